@@ -1,0 +1,402 @@
+//! What analysis concludes: the one thing that renderers see. Also what `--json` prints, so names are for the reader.
+
+use crate::record::facts::{Fits, HostFacts, ServerFacts, StackFacts};
+use crate::record::trial::{CrossCheck, Gap, StageTime, StatementFigures};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of this document. 1: the first.
+pub const FORMAT: u32 = 1;
+
+/// Everything that is concluded from one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// What the run was.
+    pub run: RunSummary,
+    /// The answer in one sentence.
+    pub verdict: String,
+    /// Rankings, the most important first.
+    pub rankings: Vec<Ranking>,
+    /// One for each case, in the plan's order.
+    pub cases: Vec<CaseFinding>,
+    /// Trials that were measured, with their series.
+    pub trials: Vec<TrialFinding>,
+    /// Everything that was not run or not finished, and why.
+    pub not_run: Vec<NotRun>,
+    /// What a reader should know before believing a figure.
+    pub cautions: Vec<String>,
+}
+
+/// The run in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Its id.
+    pub id: String,
+    /// The plan's name.
+    pub name: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Version of pgstrata that measured.
+    pub measured_by: String,
+    /// Version of pgstrata that analysed.
+    pub analysed_by: String,
+    /// Seed of the order.
+    pub seed: u64,
+    /// Blocks planned.
+    pub blocks: u32,
+    /// Trials planned, measured, not run, still to do.
+    pub trials_planned: u32,
+    /// Measured.
+    pub trials_measured: u32,
+    /// Not run.
+    pub trials_not_run: u32,
+    /// Share of the wall time in which a workload was measured, 0 to 1; `None` for a run without an end.
+    pub measured_share: Option<f64>,
+    /// The machine.
+    pub host: HostFacts,
+    /// The plan as it was given.
+    pub plan: String,
+    /// What the baseline has in its axes.
+    pub baseline: BTreeMap<String, String>,
+}
+
+/// A figure with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// Lower end of the interval; `None` where the data cannot carry one.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Trials that it rests on.
+    pub trials: u32,
+}
+
+/// What a commit costs a case when the power goes, as far as facts read back can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DurabilityClass {
+    /// A flush or FUA write was seen to reach the device for the commits.
+    Flushed,
+    /// Commits are acknowledged before they are written (synchronous_commit=off): a known window of loss.
+    Delayed,
+    /// Nothing survives, or nothing is forced out: tmpfs, ramfs, fsync=off, nobarrier.
+    Volatile,
+    /// The facts don't tell.
+    Unknown,
+}
+
+/// A class and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Durability {
+    /// The class.
+    pub class: DurabilityClass,
+    /// Why, with the fact: "mount option barrier=0", "0.98 flushes per commit seen on vda".
+    pub reason: String,
+}
+
+/// A comparison with the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Id of the baseline case.
+    pub baseline: String,
+    /// Rate of this case over rate of the baseline.
+    pub ratio: Estimate,
+    /// Whether the interval spans 1 (or is missing): "no difference seen".
+    pub no_difference_seen: bool,
+    /// How it was had: "paired over 3 blocks".
+    pub method: String,
+    /// Why the two cannot be compared (another durability class), although the ratio is shown.
+    pub caveat: Option<String>,
+}
+
+/// Cases that differ in the baseline's axes alone, ranked inside their durability classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ranking {
+    /// What it ranks: "tpcb, clients 16".
+    pub title: String,
+    /// Name of the workload in the plan.
+    pub workload: String,
+    /// Measure: `transactions`, `fdatasync`.
+    pub measure: String,
+    /// Unit of the rates: `tps`, `ops/s`.
+    pub unit: String,
+    /// The axes that all its cases share.
+    pub shared: BTreeMap<String, String>,
+    /// The classes that occur, the safest first.
+    pub classes: Vec<ClassRanking>,
+}
+
+/// One class of a ranking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassRanking {
+    /// The class.
+    pub class: DurabilityClass,
+    /// Its cases, the fastest first.
+    pub rows: Vec<RankRow>,
+}
+
+/// One row of a ranking.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankRow {
+    /// Rank inside the class, from 1; rows that cannot be told apart from the best of their group share it.
+    pub rank: u32,
+    /// The case's id.
+    pub case: String,
+    /// How it is called in this ranking (what differs): "xfs".
+    pub label: String,
+    /// Rate.
+    pub rate: Estimate,
+    /// Against the baseline, where there is one.
+    pub comparison: Option<Comparison>,
+    /// Durability and its reason.
+    pub durability: Durability,
+}
+
+/// One case over its trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseFinding {
+    /// Its id.
+    pub id: String,
+    /// Where it lies in the matrix.
+    pub axes: BTreeMap<String, String>,
+    /// Kind of workload.
+    pub workload_kind: String,
+    /// Trials measured.
+    pub trials: u32,
+    /// Durability and its reason.
+    pub durability: Durability,
+    /// What was measured, the main one first.
+    pub measures: Vec<MeasureFinding>,
+    /// Steadiness of the seconds of all trials.
+    pub steadiness: Option<Steadiness>,
+    /// What one commit was at each layer.
+    pub strata: Option<Strata>,
+    /// What bound it.
+    pub bottleneck: Option<Bottleneck>,
+    /// Where the data fit, at the largest trial.
+    pub fits: Option<Fits>,
+    /// Size of the database, bytes, at the largest trial.
+    pub database_bytes: Option<u64>,
+    /// Mean latency of statements, over trials.
+    pub statements: Vec<StatementFigures>,
+    /// What a reader should know: "storage is not what this measured".
+    pub cautions: Vec<String>,
+}
+
+/// One measure of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasureFinding {
+    /// `transactions`, `fdatasync`.
+    pub name: String,
+    /// `tps`, `ops/s`.
+    pub unit: String,
+    /// Mean rate over trials; `None` where it could not be had.
+    pub rate: Option<Estimate>,
+    /// Why not.
+    pub unavailable: Option<String>,
+    /// Latencies from the merged histograms of all trials.
+    pub latency: Option<Latency>,
+    /// Operations over all trials.
+    pub done: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Skipped as already late.
+    pub skipped: u64,
+    /// Later than the limit.
+    pub late: u64,
+}
+
+/// A latency distribution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Mean, microseconds.
+    pub mean_us: f64,
+    /// Percentiles, microseconds.
+    pub p50_us: u64,
+    /// 95th.
+    pub p95_us: u64,
+    /// 99th.
+    pub p99_us: u64,
+    /// 99.9th.
+    pub p999_us: u64,
+    /// Slowest.
+    pub max_us: u64,
+    /// The curve for the chart: (percentile 0 to 100, microseconds), rising, denser towards 100.
+    pub curve: Vec<(f64, u64)>,
+}
+
+/// How steady the seconds were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// Whole seconds looked at.
+    pub seconds: u64,
+    /// Standard deviation of operations a second over their mean.
+    pub coefficient_of_variation: f64,
+    /// Seconds with no operation.
+    pub seconds_at_zero: u64,
+    /// Seconds under a tenth of the median second.
+    pub seconds_under_tenth: u64,
+    /// Seconds under half of the median second.
+    pub seconds_under_half: u64,
+    /// Most seconds in a row with no operation.
+    pub longest_zero_s: u64,
+    /// Longest single operation, microseconds: the longest stall that a client saw.
+    pub longest_stall_us: u64,
+    /// Trial and second of that.
+    pub longest_stall_at: Option<(u32, u64)>,
+}
+
+/// What one operation of the client was at each layer, over all trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Strata {
+    /// The sentence: "one commit = 1.02 device writes of 16.4 KiB + 0.5 flushes".
+    pub sentence: String,
+    /// Client operations that it rests on.
+    pub operations: u64,
+    /// WAL bytes per commit.
+    pub wal_bytes: Option<f64>,
+    /// WAL records per commit.
+    pub wal_records: Option<f64>,
+    /// Full-page images per commit.
+    pub full_page_images: Option<f64>,
+    /// Syncs of the WAL per commit.
+    pub wal_syncs: Option<f64>,
+    /// Devices, the data's first, from top to bottom.
+    pub devices: Vec<DeviceStrata>,
+    /// Bytes written to the lowest device for each byte of WAL.
+    pub write_amplification: Option<f64>,
+}
+
+/// What one operation was at one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceStrata {
+    /// Slot in `seconds.parquet`: `data0`, `wal1`.
+    pub slot: String,
+    /// Kernel name (`loop`-numbers may differ between trials: then the class, `loop`).
+    pub device: String,
+    /// Writes per operation.
+    pub writes: Option<f64>,
+    /// Bytes per write.
+    pub bytes_per_write: Option<f64>,
+    /// Flushes per operation.
+    pub flushes: Option<f64>,
+    /// Reads per operation.
+    pub reads: Option<f64>,
+    /// Share of the time that the device was busy, 0 to 1.
+    pub busy: Option<f64>,
+}
+
+/// What bound a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bottleneck {
+    /// `device`, `cpu`, `lock`, `client`, `unclear`.
+    pub kind: BottleneckKind,
+    /// The sentence: "71 % of backend time in WALSync".
+    pub sentence: String,
+    /// Share of backend samples by class and event, largest first.
+    pub waits: Vec<WaitShare>,
+    /// CPU in use over the measurement, 0 to 1 of all CPUs; `None` where unknown.
+    pub cpu_busy: Option<f64>,
+    /// The process or kernel thread that used most CPU, with its share of one CPU.
+    pub busiest_process: Option<(String, f64)>,
+}
+
+/// What can bind a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BottleneckKind {
+    /// Waiting for storage.
+    Device,
+    /// Computing.
+    Cpu,
+    /// Waiting for each other.
+    Lock,
+    /// Waiting for the client.
+    Client,
+    /// None stands out.
+    Unclear,
+}
+
+/// Share of one wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitShare {
+    /// `IO`, `LWLock`, `Lock`, `CPU`, `Client`, ...
+    pub class: String,
+    /// `WALSync`, ...
+    pub event: String,
+    /// 0 to 1 of the backend samples.
+    pub share: f64,
+}
+
+/// One trial with its series, downsampled so that a report stays small and stalls survive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialFinding {
+    /// The case.
+    pub case: String,
+    /// Its number.
+    pub trial: u32,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Mean rate of its main measure.
+    pub rate: Option<f64>,
+    /// Operations a second.
+    pub throughput: Option<Series>,
+    /// Slowest operation of each second, milliseconds.
+    pub latency_ms_max: Option<Series>,
+    /// Telemetry series, each with its title and unit.
+    pub telemetry: Vec<Series>,
+    /// The processes that used most CPU: name, mean share of one CPU.
+    pub processes: Vec<(String, f64)>,
+    /// Holes in the telemetry.
+    pub gaps: Vec<Gap>,
+    /// Its stages.
+    pub stages: Vec<StageTime>,
+    /// What was really there.
+    pub stack: Option<StackFacts>,
+    /// The stack of pg_wal.
+    pub wal_stack: Option<StackFacts>,
+    /// The server.
+    pub server: Option<ServerFacts>,
+    /// Cache state, origin of the data.
+    pub cache_state: Option<String>,
+    /// The tool's own figures beside ours.
+    pub checks: Vec<CrossCheck>,
+    /// Notes of the trial.
+    pub notes: Vec<String>,
+}
+
+/// A series of one trial: buckets of whole seconds with the least and the most of each, so that no stall is lost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// What it shows: "WAL written".
+    pub title: String,
+    /// Unit: `tps`, `MiB/s`, `%`.
+    pub unit: String,
+    /// Group for the report's charts: `client`, `device`, `cpu`, `memory`, `pressure`, `postgres`.
+    pub group: String,
+    /// Seconds in a bucket; 1 = nothing was thrown away.
+    pub bucket_s: u32,
+    /// Least of each bucket; `None` = a gap.
+    pub min: Vec<Option<f32>>,
+    /// Most of each bucket; empty when `bucket_s` is 1 (same as `min`).
+    pub max: Vec<Option<f32>>,
+}
+
+/// A trial without figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotRun {
+    /// The case.
+    pub case: String,
+    /// Trials concerned (same reason).
+    pub trials: Vec<u32>,
+    /// In which stage it ended; `None` = not yet run.
+    pub stage: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// What would make it go.
+    pub hint: Option<String>,
+}

@@ -1,0 +1,5 @@
+//! cli
+/// main
+pub fn main() -> std::process::ExitCode {
+    std::process::ExitCode::SUCCESS
+}

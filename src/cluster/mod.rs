@@ -1,0 +1,8 @@
+//! A PostgreSQL on a folder: find one, make a cluster, set it, start, wait until ready, stop, kill.
+//!
+//! Absent on purpose: which filesystem lies below, what is run on it. Servers listen on a Unix socket in a private
+//! folder only, and never run as root.
+
+pub mod client;
+pub mod install;
+pub mod server;

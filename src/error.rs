@@ -1,0 +1,183 @@
+//! The errors that a person reads: what happened, where, and what to do.
+//!
+//! One type for the whole program. A module says which [`Kind`] an error is; the kind fixes the exit code. What is
+//! absent on purpose: any module's detail. A module that must branch on its own failures keeps its own enum.
+
+use std::fmt;
+
+/// What kind of thing went wrong; fixes the exit code of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The person asked for something that cannot be: a plan, a flag, a file they named.
+    User,
+    /// The machine lacks something or refused something: a permission, a device, space.
+    Host,
+    /// A foreign program (mkfs, mount, initdb, pgbench, ...) failed.
+    Tool,
+    /// A run folder could not be written or read.
+    Store,
+    /// The person interrupted the run.
+    Interrupted,
+    /// A fault of pgstrata itself.
+    Bug,
+}
+
+impl Kind {
+    /// The exit code of the program for this kind. Documented in the manual page; never reused for another meaning.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Kind::User => 2,
+            Kind::Host => 3,
+            Kind::Tool => 4,
+            Kind::Store => 5,
+            Kind::Bug => 70,
+            Kind::Interrupted => 130,
+        }
+    }
+}
+
+/// Exit code of a run that went to its end although some of its trials were not run or failed.
+pub const EXIT_INCOMPLETE: u8 = 1;
+
+/// An error with its kind, what led to it and, where there is one, what to do about it.
+///
+/// `Display` gives the message alone; [`Error::chain`] all of it.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+    hint: Option<String>,
+    context: Vec<String>,
+}
+
+/// Result with this program's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind`. The message is a lower-case fragment without a full stop that names the thing and the place.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Error { kind, message: message.into(), hint: None, context: Vec::new() }
+    }
+
+    /// The person asked for something that cannot be.
+    pub fn user(message: impl Into<String>) -> Self {
+        Self::new(Kind::User, message)
+    }
+
+    /// The machine lacks or refuses something.
+    pub fn host(message: impl Into<String>) -> Self {
+        Self::new(Kind::Host, message)
+    }
+
+    /// A foreign tool failed.
+    pub fn tool(message: impl Into<String>) -> Self {
+        Self::new(Kind::Tool, message)
+    }
+
+    /// A run folder could not be written or read.
+    pub fn store(message: impl Into<String>) -> Self {
+        Self::new(Kind::Store, message)
+    }
+
+    /// A fault of pgstrata.
+    pub fn bug(message: impl Into<String>) -> Self {
+        Self::new(Kind::Bug, message)
+    }
+
+    /// The run was interrupted.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self::new(Kind::Interrupted, "interrupted")
+    }
+
+    /// Says what the person can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts what was being done in front: "failed to {doing}: ...".
+    #[must_use]
+    pub fn while_doing(mut self, doing: impl Into<String>) -> Self {
+        self.context.push(doing.into());
+        self
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What the person can do about it, where that is known.
+    #[must_use]
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Message with everything that was being done, outermost first, without the hint.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = String::new();
+        for doing in self.context.iter().rev() {
+            text.push_str("failed to ");
+            text.push_str(doing);
+            text.push_str(": ");
+        }
+        text.push_str(&self.message);
+        text
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.chain())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Turns the error of a foreign type into ours, with what was being done and to what.
+pub trait Context<T> {
+    /// `what` completes "failed to ...": "read /proc/stat".
+    fn or_host(self, what: impl FnOnce() -> String) -> Result<T>;
+    /// Same, for run folders.
+    fn or_store(self, what: impl FnOnce() -> String) -> Result<T>;
+    /// Same, for what the person gave us.
+    fn or_user(self, what: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
+    fn or_host(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|e| Error::host(e.to_string()).while_doing(what()))
+    }
+    fn or_store(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|e| Error::store(e.to_string()).while_doing(what()))
+    }
+    fn or_user(self, what: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|e| Error::user(e.to_string()).while_doing(what()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chain_names_the_outermost_deed_first() {
+        let error = Error::host("no such device").while_doing("open /dev/x").while_doing("build stack ext4");
+        assert_eq!(error.chain(), "failed to build stack ext4: failed to open /dev/x: no such device");
+    }
+
+    #[test]
+    fn every_kind_has_an_exit_code_of_its_own() {
+        let mut codes: Vec<u8> =
+            [Kind::User, Kind::Host, Kind::Tool, Kind::Store, Kind::Interrupted, Kind::Bug].map(Kind::exit_code).into();
+        codes.extend([0, EXIT_INCOMPLETE]);
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), 8);
+    }
+}

@@ -1,0 +1,328 @@
+//! Running foreign programs: argument vectors, never shell strings; each one logged.
+
+use super::Host;
+use super::time::{self, micros, now};
+use super::users::User;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// Every child carries this variable with the run's id, so that `pgstrata clean` can tell our processes from others'.
+pub const RUN_VARIABLE: &str = "PGSTRATA_RUN";
+
+/// A program with its arguments.
+#[derive(Debug, Clone)]
+pub struct Command {
+    program: OsString,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    cwd: Option<PathBuf>,
+    user: Option<User>,
+    stdin: Option<Vec<u8>>,
+    limit: Option<Duration>,
+}
+
+/// What a program printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output; bytes that are not UTF-8 replaced.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// One line of the log of commands, stored as `raw/commands.jsonl` of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandLog {
+    /// The command as a person would type it.
+    pub command: String,
+    /// As which user, where not ourselves.
+    pub user: Option<String>,
+    /// Wall clock at its start, microseconds since 1970.
+    pub at_us: u64,
+    /// Duration, microseconds; `None` for one that was started and left running.
+    pub wall_us: Option<u64>,
+    /// Exit code; `None` when it was killed, did not start, or still runs.
+    pub exit_code: Option<i32>,
+}
+
+impl Command {
+    /// A program by name (searched in PATH and the sbin folders) or path.
+    pub fn new(program: impl AsRef<OsStr>) -> Command {
+        Command {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+            user: None,
+            stdin: None,
+            limit: None,
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Command {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Command {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Command {
+        self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Runs it in a folder.
+    #[must_use]
+    pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Command {
+        self.cwd = Some(folder.into());
+        self
+    }
+
+    /// Runs it as another user when we are root (group and supplementary groups are dropped too).
+    #[must_use]
+    pub fn user(mut self, user: &User) -> Command {
+        self.user = Some(user.clone());
+        self
+    }
+
+    /// Feeds it text on standard input.
+    #[must_use]
+    pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Command {
+        self.stdin = Some(text.into());
+        self
+    }
+
+    /// Kills it, as a failure, after this time.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Command {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// The command as a person would type it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut text = quoted(&self.program);
+        for arg in &self.args {
+            text.push(' ');
+            text.push_str(&quoted(arg));
+        }
+        text
+    }
+
+    fn prepared(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        command.args(&self.args).env("LC_ALL", "C").env("PATH", search_path());
+        for (name, value) in &self.env {
+            command.env(name, value);
+        }
+        // Ctrl-C on the terminal is ours to handle: children must not die of it before the tear-down.
+        command.process_group(0);
+        command.current_dir(self.cwd.clone().unwrap_or_else(|| PathBuf::from("/")));
+        if let Some(user) = self.user.as_ref().filter(|_| super::users::is_root()) {
+            command.uid(user.uid).gid(user.gid).env("USER", &user.name).env("LOGNAME", &user.name).env("HOME", "/");
+        }
+        command
+    }
+}
+
+/// PATH with the sbin folders, where mkfs, losetup and their like live.
+fn search_path() -> OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin");
+    path
+}
+
+fn quoted(arg: &OsStr) -> String {
+    let text = arg.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+impl Host {
+    /// Runs a program to its end.
+    ///
+    /// # Errors
+    /// [`crate::error::Kind::Tool`] with command, exit code and the last lines of what it printed, when it cannot be
+    /// started, exits with other than 0, is killed, or exceeds its limit.
+    pub fn run(&self, command: &Command) -> Result<Output> {
+        let at_us = time::wall_us();
+        let begun = now();
+        let mut prepared = command.prepared();
+        prepared.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        prepared.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let spawned = prepared.spawn().map_err(|e| not_started(command, &e));
+        let outcome = spawned.and_then(|child| finish(command, child));
+        let exit_code = match &outcome {
+            Ok((_, code)) => *code,
+            Err(_) => None,
+        };
+        self.log_command(command, at_us, Some(micros(begun.elapsed())), exit_code);
+        let (output, code) = outcome?;
+        if code == Some(0) { Ok(output) } else { Err(failed(command, code, &output)) }
+    }
+
+    /// Starts a program and leaves it running with its output in pipes or files that the caller chose.
+    ///
+    /// # Errors
+    /// [`crate::error::Kind::Tool`] when it cannot be started.
+    pub fn spawn(&self, command: &Command, stdout: Stdio, stderr: Stdio) -> Result<Child> {
+        let at_us = time::wall_us();
+        let mut prepared = command.prepared();
+        prepared.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        let child = prepared.spawn().map_err(|e| not_started(command, &e));
+        self.log_command(command, at_us, None, None);
+        child
+    }
+
+    /// Whether a program can be found.
+    #[must_use]
+    pub fn has_program(&self, name: &str) -> bool {
+        self.find_program(name).is_some()
+    }
+
+    /// Where a program lies.
+    #[must_use]
+    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+        std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
+    }
+
+    fn log_command(&self, command: &Command, at_us: u64, wall_us: Option<u64>, exit_code: Option<i32>) {
+        if let Ok(mut log) = self.log.lock() {
+            let user = command.user.as_ref().map(|user| user.name.clone());
+            log.push(CommandLog { command: command.shown(), user, at_us, wall_us, exit_code });
+        }
+    }
+}
+
+/// Feeds, drains and waits. Both pipes are drained at once, so that neither can fill up and block the child.
+fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> {
+    let fed = command.stdin.clone().zip(child.stdin.take());
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if let Some((text, mut pipe)) = fed {
+                // A child that exits without reading its input closes the pipe; its exit code tells the story.
+                drop(pipe.write_all(&text));
+            }
+        });
+        let out = scope.spawn(move || drain(out));
+        let err = scope.spawn(move || drain(err));
+        let status = wait(command, &mut child);
+        let stdout = out.join().unwrap_or_default();
+        let stderr = err.join().unwrap_or_default();
+        Ok((Output { stdout, stderr }, status?.code()))
+    })
+}
+
+fn wait(command: &Command, child: &mut Child) -> Result<std::process::ExitStatus> {
+    let wrong = |e: std::io::Error| Error::tool(format!("`{}`: {e}", command.shown()));
+    let Some(limit) = command.limit else { return child.wait().map_err(wrong) };
+    let begun = now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(wrong)? {
+            return Ok(status);
+        }
+        if begun.elapsed() > limit {
+            child.kill().map_err(wrong)?;
+            child.wait().map_err(wrong)?;
+            return Err(Error::tool(format!("`{}` did not end within {} s", command.shown(), limit.as_secs_f64())));
+        }
+        time::sleep(Duration::from_millis(10));
+    }
+}
+
+fn drain(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What was read before an error is kept: it may hold the tool's own explanation.
+        drop(pipe.read_to_end(&mut bytes));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn not_started(command: &Command, e: &std::io::Error) -> Error {
+    Error::tool(format!("`{}` could not be started: {e}", command.shown()))
+}
+
+/// The error for a tool that failed: command, exit code, last lines.
+fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
+    let mut text = format!("`{}` ", command.shown());
+    // Writing to a String cannot fail.
+    drop(match code {
+        Some(code) => write!(text, "failed with exit code {code}"),
+        None => write!(text, "was killed"),
+    });
+    let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
+    let lines = last_lines(said, 12);
+    if !lines.is_empty() {
+        text.push_str("; it said:\n");
+        text.push_str(&lines);
+    }
+    Error::tool(text)
+}
+
+/// The last `count` lines that are not blank, each indented by two.
+#[must_use]
+pub fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].iter().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_command_shows_its_arguments_exit_code_and_last_lines() {
+        let host = Host::this();
+        let command = Command::new("sh").args(["-c", "echo out; echo 'no space' >&2; exit 3"]);
+        let text = host.run(&command).unwrap_err().to_string();
+        assert!(text.contains("exit code 3"), "{text}");
+        assert!(text.contains("  no space"), "{text}");
+        assert!(text.contains("'echo out; echo '"), "{text}");
+        let log = host.take_command_log();
+        assert_eq!(log.len(), 1);
+        assert_eq!(log[0].exit_code, Some(3));
+    }
+
+    #[test]
+    fn a_command_over_its_limit_is_killed() {
+        let host = Host::this();
+        let command = Command::new("sleep").arg("60").limit(Duration::from_millis(50));
+        assert!(host.run(&command).unwrap_err().to_string().contains("did not end"));
+    }
+
+    #[test]
+    fn a_large_output_and_a_large_input_do_not_block_each_other() {
+        let text = "x".repeat(1 << 20);
+        let output = Host::this().run(&Command::new("cat").stdin(text.clone())).unwrap();
+        assert_eq!(output.stdout.len(), text.len());
+    }
+
+    #[test]
+    fn arguments_are_never_read_by_a_shell() {
+        let output = Host::this().run(&Command::new("echo").arg("$(id); `id` | x")).unwrap();
+        assert_eq!(output.stdout, "$(id); `id` | x\n");
+    }
+}

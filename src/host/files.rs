@@ -1,0 +1,1 @@
+//! Files: private folders, durable writes.

@@ -1,0 +1,65 @@
+//! The one door to the machine: commands, files of the kernel, clock, signals, users.
+//!
+//! No other room spawns a process, opens `/proc` or `/sys`, or asks the time. Each command is logged with its
+//! arguments, exit code and duration. A [`Host`] can be rooted in a folder, so that tests write small fake trees.
+
+pub mod command;
+pub mod files;
+pub mod machine;
+pub mod processes;
+pub mod signals;
+pub mod time;
+pub mod users;
+
+use crate::error::{Context, Result};
+use command::CommandLog;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The machine, or a fake one below a folder. Cheap to clone; clones share the command log.
+#[derive(Debug, Clone)]
+pub struct Host {
+    root: PathBuf,
+    log: Arc<Mutex<Vec<CommandLog>>>,
+}
+
+impl Host {
+    /// This machine.
+    #[must_use]
+    pub fn this() -> Host {
+        Host::rooted("/")
+    }
+
+    /// A machine whose `/proc`, `/sys`, `/etc` lie below `root`. Commands still run on the real one.
+    pub fn rooted(root: impl Into<PathBuf>) -> Host {
+        Host { root: root.into(), log: Arc::default() }
+    }
+
+    /// Where the absolute `path` of the machine really lies.
+    #[must_use]
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The text of a file of the machine (`/proc/mounts`).
+    ///
+    /// # Errors
+    /// With the path, when it cannot be read or is not UTF-8.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
+        let real = self.path(path);
+        std::fs::read_to_string(&real).or_host(|| format!("read {}", real.display()))
+    }
+
+    /// The trimmed text of a file that may be absent, as many in sysfs are.
+    #[must_use]
+    pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
+        std::fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
+    }
+
+    /// Takes the log of the commands run since the last call, oldest first.
+    #[must_use]
+    pub fn take_command_log(&self) -> Vec<CommandLog> {
+        self.log.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
+    }
+}

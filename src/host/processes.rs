@@ -1,0 +1,1 @@
+//! Processes of the machine.

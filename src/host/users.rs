@@ -1,0 +1,57 @@
+//! Who we are, and as whom PostgreSQL runs.
+
+use super::Host;
+use super::command::Command;
+use crate::error::{Error, Result};
+
+/// A user of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Login name.
+    pub name: String,
+    /// User id.
+    pub uid: u32,
+    /// Primary group.
+    pub gid: u32,
+}
+
+/// Whether this process runs as root.
+#[must_use]
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The user that PostgreSQL and its clients run as: ourselves when we are not root, else the user behind sudo, else
+/// `postgres`, else `nobody`. Never root.
+///
+/// # Errors
+/// When none of them exists.
+pub fn server_user(host: &Host) -> Result<User> {
+    if !is_root() {
+        let uid = rustix::process::geteuid().as_raw();
+        let gid = rustix::process::getegid().as_raw();
+        let name = look_up(host, &uid.to_string()).map_or_else(|| uid.to_string(), |user| user.name);
+        return Ok(User { name, uid, gid });
+    }
+    let behind_sudo = std::env::var("SUDO_UID").ok().filter(|uid| uid != "0");
+    behind_sudo
+        .iter()
+        .map(String::as_str)
+        .chain(["postgres", "nobody"])
+        .find_map(|name| look_up(host, name))
+        .filter(|user| user.uid != 0)
+        .ok_or_else(|| {
+            Error::host("PostgreSQL must not run as root, and neither `postgres` nor `nobody` exists here")
+                .hint("adduser --system --group postgres")
+        })
+}
+
+/// Finds a user by name or number through the system's own database (NSS).
+fn look_up(host: &Host, name_or_uid: &str) -> Option<User> {
+    let output = host.run(&Command::new("getent").args(["passwd", name_or_uid])).ok()?;
+    let mut fields = output.stdout.lines().next()?.split(':');
+    let name = fields.next()?.to_owned();
+    let uid = fields.nth(1)?.parse().ok()?;
+    let gid = fields.next()?.parse().ok()?;
+    Some(User { name, uid, gid })
+}

@@ -1,0 +1,74 @@
+//! A case as the plan asks for it: one stack x PostgreSQL settings x workload.
+
+use super::options::Options;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One layer of a stack, by name, with its options.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LayerSpec {
+    /// Name of the layer: `loop`, `ext4`, `tmpfs`, ...
+    pub layer: String,
+    /// Its options.
+    pub options: Options,
+}
+
+/// One storage stack as asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StackSpec {
+    /// Name in the plan.
+    pub name: String,
+    /// Its layers, the lowest first: device, volumes, filesystem.
+    pub layers: Vec<LayerSpec>,
+    /// Whether trials share one stack that ages (`reuse = true`); else each trial gets a fresh one.
+    pub reuse: bool,
+}
+
+/// PostgreSQL as asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PostgresSpec {
+    /// Folder of the server's programs; `auto` until the run has found one, then its path.
+    pub bin: String,
+    /// Settings by name, values as postgresql.conf takes them (without quotes).
+    pub settings: BTreeMap<String, String>,
+    /// Further arguments of initdb: `--data-checksums`, `--wal-segsize=64`.
+    pub initdb: Vec<String>,
+}
+
+/// A workload as asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadSpec {
+    /// Name in the plan: `tpcb`.
+    pub name: String,
+    /// Kind of workload: `pgbench`, `sync`.
+    pub kind: String,
+    /// Its options, one value each.
+    pub options: Options,
+}
+
+/// One point of the plan's matrix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseSpec {
+    /// Short unique name, fit for a folder: lower-case letters, digits, `-`, `.`, `_`.
+    pub id: String,
+    /// The stack that holds the data.
+    pub stack: StackSpec,
+    /// The stack that holds `pg_wal`, where that is another one.
+    pub wal_stack: Option<StackSpec>,
+    /// The server; `None` where the workload needs none.
+    pub postgres: Option<PostgresSpec>,
+    /// What is run.
+    pub workload: WorkloadSpec,
+    /// Where the case lies in the matrix: `stack`, `workload`, and each axis with its value. Two cases compare when
+    /// they differ from the baseline only in the baseline's axes.
+    pub axes: BTreeMap<String, String>,
+}
+
+/// One trial of the run's order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TrialKey {
+    /// The case's id.
+    pub case: String,
+    /// Number of the block that the trial lies in, from 1; also the trial's number within its case.
+    pub trial: u32,
+}

@@ -1,0 +1,124 @@
+//! What happened in a run, in order: one event stream, stored as `events.jsonl`, shown as progress, printed by `--json`.
+
+use super::case::TrialKey;
+use serde::{Deserialize, Serialize};
+
+/// A stage in the life of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Requirements of the case are checked.
+    Check,
+    /// The data are made once for a PostgreSQL build and a scale.
+    Template,
+    /// The stack is built.
+    Build,
+    /// The cluster is made: data copied in, settings written, server started.
+    Load,
+    /// The workload runs, unmeasured.
+    Warmup,
+    /// The workload runs, measured.
+    Measure,
+    /// Server stopped and stack undone.
+    TearDown,
+    /// The trial is written to the run folder.
+    Store,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run began.
+    RunStarted {
+        /// The run's id.
+        run: String,
+        /// Number of trials to do.
+        trials: u32,
+        /// Estimate of the whole, microseconds.
+        expected_us: u64,
+    },
+    /// The run went on after a stop.
+    RunResumed {
+        /// The run's id.
+        run: String,
+        /// Trials that were already complete.
+        done: u32,
+        /// Trials left.
+        left: u32,
+        /// Estimate of what is left, microseconds.
+        expected_us: u64,
+    },
+    /// A trial began.
+    TrialStarted {
+        /// Which.
+        trial: TrialKey,
+    },
+    /// A trial entered a stage.
+    StageStarted {
+        /// Which.
+        trial: TrialKey,
+        /// The stage.
+        stage: Stage,
+        /// How long it should take, microseconds, where that is known.
+        expected_us: Option<u64>,
+    },
+    /// A second of the measurement is complete. Shown and streamed, not stored: the figures are in `seconds.parquet`.
+    Second {
+        /// Which trial.
+        trial: TrialKey,
+        /// Second of the measurement, from 1.
+        second: u64,
+        /// Operations done in it.
+        done: u64,
+        /// Its 99th percentile, microseconds.
+        latency_us_p99: Option<u64>,
+    },
+    /// A trial was measured and stored.
+    TrialDone {
+        /// Which.
+        trial: TrialKey,
+        /// Wall time of the whole trial, microseconds.
+        wall_us: u64,
+        /// Wall time of its measurement, microseconds.
+        measured_us: u64,
+        /// Operations a second, for the live view.
+        rate: Option<f64>,
+    },
+    /// A trial was not measured; the reason is stored.
+    TrialNotRun {
+        /// Which.
+        trial: TrialKey,
+        /// In which stage it ended.
+        stage: Stage,
+        /// Why.
+        reason: String,
+    },
+    /// Something that a person should know about.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// The person asked to stop.
+    Interrupted,
+    /// The run ended.
+    RunDone {
+        /// Wall time, microseconds.
+        wall_us: u64,
+        /// Of that, time in which a workload was measured, microseconds.
+        measured_us: u64,
+        /// Trials measured, in this and earlier sittings.
+        done: u32,
+        /// Trials not run.
+        not_run: u32,
+    },
+}
+
+/// An event with its time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Wall clock, microseconds since 1970-01-01 UTC.
+    pub at_us: u64,
+    /// What happened.
+    pub what: Event,
+}

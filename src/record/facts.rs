@@ -1,0 +1,174 @@
+//! What was really there: read back from the kernel, the devices and the server, never taken from the plan.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A stack as it was found after it was built.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StackFacts {
+    /// Name in the plan.
+    pub name: String,
+    /// What each layer says of itself, the lowest first (superblock fields, image allocation, ...).
+    pub layers: Vec<LayerFacts>,
+    /// The mount that the data lie on.
+    pub mount: Option<MountFacts>,
+    /// Block devices below the data, from the one the filesystem stands on down to the last that can be seen.
+    pub devices: Vec<DeviceFacts>,
+    /// Free bytes on the filesystem just before the data came.
+    pub free_bytes: Option<u64>,
+    /// Trials that this very stack has already served; 0 for a fresh one.
+    pub trials_before: u32,
+    /// Seconds since this stack was made.
+    pub age_s: Option<f64>,
+}
+
+/// What one layer read back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LayerFacts {
+    /// Name of the layer.
+    pub layer: String,
+    /// Facts by name, values as the source prints them: `block size` -> `4096`.
+    pub details: BTreeMap<String, String>,
+}
+
+/// One line of the kernel's mount table (`/proc/self/mountinfo`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountFacts {
+    /// Where it is mounted.
+    pub target: String,
+    /// Filesystem type.
+    pub fstype: String,
+    /// Source device, or the name given for filesystems without one.
+    pub source: String,
+    /// Options of the mount point (`rw`, `noatime`, ...), in the kernel's order.
+    pub options: Vec<String>,
+    /// Options of the filesystem (superblock), in the kernel's order.
+    pub super_options: Vec<String>,
+    /// Device number `major:minor`.
+    pub device: String,
+}
+
+/// How a device says it caches writes (`queue/write_cache`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteCache {
+    /// A volatile cache that needs flushes.
+    WriteBack,
+    /// The device says that what it acknowledged is stable; the kernel sends it no flushes.
+    WriteThrough,
+}
+
+/// One block device as sysfs describes it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    /// Depth below the filesystem: 0 is the device that it stands on.
+    pub depth: u32,
+    /// Kernel name: `loop3`, `nvme0n1p2`.
+    pub name: String,
+    /// Device number.
+    pub major: u32,
+    /// Device number.
+    pub minor: u32,
+    /// Capacity.
+    pub size_bytes: Option<u64>,
+    /// Model as the device reports it.
+    pub model: Option<String>,
+    /// Serial as the device reports it.
+    pub serial: Option<String>,
+    /// World wide name.
+    pub wwn: Option<String>,
+    /// The kernel's belief that it rotates; worth nothing for virtual disks.
+    pub rotational: Option<bool>,
+    /// Write cache mode.
+    pub write_cache: Option<WriteCache>,
+    /// Whether the device takes forced-unit-access writes.
+    pub fua: Option<bool>,
+    /// Logical sector.
+    pub logical_block_bytes: Option<u32>,
+    /// Physical sector.
+    pub physical_block_bytes: Option<u32>,
+    /// I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// `queue/nr_requests`.
+    pub nr_requests: Option<u32>,
+    /// Largest discard; 0 where the device takes none.
+    pub discard_max_bytes: Option<u64>,
+    /// File behind a loop device.
+    pub backing_file: Option<String>,
+    /// Whether a loop device uses direct I/O on its file.
+    pub direct_io: Option<bool>,
+    /// The kernel has counters for it in `/proc/diskstats`, with flush counts (since Linux 5.5).
+    pub counts_flushes: Option<bool>,
+}
+
+/// The server as it ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// `server_version`: `15.18 (Debian 15.18-0+deb12u1)`.
+    pub version: String,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// Folder of its programs.
+    pub bin: String,
+    /// Every setting in force that is not the built-in default, value with its unit as `current_setting` prints it.
+    pub settings: BTreeMap<String, String>,
+    /// Settings that decide what a commit means, always present: `fsync`, `synchronous_commit`, `full_page_writes`,
+    /// `wal_sync_method`, `wal_level`, `shared_buffers`, `wal_block_size`, `wal_segment_size`, `data_checksums`.
+    pub key_settings: BTreeMap<String, String>,
+    /// `shared_buffers` in bytes.
+    pub shared_buffers_bytes: u64,
+}
+
+/// Where the data set of a trial fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fits {
+    /// Smaller than shared_buffers: reads never leave the server.
+    SharedBuffers,
+    /// Smaller than the machine's memory: reads come from the page cache.
+    Memory,
+    /// Larger than memory: reads reach the device.
+    Neither,
+}
+
+/// The data that the workload worked on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataFacts {
+    /// Size of the workload's database.
+    pub database_bytes: u64,
+    /// Where it fits.
+    pub fits: Fits,
+    /// Which caches were warm when the warm-up began, in words.
+    pub cache_state: String,
+    /// How the data came: copied from a template or loaded, bytes, seconds.
+    pub origin: String,
+    /// Seconds that the copy took.
+    pub copy_s: Option<f64>,
+    /// Seconds that making the template took (once for the run).
+    pub template_s: Option<f64>,
+}
+
+/// The machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub hostname: String,
+    /// `uname -r`.
+    pub kernel: String,
+    /// Distribution as os-release names it.
+    pub distribution: Option<String>,
+    /// CPU model.
+    pub cpu_model: Option<String>,
+    /// CPUs that the process may use.
+    pub cpus: u32,
+    /// Memory.
+    pub memory_bytes: u64,
+    /// Swap in use at the start.
+    pub swap_used_bytes: Option<u64>,
+    /// Clock source of the kernel.
+    pub clocksource: Option<String>,
+    /// CPU frequency governor.
+    pub governor: Option<String>,
+    /// What the machine says it is (DMI product or hypervisor), where it says so.
+    pub machine: Option<String>,
+}

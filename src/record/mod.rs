@@ -1,0 +1,13 @@
+//! What is stored of a run: the types in `run.json`, `trial.json` and `events.jsonl`, and their format versions.
+//!
+//! Owns the meaning, unit and optionality of every stored field. Absent on purpose: writing, reading files, formulas.
+//! A reading that could not be had is `None`, never zero. Fields are only ever added as `Option` within a format
+//! version; any other change raises [`run::FORMAT`] or [`trial::FORMAT`].
+
+pub mod case;
+pub mod event;
+pub mod facts;
+pub mod options;
+pub mod run;
+pub mod seconds;
+pub mod trial;

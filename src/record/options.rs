@@ -1,0 +1,184 @@
+//! Options of a layer or a workload: the table that a plan hands over, and the description that it is checked against.
+
+use crate::units::{Bytes, Micros};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One value of an option as the plan gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OptionValue {
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction.
+    Number(f64),
+    /// Text.
+    Text(String),
+    /// Several values: one option that is a list, never an axis (axes are expanded by the plan).
+    List(Vec<OptionValue>),
+}
+
+impl OptionValue {
+    /// The value as a person would write it outside TOML; list items joined by `,`.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        match self {
+            OptionValue::Boolean(b) => b.to_string(),
+            OptionValue::Integer(i) => i.to_string(),
+            OptionValue::Number(n) => n.to_string(),
+            OptionValue::Text(t) => t.clone(),
+            OptionValue::List(items) => items.iter().map(OptionValue::plain).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+/// The options of one layer or workload, checked against its [`OptionSpec`]s, with one value per key.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Options(pub BTreeMap<String, OptionValue>);
+
+/// What a value of an option must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionKind {
+    /// A whole number of at least the given minimum.
+    Integer {
+        /// Smallest value allowed.
+        min: i64,
+    },
+    /// A number above zero, fractions allowed.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// Any text.
+    Text,
+    /// An absolute path.
+    Path,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// One word or file, or a list of them.
+    TextOrList,
+    /// A list of texts.
+    TextList,
+    /// A size with its unit: `6GiB`.
+    Size,
+    /// A time span with its unit: `60s`.
+    Span,
+    /// A whole number, or a share of the machine's memory: `50% of RAM`.
+    IntegerOrShare,
+}
+
+/// Describes one option: for checking, for the JSON schema, for the example plan and for the manual.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionSpec {
+    /// The key in the plan.
+    pub key: &'static str,
+    /// What its value must look like.
+    pub kind: OptionKind,
+    /// Whether a list of values makes an axis of the matrix.
+    pub axis: bool,
+    /// Whether a plan must give it.
+    pub required: bool,
+    /// What applies when it is not given, in words or as a value; `None` where nothing does.
+    pub default: Option<&'static str>,
+    /// One sentence for the manual.
+    pub doc: &'static str,
+}
+
+/// What is wrong with the options of a layer or workload: which key, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionProblem {
+    /// The key at fault; `None` where the table as a whole is.
+    pub key: Option<String>,
+    /// What is wrong with it, for the person.
+    pub message: String,
+    /// What to do about it, where that is known.
+    pub help: Option<String>,
+}
+
+impl OptionProblem {
+    /// A problem with one key.
+    pub fn at(key: impl Into<String>, message: impl Into<String>) -> Self {
+        OptionProblem { key: Some(key.into()), message: message.into(), help: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl Options {
+    /// The value of `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&OptionValue> {
+        self.0.get(key)
+    }
+
+    /// Sets `key`.
+    pub fn set(&mut self, key: &str, value: OptionValue) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    /// The text of `key`.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.get(key) {
+            Some(OptionValue::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The texts of `key`; one text counts as a list of one; none as an empty list.
+    #[must_use]
+    pub fn texts(&self, key: &str) -> Vec<String> {
+        match self.get(key) {
+            Some(OptionValue::List(items)) => items.iter().map(OptionValue::plain).collect(),
+            Some(value) => vec![value.plain()],
+            None => Vec::new(),
+        }
+    }
+
+    /// The whole number of `key`.
+    #[must_use]
+    pub fn integer(&self, key: &str) -> Option<i64> {
+        match self.get(key) {
+            Some(OptionValue::Integer(i)) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// The number of `key`.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<f64> {
+        match self.get(key) {
+            Some(OptionValue::Integer(i)) => Some(*i as f64),
+            Some(OptionValue::Number(n)) => Some(*n),
+            _ => None,
+        }
+    }
+
+    /// The flag `key`.
+    #[must_use]
+    pub fn boolean(&self, key: &str) -> Option<bool> {
+        match self.get(key) {
+            Some(OptionValue::Boolean(b)) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// The size of `key`. The plan has checked that it reads.
+    #[must_use]
+    pub fn size(&self, key: &str) -> Option<Bytes> {
+        self.text(key).and_then(|text| Bytes::parse(text).ok())
+    }
+
+    /// The time span of `key`. The plan has checked that it reads.
+    #[must_use]
+    pub fn span(&self, key: &str) -> Option<Micros> {
+        self.text(key).and_then(|text| Micros::parse(text).ok())
+    }
+}

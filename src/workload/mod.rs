@@ -1,0 +1,131 @@
+//! Loading the data, driving the load, keeping the raw output, reading it.
+//!
+//! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
+
+use crate::cluster::server::Server;
+use crate::error::Result;
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::host::users::User;
+use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::trial::Figures;
+use crate::units::{Bytes, Micros};
+use hdrhistogram::Histogram;
+use std::path::{Path, PathBuf};
+
+/// Every workload, in the order in which the manual lists them.
+pub const ALL: &[&dyn Workload] = &[];
+
+/// What the client did in one second of the measurement.
+#[derive(Debug, Clone)]
+pub struct ClientSecond {
+    /// Second of the measurement, from 1: 1 covers the first second.
+    pub second: u64,
+    /// Operations done.
+    pub done: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Skipped, being already late.
+    pub skipped: u64,
+    /// Slower than the limit.
+    pub late: u64,
+    /// Retries.
+    pub retries: u64,
+    /// Latencies of those done, microseconds.
+    pub latencies: Histogram<u64>,
+}
+
+/// Data set that a workload needs in the server before it can run; made once per run for each key and PostgreSQL
+/// build, then copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataSet {
+    /// What tells data sets apart: `pgbench-scale-100`.
+    pub key: String,
+    /// Size that it will have, estimated.
+    pub expected: Bytes,
+}
+
+/// Where a workload runs.
+pub struct Place<'a> {
+    /// The machine.
+    pub host: &'a Host,
+    /// Folder on the stack that it may use; owned by `user`.
+    pub folder: &'a Path,
+    /// The server, where the workload has one.
+    pub server: Option<&'a Server>,
+    /// As whom clients run.
+    pub user: &'a User,
+    /// Whether somebody asked to stop.
+    pub interrupt: &'a Interrupt,
+    /// Folder for the tools' raw output (on another filesystem than the stack); owned by us, readable by `user`.
+    pub raw: &'a Path,
+}
+
+/// What the measurement tells while it goes on. Called from the workload's own threads.
+pub trait Listener: Sync {
+    /// The first operation began at this wall clock moment (microseconds since 1970). Called once: seconds are counted
+    /// from here.
+    fn began(&self, wall_us: u64);
+    /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come
+    /// with zero operations.
+    fn second(&self, second: ClientSecond);
+}
+
+/// What a measurement leaves: files in `raw`, and the latencies by measure.
+#[derive(Debug, Clone, Default)]
+pub struct Raw {
+    /// Files written into `raw`, by name: `pgbench.out`.
+    pub files: Vec<PathBuf>,
+    /// Latencies of each measure over the whole measurement, microseconds; names as in [`Figures::measures`].
+    pub latencies: Vec<(String, Histogram<u64>)>,
+    /// Raw counts that are not in any file (what was counted from pipes), as this workload's own JSON.
+    pub counts: serde_json::Value,
+    /// Text of the tool's summary (standard output).
+    pub summary: String,
+}
+
+/// One kind of workload.
+pub trait Workload: Sync {
+    /// Its name in plans: `pgbench`.
+    fn name(&self) -> &'static str;
+    /// One sentence for the manual.
+    fn doc(&self) -> &'static str;
+    /// Its options.
+    fn options(&self) -> &'static [OptionSpec];
+    /// Checks what the specs cannot say. Pure, but for custom script files, which must exist.
+    ///
+    /// # Errors
+    /// The key and what is wrong with it.
+    fn check(&self, options: &Options) -> Result<(), OptionProblem>;
+    /// What a person should know before the run ("more clients than scale: row locks").
+    fn warnings(&self, options: &Options, memory: Bytes) -> Vec<String> {
+        let _ = (options, memory);
+        Vec::new()
+    }
+    /// Whether it needs a server.
+    fn needs_server(&self) -> bool;
+    /// The data that it needs; `memory` turns "50% of RAM" into a number.
+    fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet>;
+    /// Warm-up and measurement as planned.
+    fn spans(&self, options: &Options) -> (Micros, Micros);
+    /// Fills an empty database of a running server with the data set.
+    ///
+    /// # Errors
+    /// With the tool's own words.
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    /// Runs unmeasured for the warm-up. Does nothing where the plan has none.
+    ///
+    /// # Errors
+    /// With the tool's own words; interrupted.
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    /// Runs, measured.
+    ///
+    /// # Errors
+    /// With the tool's own words; interrupted.
+    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Raw>;
+    /// Reads the raw output. Pure.
+    ///
+    /// # Errors
+    /// With line, item and wanted type.
+    fn read(&self, options: &Options, raw: &Raw) -> Result<Figures>;
+}
