@@ -1,1 +1,120 @@
-//! Files: private folders, durable writes.
+//! Files and folders: written whole or not at all, private where they must be.
+
+use crate::error::{Context, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Writes a file whole or not at all: beside its place, synced, renamed into it, folder synced.
+///
+/// # Errors
+/// With the path. The place then holds what it held before.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let beside = beside(path);
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    })();
+    if written.is_err() {
+        // The error that counts is the one above; a left-over `.part` file is overwritten by the next try.
+        drop(fs::remove_file(&beside));
+    }
+    written.or_store(|| format!("write {}", path.display()))?;
+    sync_folder(path.parent().unwrap_or(Path::new("/")))
+}
+
+/// The name under which a file or folder is prepared before it is renamed into its place.
+#[must_use]
+pub fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.part"))
+}
+
+/// Makes the entries of a folder durable.
+///
+/// # Errors
+/// With the path.
+pub fn sync_folder(path: &Path) -> Result<()> {
+    File::open(path).and_then(|folder| folder.sync_all()).or_store(|| format!("sync the folder {}", path.display()))
+}
+
+/// Makes a folder (its parents must be there) with exactly this mode.
+///
+/// # Errors
+/// With the path; also when it is there already.
+pub fn make_folder(path: &Path, mode: u32) -> Result<()> {
+    fs::DirBuilder::new().mode(mode).create(path).or_host(|| format!("make the folder {}", path.display()))?;
+    // The umask may have taken bits away.
+    set_mode(path, mode)
+}
+
+/// Sets the permission bits.
+///
+/// # Errors
+/// With the path.
+pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .or_host(|| format!("set the mode of {}", path.display()))
+}
+
+/// Gives a file or folder to a user. Does nothing when we are not root (it is ours already).
+///
+/// # Errors
+/// With the path.
+pub fn give_to(path: &Path, user: &super::users::User) -> Result<()> {
+    if !super::users::is_root() {
+        return Ok(());
+    }
+    std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid))
+        .or_host(|| format!("give {} to {}", path.display(), user.name))
+}
+
+/// Bytes that an unprivileged user may still write on the filesystem that holds `path`.
+///
+/// # Errors
+/// With the path.
+pub fn free_bytes(path: &Path) -> Result<u64> {
+    let facts = rustix::fs::statvfs(path).or_host(|| format!("ask {} for its free space", path.display()))?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+}
+
+/// The nearest folder at or above `path` that exists.
+#[must_use]
+pub fn nearest_existing(path: &Path) -> PathBuf {
+    path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_path_buf()
+}
+
+/// A short random id of eight hex digits from the kernel.
+///
+/// # Errors
+/// When /dev/urandom cannot be read.
+pub fn random_id() -> Result<String> {
+    use std::io::Read;
+    let mut bytes = [0u8; 4];
+    File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).or_host(|| "read /dev/urandom".to_owned())?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file_and_no_litter() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        write_whole(&path, b"one").unwrap();
+        fs::create_dir(beside(&path)).unwrap();
+        assert!(write_whole(&path, b"two").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn ids_differ() {
+        assert_ne!(random_id().unwrap(), random_id().unwrap());
+    }
+}
