@@ -6,8 +6,7 @@ use super::users::User;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
-use std::io::{Read, Write as _};
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -267,12 +266,8 @@ fn not_started(command: &Command, e: &std::io::Error) -> Error {
 
 /// The error for a tool that failed: command, exit code, last lines.
 fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
-    let mut text = format!("`{}` ", command.shown());
-    // Writing to a String cannot fail.
-    drop(match code {
-        Some(code) => write!(text, "failed with exit code {code}"),
-        None => write!(text, "was killed"),
-    });
+    let how = code.map_or_else(|| "was killed".to_owned(), |code| format!("failed with exit code {code}"));
+    let mut text = format!("`{}` {how}", command.shown());
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
     let lines = last_lines(said, 12);
     if !lines.is_empty() {

@@ -1,1 +1,17 @@
-//! A folder per run: atomic writes, versions, reading back. Does not know what the numbers mean.
+//! A folder per run: atomic writes, format versions, reading back. Does not know what the numbers mean.
+//!
+//! ```text
+//! results/<date>-<plan name>/
+//!   plan.toml       as it was given            run.json      format version, tool version, seed, host facts, cases
+//!   events.jsonl    append-only: what happened, for resuming and for live views
+//!   trials/<case>/<n>/  trial.json   asked, really there, outcome, figures    seconds.parquet  one row a second
+//!                       latency.hist  latency distributions (HdrHistogram log)  raw/  output of every tool, server log
+//! ```
+//!
+//! A trial is written beside its place, synced, and renamed into it: a trial folder without a leading dot is complete.
+//! A run folder is made the same way. A format version newer than this program's is refused, never guessed.
+
+pub mod folder;
+pub mod latency;
+pub mod seconds;
+pub mod staging;

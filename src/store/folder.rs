@@ -1,0 +1,351 @@
+//! The run folder: making one, opening one, its events, which trials are complete.
+
+use super::staging::Staging;
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use crate::record::case::TrialKey;
+use crate::record::event::Stamped;
+use crate::record::run::{self, RunRecord};
+use crate::record::trial::{self, TrialRecord};
+use rustix::fs::FlockOperation;
+use serde::de::DeserializeOwned;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const PLAN: &str = "plan.toml";
+const RUN: &str = "run.json";
+const EVENTS: &str = "events.jsonl";
+const TRIALS: &str = "trials";
+const TRIAL: &str = "trial.json";
+
+/// A run folder, open for reading.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+    record: RunRecord,
+}
+
+/// The one writer of a run folder: holds its lock.
+#[derive(Debug)]
+pub struct Writer {
+    folder: RunFolder,
+    events: File,
+}
+
+/// A folder name for a run: `2026-11-21-0241-which-filesystem`.
+#[must_use]
+pub fn folder_name(started: &str, plan_name: &str) -> String {
+    let minute: String = started.chars().take(16).filter(|c| *c != ':').collect();
+    format!("{}-{plan_name}", minute.replace('T', "-"))
+}
+
+impl RunFolder {
+    /// Opens a run folder.
+    ///
+    /// # Errors
+    /// When it is none, is damaged, or was written by a newer pgstrata.
+    pub fn open(path: &Path) -> Result<RunFolder> {
+        if !path.join(RUN).exists() {
+            return Err(Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
+                .hint("name a folder below results/, or start a run with `pgstrata run PLAN`"));
+        }
+        let record: RunRecord = read_versioned(&path.join(RUN), run::FORMAT)?;
+        Ok(RunFolder { path: path.to_path_buf(), record })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `run.json`.
+    #[must_use]
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// The plan as it was given.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn plan_text(&self) -> Result<String> {
+        let path = self.path.join(PLAN);
+        fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))
+    }
+
+    /// The folder of one trial, whether it is there or not.
+    #[must_use]
+    pub fn trial_path(&self, key: &TrialKey) -> PathBuf {
+        self.path.join(TRIALS).join(&key.case).join(key.trial.to_string())
+    }
+
+    /// `trial.json` of a complete trial; `None` when the trial is not complete.
+    ///
+    /// # Errors
+    /// When it is damaged or newer than this program.
+    pub fn trial(&self, key: &TrialKey) -> Result<Option<TrialRecord>> {
+        let path = self.trial_path(key).join(TRIAL);
+        if path.exists() { read_versioned(&path, trial::FORMAT).map(Some) } else { Ok(None) }
+    }
+
+    /// The events so far. A last line that was cut off by a crash is left out.
+    ///
+    /// # Errors
+    /// With file and line, when another line is damaged.
+    pub fn events(&self) -> Result<Vec<Stamped>> {
+        let path = self.path.join(EVENTS);
+        let text = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;
+        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+        whole
+            .lines()
+            .enumerate()
+            .map(|(i, line)| serde_json::from_str(line).or_store(|| format!("read {} line {}", path.display(), i + 1)))
+            .collect()
+    }
+}
+
+impl Writer {
+    /// Makes the folder of a new run below `results`, whole or not at all, and locks it.
+    ///
+    /// # Errors
+    /// When `results` cannot be written (read-only, full), with what would make it go.
+    pub fn create(results: &Path, record: RunRecord, plan_text: &str) -> Result<Writer> {
+        let writable = |e: Error| e.hint("choose another place with --results DIR");
+        fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(writable)?;
+        let path = free_name(results, &folder_name(&record.started, &record.name));
+        let beside = files::beside(&path);
+        if beside.exists() {
+            fs::remove_dir_all(&beside).or_store(|| format!("remove the left-over {}", beside.display()))?;
+        }
+        let made = (|| {
+            fs::create_dir(&beside).or_store(|| format!("make the folder {}", beside.display()))?;
+            fs::create_dir(beside.join(TRIALS)).or_store(|| format!("make a folder in {}", beside.display()))?;
+            files::write_whole(&beside.join(PLAN), plan_text.as_bytes())?;
+            files::write_whole(&beside.join(EVENTS), b"")?;
+            files::write_whole(&beside.join(RUN), &json(&record)?)?;
+            fs::rename(&beside, &path).or_store(|| format!("rename {} into its place", beside.display()))?;
+            files::sync_folder(results)
+        })();
+        made.map_err(writable)?;
+        Writer::lock(RunFolder { path, record })
+    }
+
+    /// Opens the folder of a run that stopped, to go on with it: removes what was in flight.
+    ///
+    /// # Errors
+    /// When it is no run folder, another process writes to it, or it cannot be written.
+    pub fn resume(path: &Path) -> Result<Writer> {
+        let writer = Writer::lock(RunFolder::open(path)?)?;
+        writer.folder.remove_unfinished()?;
+        Ok(writer)
+    }
+
+    fn lock(folder: RunFolder) -> Result<Writer> {
+        let path = folder.path.join(EVENTS);
+        let mut events = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(&path)
+            .or_store(|| format!("open {} for writing", path.display()))?;
+        rustix::fs::flock(&events, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            Error::store(format!("another pgstrata is writing to {}", folder.path.display()))
+                .hint("wait for it, or stop it first")
+        })?;
+        cut_partial_line(&mut events).or_store(|| format!("mend {}", path.display()))?;
+        Ok(Writer { folder, events })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &RunFolder {
+        &self.folder
+    }
+
+    /// Appends an event.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn append(&mut self, event: &Stamped) -> Result<()> {
+        let mut line = serde_json::to_vec(event).or_store(|| "write an event".to_owned())?;
+        line.push(b'\n');
+        let path = self.folder.path.join(EVENTS);
+        self.events.write_all(&line).or_store(|| format!("append to {}", path.display()))
+    }
+
+    /// A place for a trial that is about to be run.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn stage(&self, key: &TrialKey) -> Result<Staging> {
+        Staging::begin(&self.folder.trial_path(key))
+    }
+}
+
+impl RunFolder {
+    /// Removes what trials in flight have left (`.N.part`, `.N.old`).
+    fn remove_unfinished(&self) -> Result<()> {
+        let trials = self.path.join(TRIALS);
+        for case in entries(&trials)? {
+            for entry in entries(&case)? {
+                let hidden = entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+                if hidden {
+                    fs::remove_dir_all(&entry).or_store(|| format!("remove the unfinished {}", entry.display()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The paths in a folder, sorted; none where the folder is not there.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut paths = fs::read_dir(folder)
+        .and_then(|list| list.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<Vec<_>>>())
+        .or_store(|| format!("list {}", folder.display()))?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// `name`, or `name-2`, `name-3`, ... : the first that is free.
+fn free_name(results: &Path, name: &str) -> PathBuf {
+    (1u32..)
+        .map(|n| if n == 1 { results.join(name) } else { results.join(format!("{name}-{n}")) })
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| results.join(name))
+}
+
+/// Cuts off a last line without its line end: it was being written when the program died.
+fn cut_partial_line(file: &mut File) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut text)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole < text.len() { file.set_len(whole as u64) } else { Ok(()) }
+}
+
+/// A document as bytes.
+///
+/// # Errors
+/// When a value has no form in JSON: a fault of ours.
+pub(super) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(document).map_err(|e| Error::bug(format!("cannot be written: {e}")))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Reads a document whose `format` must not be newer than `known`.
+fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let text = fs::read_to_string(path).or_store(|| format!("read {}", path.display()))?;
+    let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
+    if version.format > known {
+        return Err(Error::store(format!(
+            "{} has format version {}; this pgstrata ({}) knows up to {known}",
+            path.display(),
+            version.format,
+            env!("CARGO_PKG_VERSION")
+        ))
+        .hint("use the pgstrata that wrote it, or a newer one"));
+    }
+    serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::event::Event;
+    use crate::record::facts::HostFacts;
+
+    fn record() -> RunRecord {
+        RunRecord {
+            format: run::FORMAT,
+            tool_version: "0.1.0".into(),
+            id: "0badcafe".into(),
+            name: "which".into(),
+            plan_sha256: "00".into(),
+            seed: 1,
+            blocks: 1,
+            baseline: std::collections::BTreeMap::new(),
+            started: "2026-11-21T02:41:47Z".into(),
+            host: HostFacts::default(),
+            cases: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    fn interrupted() -> Stamped {
+        Stamped { at_us: 7, what: Event::Interrupted }
+    }
+
+    #[test]
+    fn a_run_folder_is_named_by_date_and_plan_and_two_of_a_minute_do_not_clash() {
+        let results = tempfile::tempdir().unwrap();
+        let one = Writer::create(results.path(), record(), "name = 'which'").unwrap();
+        let two = Writer::create(results.path(), record(), "name = 'which'").unwrap();
+        assert!(one.folder().path().ends_with("2026-11-21-0241-which"));
+        assert!(two.folder().path().ends_with("2026-11-21-0241-which-2"));
+        assert_eq!(RunFolder::open(one.folder().path()).unwrap().record(), &record());
+        assert_eq!(one.folder().plan_text().unwrap(), "name = 'which'");
+    }
+
+    #[test]
+    fn an_event_cut_off_by_a_crash_is_left_out_and_overwritten() {
+        let results = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(results.path(), record(), "").unwrap();
+        writer.append(&interrupted()).unwrap();
+        writer.events.write_all(b"{\"at_us\": 8, \"wha").unwrap();
+        let path = writer.folder().path().to_path_buf();
+        assert_eq!(writer.folder().events().unwrap(), vec![interrupted()]);
+        drop(writer);
+        let mut writer = Writer::resume(&path).unwrap();
+        writer.append(&interrupted()).unwrap();
+        assert_eq!(writer.folder().events().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn two_writers_of_one_folder_are_refused() {
+        let results = tempfile::tempdir().unwrap();
+        let writer = Writer::create(results.path(), record(), "").unwrap();
+        let error = Writer::resume(writer.folder().path()).unwrap_err();
+        assert!(error.to_string().contains("another pgstrata is writing"), "{error}");
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_with_both_versions() {
+        let results = tempfile::tempdir().unwrap();
+        let newer = RunRecord { format: run::FORMAT + 1, ..record() };
+        let writer = Writer::create(results.path(), newer, "").unwrap();
+        let error = RunFolder::open(writer.folder().path()).unwrap_err();
+        assert!(error.to_string().contains("format version 2"), "{error}");
+        assert!(error.hint_text().unwrap().contains("newer"));
+    }
+
+    #[test]
+    fn a_folder_that_is_no_run_folder_says_so() {
+        let empty = tempfile::tempdir().unwrap();
+        assert!(RunFolder::open(empty.path()).unwrap_err().to_string().contains("not a run folder"));
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_trial_is_removed_on_resume_and_a_complete_one_stays() {
+        let results = tempfile::tempdir().unwrap();
+        let writer = Writer::create(results.path(), record(), "").unwrap();
+        let key = TrialKey { case: "ext4".into(), trial: 1 };
+        let done = writer.folder().trial_path(&key);
+        fs::create_dir_all(&done).unwrap();
+        let part = files::beside(&done);
+        fs::create_dir_all(part.join("raw")).unwrap();
+        let path = writer.folder().path().to_path_buf();
+        drop(writer);
+        drop(Writer::resume(&path).unwrap());
+        assert!(done.exists() && !part.exists());
+    }
+}

@@ -1,0 +1,298 @@
+//! `seconds.parquet`: one row a second of one trial, written as the seconds come, read by column.
+//!
+//! Whole numbers are stored as signed INT64, so that a difference of two counters cannot overflow in other people's SQL.
+//! A row group holds up to [`ROWS_IN_GROUP`] rows: memory does not grow with the length of a trial.
+
+use crate::error::{Context, Error, Result};
+use crate::record::seconds::{Column, ColumnType, Row, Value};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::{ColumnReader, get_typed_column_reader};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows kept in memory before they are written: an hour.
+const ROWS_IN_GROUP: usize = 3600;
+
+/// Writes the rows of one trial.
+pub struct SecondsWriter {
+    path: PathBuf,
+    file: SerializedFileWriter<File>,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+/// What a column holds, with `None` where a row has no reading.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnData {
+    /// Whole numbers.
+    Count(Vec<Option<u64>>),
+    /// Numbers.
+    Real(Vec<Option<f64>>),
+    /// Texts.
+    Text(Vec<Option<String>>),
+}
+
+impl SecondsWriter {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn create(path: &Path, columns: Vec<Column>) -> Result<SecondsWriter> {
+        let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>();
+        let begun = fields.and_then(|fields| {
+            let schema = Type::group_type_builder("second").with_fields(fields).build()?;
+            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+            SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))
+        });
+        let file = begun.or_store(|| format!("begin {}", path.display()))?;
+        Ok(SecondsWriter { path: path.to_path_buf(), file, columns, rows: Vec::new() })
+    }
+
+    /// Appends a row: one value, or none, for each column.
+    ///
+    /// # Errors
+    /// With the path, when the disk takes no more.
+    pub fn push(&mut self, row: Row) -> Result<()> {
+        if row.len() != self.columns.len() {
+            return Err(Error::bug(format!("a row of {} values for {} columns", row.len(), self.columns.len())));
+        }
+        self.rows.push(row);
+        if self.rows.len() >= ROWS_IN_GROUP { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is left and closes the file.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        self.file.finish().or_store(|| format!("finish {}", self.path.display()))?;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        write_group(&mut self.file, &rows).or_store(|| format!("write {}", self.path.display()))
+    }
+}
+
+fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
+    let (physical, logical) = match column.of {
+        ColumnType::Count => (Physical::INT64, None),
+        ColumnType::Real => (Physical::DOUBLE, None),
+        ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    };
+    Type::primitive_type_builder(&column.name, physical)
+        .with_repetition(Repetition::OPTIONAL)
+        .with_logical_type(logical)
+        .build()
+        .map(Arc::new)
+}
+
+fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<(), ParquetError> {
+    let mut group = file.next_row_group()?;
+    let mut index = 0;
+    while let Some(mut column) = group.next_column()? {
+        let values = rows.iter().map(|row| row[index].as_ref());
+        let mismatch = || ParquetError::General(format!("column {index} got a value of another type"));
+        match column.untyped() {
+            ColumnWriter::Int64ColumnWriter(writer) => {
+                let (values, levels) = levelled(values, |value| match value {
+                    Value::Count(n) => i64::try_from(*n).ok(),
+                    Value::Real(_) | Value::Text(_) => None,
+                })
+                .ok_or_else(mismatch)?;
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::DoubleColumnWriter(writer) => {
+                let (values, levels) = levelled(values, |value| match value {
+                    Value::Real(x) => Some(*x),
+                    Value::Count(_) | Value::Text(_) => None,
+                })
+                .ok_or_else(mismatch)?;
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            ColumnWriter::ByteArrayColumnWriter(writer) => {
+                let (values, levels) = levelled(values, |value| match value {
+                    Value::Text(text) => Some(ByteArray::from(text.as_bytes().to_vec())),
+                    Value::Count(_) | Value::Real(_) => None,
+                })
+                .ok_or_else(mismatch)?;
+                writer.write_batch(&values, Some(&levels), None)?;
+            }
+            _ => return Err(mismatch()),
+        }
+        column.close()?;
+        index += 1;
+    }
+    group.close()?;
+    Ok(())
+}
+
+/// The values that are there, and for each row whether it has one (definition level 1) or not (0). `None` when a value
+/// has another type than the column.
+fn levelled<'a, T>(
+    values: impl Iterator<Item = Option<&'a Value>>,
+    take: impl Fn(&Value) -> Option<T>,
+) -> Option<(Vec<T>, Vec<i16>)> {
+    let (mut present, mut levels) = (Vec::new(), Vec::new());
+    for value in values {
+        levels.push(i16::from(value.is_some()));
+        if let Some(value) = value {
+            present.push(take(value)?);
+        }
+    }
+    Some((present, levels))
+}
+
+/// Reads the columns named by `wanted` (all where it is `None`) of a trial's `seconds.parquet`.
+///
+/// A column that the file does not have is absent from the answer.
+///
+/// # Errors
+/// With the path, when the file is damaged or cut off.
+pub fn read(trial: &Path, wanted: Option<&[&str]>) -> Result<BTreeMap<String, ColumnData>> {
+    let path = trial.join("seconds.parquet");
+    let damaged = || format!("read {}", path.display());
+    let file = File::open(&path).or_store(damaged)?;
+    let reader = SerializedFileReader::new(file)
+        .map_err(|e| Error::store(e.to_string()).hint("the file is damaged: this trial must be measured again"))
+        .map_err(|e| e.while_doing(damaged()))?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let mut columns = BTreeMap::new();
+    for (index, column) in schema.columns().iter().enumerate() {
+        let name = column.name();
+        if wanted.is_some_and(|wanted| !wanted.contains(&name)) {
+            continue;
+        }
+        let data = read_column(&reader, index, column.physical_type()).or_store(damaged)?;
+        columns.insert(name.to_owned(), data);
+    }
+    Ok(columns)
+}
+
+fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) -> Result<ColumnData, ParquetError> {
+    Ok(match of {
+        Physical::INT64 => ColumnData::Count(spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).ok())?),
+        Physical::DOUBLE => ColumnData::Real(spread::<DoubleType, _>(reader, index, |x| Some(*x))?),
+        Physical::BYTE_ARRAY => ColumnData::Text(spread::<ByteArrayType, _>(reader, index, |bytes| {
+            bytes.as_utf8().ok().map(str::to_owned)
+        })?),
+        other => return Err(ParquetError::General(format!("column {index} has the unknown type {other}"))),
+    })
+}
+
+/// All rows of one column, `None` where a row has no value or one that `take` refuses.
+fn spread<T: DataType, V>(
+    reader: &SerializedFileReader<File>,
+    index: usize,
+    take: impl Fn(&T::T) -> Option<V>,
+) -> Result<Vec<Option<V>>, ParquetError> {
+    let mut all = Vec::new();
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group)?;
+        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        let column: ColumnReader = group.get_column_reader(index)?;
+        let mut column = get_typed_column_reader::<T>(column);
+        let (mut values, mut levels) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        while levels.len() < rows {
+            let (records, _, _) = column.read_records(rows - levels.len(), Some(&mut levels), None, &mut values)?;
+            if records == 0 {
+                return Err(ParquetError::General(format!("column {index} ends before its last row")));
+            }
+        }
+        let mut values = values.iter();
+        all.extend(levels.iter().map(|level| if *level == 1 { values.next().and_then(&take) } else { None }));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::seconds::{client_columns, key_columns};
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use std::fs;
+
+    fn columns() -> Vec<Column> {
+        vec![
+            Column::counter("wal_bytes", "bytes", "d"),
+            Column::gauge("load", "share", "d").real(),
+            Column::gauge("name", "", "d").text(),
+        ]
+    }
+
+    fn written(rows: &[Row]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = SecondsWriter::create(&folder.path().join("seconds.parquet"), columns()).unwrap();
+        for row in rows {
+            writer.push(row.clone()).unwrap();
+        }
+        writer.finish().unwrap();
+        folder
+    }
+
+    fn row(n: u64) -> Row {
+        vec![Some(Value::Count(n)), (!n.is_multiple_of(3)).then_some(Value::Real(n as f64 / 7.0)), None]
+    }
+
+    #[test]
+    fn rows_over_several_groups_are_read_back_with_their_holes() {
+        let rows: Vec<Row> = (0..(2 * ROWS_IN_GROUP + 5) as u64).map(row).collect();
+        let folder = written(&rows);
+        let read = read(folder.path(), Some(&["wal_bytes", "load", "missing"])).unwrap();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read["wal_bytes"], ColumnData::Count((0..rows.len() as u64).map(Some).collect()));
+        let ColumnData::Real(load) = &read["load"] else { panic!("{read:?}") };
+        assert_eq!(load[3], None);
+        assert_eq!(load[4], Some(4.0 / 7.0));
+    }
+
+    #[test]
+    fn a_file_cut_off_at_any_place_is_an_error() {
+        let folder = written(&(0..50).map(row).collect::<Vec<_>>());
+        let path = folder.path().join("seconds.parquet");
+        let whole = fs::read(&path).unwrap();
+        for length in [0, 1, 4, whole.len() / 2, whole.len() - 1] {
+            fs::write(&path, &whole[..length]).unwrap();
+            let error = read(folder.path(), None).unwrap_err().to_string();
+            assert!(error.contains("seconds.parquet"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_columns_that_every_row_has_are_distinct() {
+        let names: Vec<String> = key_columns().into_iter().chain(client_columns()).map(|c| c.name).collect();
+        let mut unique = names.clone();
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), names.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_and_number_survive(n in any::<Option<u32>>(), x in any::<Option<f32>>(), text in any::<Option<String>>()) {
+            let row = vec![
+                n.map(|n| Value::Count(u64::from(n))),
+                x.filter(|x| !x.is_nan()).map(|x| Value::Real(f64::from(x))),
+                text.clone().map(Value::Text),
+            ];
+            let read = read(written(&[row]).path(), None).unwrap();
+            prop_assert_eq!(&read["wal_bytes"], &ColumnData::Count(vec![n.map(u64::from)]));
+            prop_assert_eq!(&read["name"], &ColumnData::Text(vec![text]));
+            prop_assert_eq!(&read["load"], &ColumnData::Real(vec![x.filter(|x| !x.is_nan()).map(f64::from)]));
+        }
+    }
+}

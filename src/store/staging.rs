@@ -1,0 +1,93 @@
+//! A trial on its way into the run folder: written beside its place, synced, renamed into it.
+
+use super::folder::json;
+use super::latency::{self, Distribution};
+use crate::error::{Context, Result};
+use crate::host::files;
+use crate::record::trial::TrialRecord;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// A trial that is not complete yet. Dropped without [`Staging::commit`], it vanishes.
+#[derive(Debug)]
+pub struct Staging {
+    place: PathBuf,
+    beside: PathBuf,
+}
+
+impl Staging {
+    /// Makes the folder beside the trial's place, with `raw/` in it.
+    pub(super) fn begin(place: &Path) -> Result<Staging> {
+        let beside = files::beside(place);
+        if beside.exists() {
+            fs::remove_dir_all(&beside).or_store(|| format!("remove the left-over {}", beside.display()))?;
+        }
+        fs::create_dir_all(beside.join("raw")).or_store(|| format!("make the folder {}", beside.display()))?;
+        Ok(Staging { place: place.to_path_buf(), beside })
+    }
+
+    /// Folder for the raw output of tools.
+    #[must_use]
+    pub fn raw(&self) -> PathBuf {
+        self.beside.join("raw")
+    }
+
+    /// Where `seconds.parquet` goes.
+    #[must_use]
+    pub fn seconds(&self) -> PathBuf {
+        self.beside.join("seconds.parquet")
+    }
+
+    /// Writes the latency distributions.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn write_latencies(&self, distributions: &[Distribution], started_us: u64, elapsed_us: u64) -> Result<()> {
+        let bytes = latency::encode(distributions, started_us, elapsed_us)?;
+        files::write_whole(&self.beside.join("latency.hist"), &bytes)
+    }
+
+    /// Writes `trial.json`, makes all of it durable and renames it into its place. What was there (a trial that had not
+    /// been run) is replaced.
+    ///
+    /// # Errors
+    /// With the path; the place then holds what it held before.
+    pub fn commit(self, record: &TrialRecord) -> Result<()> {
+        files::write_whole(&self.beside.join("trial.json"), &json(record)?)?;
+        sync_tree(&self.beside)?;
+        let old =
+            self.place.with_file_name(format!(".{}.old", self.place.file_name().unwrap_or_default().to_string_lossy()));
+        if self.place.exists() {
+            fs::rename(&self.place, &old).or_store(|| format!("set {} aside", self.place.display()))?;
+        }
+        fs::rename(&self.beside, &self.place).or_store(|| format!("rename into {}", self.place.display()))?;
+        let case = self.place.parent().unwrap_or(Path::new("/"));
+        files::sync_folder(case)?;
+        files::sync_folder(case.parent().unwrap_or(Path::new("/")))?;
+        if old.exists() {
+            fs::remove_dir_all(&old).or_store(|| format!("remove {}", old.display()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // After a commit there is nothing here any more; what cannot be removed is removed by the next resume.
+        drop(fs::remove_dir_all(&self.beside));
+    }
+}
+
+/// Syncs every file and folder at and below `path`.
+fn sync_tree(path: &Path) -> Result<()> {
+    let list = fs::read_dir(path).or_store(|| format!("list {}", path.display()))?;
+    for entry in list {
+        let entry = entry.or_store(|| format!("list {}", path.display()))?.path();
+        if entry.is_dir() {
+            sync_tree(&entry)?;
+        } else {
+            File::open(&entry).and_then(|f| f.sync_all()).or_store(|| format!("sync {}", entry.display()))?;
+        }
+    }
+    files::sync_folder(path)
+}
