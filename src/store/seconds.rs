@@ -30,13 +30,24 @@ pub struct SecondsWriter {
     rows: Vec<Row>,
 }
 
-/// What a column holds, with `None` where a row has no reading.
+/// What a column holds: a value for each row, and whether the row has a reading (its value is the type's default where
+/// it has none).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
     /// Whole numbers.
-    Count(Vec<Option<u64>>),
+    Count {
+        /// One a row.
+        values: Vec<u64>,
+        /// Whether the row has a reading.
+        present: Vec<bool>,
+    },
     /// Numbers.
-    Real(Vec<Option<f64>>),
+    Real {
+        /// One a row.
+        values: Vec<f64>,
+        /// Whether the row has a reading.
+        present: Vec<bool>,
+    },
     /// Texts.
     Text(Vec<Option<String>>),
 }
@@ -183,24 +194,37 @@ pub fn read(trial: &Path, wanted: Option<&[&str]>) -> Result<BTreeMap<String, Co
     Ok(columns)
 }
 
-fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) -> Result<ColumnData, ParquetError> {
+fn read_column(
+    reader: &SerializedFileReader<File>,
+    index: usize,
+    of: Physical,
+) -> Result<ColumnData, ParquetError> {
     Ok(match of {
-        Physical::INT64 => ColumnData::Count(spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).ok())?),
-        Physical::DOUBLE => ColumnData::Real(spread::<DoubleType, _>(reader, index, |x| Some(*x))?),
-        Physical::BYTE_ARRAY => ColumnData::Text(spread::<ByteArrayType, _>(reader, index, |bytes| {
-            bytes.as_utf8().ok().map(str::to_owned)
-        })?),
+        Physical::INT64 => {
+            // Counters are written from u64 and are never negative.
+            let (values, present) = spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).unwrap_or(0))?;
+            ColumnData::Count { values, present }
+        }
+        Physical::DOUBLE => {
+            let (values, present) = spread::<DoubleType, _>(reader, index, |x| *x)?;
+            ColumnData::Real { values, present }
+        }
+        Physical::BYTE_ARRAY => {
+            let text = |bytes: &ByteArray| bytes.as_utf8().ok().map(str::to_owned);
+            ColumnData::Text(spread::<ByteArrayType, _>(reader, index, text)?.0)
+        }
         other => return Err(ParquetError::General(format!("column {index} has the unknown type {other}"))),
     })
 }
 
-/// All rows of one column, `None` where a row has no value or one that `take` refuses.
-fn spread<T: DataType, V>(
+/// All rows of one column: a value each, and whether it is there.
+fn spread<T: DataType, V: Default>(
     reader: &SerializedFileReader<File>,
     index: usize,
-    take: impl Fn(&T::T) -> Option<V>,
-) -> Result<Vec<Option<V>>, ParquetError> {
-    let mut all = Vec::new();
+    take: impl Fn(&T::T) -> V,
+) -> Result<(Vec<V>, Vec<bool>), ParquetError> {
+    let total = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let (mut all, mut present) = (Vec::with_capacity(total), Vec::with_capacity(total));
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
@@ -213,10 +237,19 @@ fn spread<T: DataType, V>(
                 return Err(ParquetError::General(format!("column {index} ends before its last row")));
             }
         }
+        if values.len() == rows {
+            all.extend(values.iter().map(&take));
+            present.resize(present.len() + rows, true);
+            continue;
+        }
         let mut values = values.iter();
-        all.extend(levels.iter().map(|level| if *level == 1 { values.next().and_then(&take) } else { None }));
+        for level in levels {
+            let value = if level == 1 { values.next() } else { None };
+            present.push(value.is_some());
+            all.push(value.map_or_else(V::default, &take));
+        }
     }
-    Ok(all)
+    Ok((all, present))
 }
 
 #[cfg(test)]
@@ -254,10 +287,10 @@ mod tests {
         let folder = written(&rows);
         let read = read(folder.path(), Some(&["wal_bytes", "load", "missing"])).unwrap();
         assert_eq!(read.len(), 2);
-        assert_eq!(read["wal_bytes"], ColumnData::Count((0..rows.len() as u64).map(Some).collect()));
-        let ColumnData::Real(load) = &read["load"] else { panic!("{read:?}") };
-        assert_eq!(load[3], None);
-        assert_eq!(load[4], Some(4.0 / 7.0));
+        let counted = (0..rows.len() as u64).collect();
+        assert_eq!(read["wal_bytes"], ColumnData::Count { values: counted, present: vec![true; rows.len()] });
+        let ColumnData::Real { values, present } = &read["load"] else { panic!("{read:?}") };
+        assert_eq!((present[3], present[4], values[4]), (false, true, 4.0 / 7.0));
     }
 
     #[test]
@@ -290,9 +323,12 @@ mod tests {
                 text.clone().map(Value::Text),
             ];
             let read = read(written(&[row]).path(), None).unwrap();
-            prop_assert_eq!(&read["wal_bytes"], &ColumnData::Count(vec![n.map(u64::from)]));
+            let x = x.filter(|x| !x.is_nan()).map(f64::from);
+            let count = ColumnData::Count { values: vec![u64::from(n.unwrap_or(0))], present: vec![n.is_some()] };
+            let real = ColumnData::Real { values: vec![x.unwrap_or(0.0)], present: vec![x.is_some()] };
+            prop_assert_eq!(&read["wal_bytes"], &count);
+            prop_assert_eq!(&read["load"], &real);
             prop_assert_eq!(&read["name"], &ColumnData::Text(vec![text]));
-            prop_assert_eq!(&read["load"], &ColumnData::Real(vec![x.filter(|x| !x.is_nan()).map(f64::from)]));
         }
     }
 }
