@@ -5,6 +5,10 @@
 //! so servers are recognised by where they stand: their working folder is the data folder. Absent on purpose: any
 //! search by name. Nothing here ever returns or signals this very process.
 
+mod cpu_time;
+
+pub use cpu_time::{Named, cpu_times, named};
+
 use super::Host;
 use super::command::RUN_VARIABLE;
 use super::time::{now, sleep};
@@ -12,13 +16,8 @@ use crate::error::{Context, Error, Result};
 use crate::parse::{proc_pid_stat, proc_pid_status};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Ticks a second in the files of the kernel: USER_HZ, 100 on every architecture of Linux but Alpha
-/// (include/uapi/asm-generic/param.h, `getconf CLK_TCK`).
-pub const TICKS_A_SECOND: u64 = 100;
 
 /// One process of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,21 +34,6 @@ pub struct Process {
     pub kernel_thread: bool,
     /// Whether it has ended and only waits to be collected by its parent: it holds no file and no folder any more.
     pub ended: bool,
-}
-
-/// CPU time of a process so far, all its threads together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuTime {
-    /// Process id.
-    pub pid: u32,
-    /// When it started, ticks since the machine started.
-    pub started_ticks: u64,
-    /// Name as the kernel has it now; a kernel worker's changes with what it works on.
-    pub comm: String,
-    /// Whether it is a thread of the kernel.
-    pub kernel_thread: bool,
-    /// CPU time in programs and kernel, ticks ([`TICKS_A_SECOND`]).
-    pub ticks: u64,
 }
 
 /// What can be sent to a process.
@@ -181,32 +165,6 @@ pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
     let names: Vec<String> = left.iter().map(|process| format!("{} ({})", process.pid, process.comm)).collect();
     let message = format!("killed but still there after {} s: {}", limit.as_secs_f64(), names.join(", "));
     Err(Error::host(message).hint("they hang in the kernel, mostly on a device that does not answer; see dmesg"))
-}
-
-/// CPU time of every process, by pid and start time, in no order; `buffer` is working space that is kept between calls.
-/// Costs three system calls a process.
-///
-/// # Errors
-/// When `/proc` cannot be listed, or a line of the kernel is not as documented.
-pub fn cpu_times(host: &Host, buffer: &mut Vec<u8>) -> Result<HashMap<(u32, u64), CpuTime>> {
-    let mut times = HashMap::new();
-    for pid in pids_with_ours(host)? {
-        let path = format!("/proc/{pid}/stat");
-        if host.read_into(&path, buffer).is_err() {
-            continue; // It has ended since the listing.
-        }
-        let text = String::from_utf8_lossy(buffer);
-        let stat = proc_pid_stat::parse(&path, &text)?;
-        let time = CpuTime {
-            pid: stat.pid,
-            started_ticks: stat.started_ticks,
-            comm: stat.comm.to_owned(),
-            kernel_thread: stat.kernel_thread,
-            ticks: stat.user_ticks.saturating_add(stat.system_ticks),
-        };
-        times.insert((time.pid, time.started_ticks), time);
-    }
-    Ok(times)
 }
 
 impl Signal {
@@ -383,7 +341,8 @@ mod tests {
         let former = Process { started_ticks: real.started_ticks - 1, ..real.clone() };
         assert!(!signal(&host, &former, Signal::Kill).unwrap());
         assert!(wait_until_gone(&host, std::slice::from_ref(&former), Duration::ZERO).is_empty());
-        assert_eq!(wait_until_gone(&host, std::slice::from_ref(&real), Duration::ZERO), [real.clone()]);
+        let left = wait_until_gone(&host, std::slice::from_ref(&real), Duration::ZERO);
+        assert_eq!(left, std::slice::from_ref(&real));
         assert!(signal(&host, &real, Signal::Terminate).unwrap());
         assert!(wait_until_gone(&host, std::slice::from_ref(&real), Duration::from_secs(10)).is_empty());
         assert!(!signal(&host, &real, Signal::Kill).unwrap(), "it is gone");
@@ -397,20 +356,5 @@ mod tests {
         let ourselves = read(&host, std::process::id()).unwrap();
         assert!(signal(&host, &ourselves, Signal::Terminate).is_err());
         assert!(!list(&host).unwrap().contains(&ourselves));
-    }
-
-    #[test]
-    fn cpu_times_grow_with_the_work_done() {
-        let host = Host::this();
-        let ours = |times: HashMap<(u32, u64), CpuTime>| {
-            times.into_values().find(|time| time.pid == std::process::id()).unwrap()
-        };
-        let before = ours(cpu_times(&host, &mut Vec::new()).unwrap());
-        let used = || crate::host::time::thread_cpu_us();
-        let begun = used();
-        while used() < begun + 50_000 {}
-        let after = ours(cpu_times(&host, &mut Vec::new()).unwrap());
-        assert!(after.ticks >= before.ticks + 3, "{} then {}", before.ticks, after.ticks);
-        assert_eq!((after.comm, after.started_ticks), (before.comm, before.started_ticks));
     }
 }
