@@ -22,7 +22,7 @@ impl Sampler for Cpu {
                 "/proc/stat: time of all CPUs together {meaning}, in ticks of 1/USER_HZ second (USER_HZ is 100 on \
                  every architecture but Alpha, include/uapi/asm-generic/param.h)"
             );
-            Column::counter(format!("cpu_{state}_ticks"), "ticks", doc)
+            Column::counter(format!("cpu_{state}"), "ticks", doc)
         };
         vec![
             ticks("user", "in programs, guests' time included"),

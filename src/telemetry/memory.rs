@@ -18,7 +18,7 @@ impl Sampler for Memory {
 
     fn columns(&self) -> Vec<Column> {
         let now = |name: &str, doc: &str| {
-            Column::gauge(format!("memory_{name}_bytes"), "bytes", format!("/proc/meminfo: {doc}"))
+            Column::gauge(format!("mem_{name}_bytes"), "bytes", format!("/proc/meminfo: {doc}"))
         };
         let moved = |name: &str, unit: &str, doc: &str| Column::counter(name, unit, format!("/proc/vmstat {doc}"));
         vec![

@@ -26,8 +26,8 @@ impl Sampler for Pressure {
                 "/proc/pressure/{resource}: time in which no task could go on for want of it; cpu has it since Linux 5.13"
             );
             [
-                Column::counter(format!("pressure_{resource}_some_us"), "us", some),
-                Column::counter(format!("pressure_{resource}_full_us"), "us", full),
+                Column::counter(format!("psi_{resource}_some_us"), "us", some),
+                Column::counter(format!("psi_{resource}_full_us"), "us", full),
             ]
         };
         RESOURCES.iter().flat_map(|resource| of(resource)).collect()

@@ -24,7 +24,8 @@ pub struct Waits {
     pub cpu_us: u64,
 }
 
-/// Class and event of a wait, as [`WaitCount`] has them.
+/// Class and event of a wait, as [`WaitCount`] has them. The names are the server's: `WALSync` is `WalSync` from
+/// PostgreSQL 17 on.
 type Wait = (String, String);
 
 /// Samples until `stop` is set. Blocks; belongs on a thread of its own. A connection that breaks is made anew.
@@ -76,12 +77,12 @@ fn figures(samples: u64, seen: BTreeMap<Wait, u64>) -> WaitFigures {
     WaitFigures { samples, per_second: PER_SECOND, backends, waits }
 }
 
-/// The backends of clients, grouped by what they do now.
+/// The backends of clients, grouped by what they wait for now.
 fn activity_sql() -> String {
     format!(
-        "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity \
+        "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_activity \
          WHERE backend_type = 'client backend' AND application_name <> '{APPLICATION_NAME}' \
-         AND pid <> pg_backend_pid() GROUP BY 1, 2, 3"
+         AND pid <> pg_backend_pid() GROUP BY 1, 2"
     )
 }
 
@@ -94,26 +95,21 @@ fn one(session: &mut Option<Client>, server: &ServerAddress, sql: &str) -> Resul
 }
 
 /// One row of [`activity_sql`].
+///
+/// The column `state` is not asked for: the view reads it a moment before the wait (`pg_stat_get_activity` copies all
+/// states first), so that a busy server shows backends that are idle and wait for a WAL sync. The wait is the newer
+/// truth. A backend between statements waits for its client (`Client`, `ClientRead`), in a transaction or not; one that
+/// waits for nothing uses the CPU.
 fn counted(row: &TextRow) -> Result<(Wait, u64)> {
-    let [state, class, event, backends] = row.as_slice() else {
-        return Err(Error::tool(format!("pg_stat_activity came as {} columns, not 4", row.len())));
+    let [class, event, backends] = row.as_slice() else {
+        return Err(Error::tool(format!("pg_stat_activity came as {} columns, not 3", row.len())));
     };
     let text = backends.as_deref().unwrap_or_default();
     let backends = text
         .parse()
         .map_err(|_| Error::tool(format!("pg_stat_activity: count is `{text}`, not a whole number (u64)")))?;
-    Ok((classified(state.as_deref(), class.as_deref(), event.as_deref()), backends))
-}
-
-/// What a backend waits for. Between statements it is the client's turn, whatever the server says it waits for; a
-/// backend that is at work (or just starting, without a state yet) and waits for nothing uses the CPU.
-fn classified(state: Option<&str>, class: Option<&str>, event: Option<&str>) -> Wait {
-    let class = match class {
-        _ if state.is_some_and(|state| state.starts_with("idle")) => "Client",
-        Some(class) => class,
-        None => "CPU",
-    };
-    (class.to_owned(), event.unwrap_or(class).to_owned())
+    let class = class.as_deref().unwrap_or("CPU");
+    Ok(((class.to_owned(), event.as_deref().unwrap_or(class).to_owned()), backends))
 }
 
 #[cfg(test)]
@@ -121,20 +117,22 @@ mod tests {
     use super::*;
     use crate::telemetry::throwaway_server::{ThrowawayServer, installations};
 
-    fn wait(state: &str, class: Option<&str>, event: Option<&str>) -> String {
-        let (class, event) = classified(Some(state), class, event);
-        format!("{class}/{event}")
+    fn row(class: Option<&str>, event: Option<&str>, backends: &str) -> TextRow {
+        [class, event, Some(backends)].map(|text| text.map(str::to_owned)).into()
     }
 
     #[test]
-    fn backends_are_classed_by_what_they_wait_for() {
-        assert_eq!(wait("active", Some("IO"), Some("WALSync")), "IO/WALSync");
-        assert_eq!(wait("active", Some("Lock"), Some("transactionid")), "Lock/transactionid");
-        assert_eq!(wait("active", None, None), "CPU/CPU");
-        assert_eq!(wait("idle", Some("Client"), Some("ClientRead")), "Client/ClientRead");
-        assert_eq!(wait("idle in transaction", Some("Client"), Some("ClientRead")), "Client/ClientRead");
-        assert_eq!(wait("idle in transaction (aborted)", None, None), "Client/Client");
-        assert_eq!(classified(None, None, None), ("CPU".to_owned(), "CPU".to_owned()));
+    fn backends_are_classed_by_what_they_wait_for_and_those_that_do_not_wait_use_the_cpu() {
+        let classed = |class, event| {
+            let ((class, event), backends) = counted(&row(class, event, "3")).unwrap();
+            assert_eq!(backends, 3);
+            format!("{class}/{event}")
+        };
+        assert_eq!(classed(Some("IO"), Some("WALSync")), "IO/WALSync");
+        assert_eq!(classed(Some("Lock"), Some("transactionid")), "Lock/transactionid");
+        assert_eq!(classed(Some("Client"), Some("ClientRead")), "Client/ClientRead");
+        assert_eq!(classed(None, None), "CPU/CPU");
+        assert_eq!(classed(Some("Extension"), None), "Extension/Extension");
     }
 
     #[test]
@@ -149,8 +147,7 @@ mod tests {
     #[test]
     fn a_row_of_another_shape_is_an_error_that_names_the_item() {
         assert!(counted(&vec![None]).unwrap_err().to_string().contains("1 columns"));
-        let row = vec![None, None, None, Some("many".to_owned())];
-        assert!(counted(&row).unwrap_err().to_string().contains("count is `many`"));
+        assert!(counted(&row(None, None, "many")).unwrap_err().to_string().contains("count is `many`"));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(super) const FIGURES: &[Figure] = &[
         since: &[(140_000, "wal.wal_records")],
     },
     Figure {
-        name: "pg_wal_full_page_images",
+        name: "pg_wal_fpi",
         unit: "pages",
         doc: "pg_stat_wal.wal_fpi: pages written in full into the WAL; absent before PostgreSQL 14",
         since: &[(140_000, "wal.wal_fpi")],
@@ -89,7 +89,7 @@ pub(super) const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        name: "pg_buffers_checkpointer",
+        name: "pg_buffers_checkpoint",
         unit: "pages",
         doc: "pg_stat_bgwriter.buffers_checkpoint (to 16), pg_stat_checkpointer.buffers_written (from 17): pages \
               written by checkpoints",
@@ -144,13 +144,13 @@ pub(super) const FIGURES: &[Figure] = &[
         since: &[(OLDEST, "bgwriter.checkpoint_sync_time * 1000"), (170_000, "checkpointer.sync_time * 1000")],
     },
     Figure {
-        name: "pg_blocks_read",
+        name: "pg_blks_read",
         unit: "pages",
         doc: "pg_stat_database.blks_read, all databases: pages that were not in shared_buffers",
         since: &[(OLDEST, "databases.blks_read")],
     },
     Figure {
-        name: "pg_blocks_hit",
+        name: "pg_blks_hit",
         unit: "pages",
         doc: "pg_stat_database.blks_hit, all databases: pages that were in shared_buffers",
         since: &[(OLDEST, "databases.blks_hit")],
@@ -323,10 +323,10 @@ mod tests {
             let grown = |name: &str| number(&after, name) - number(&before, name);
             assert!(grown("pg_wal_lsn_bytes") > 10_000_000, "{after:?}");
             assert!(grown("pg_wal_bytes") > 10_000_000, "{after:?}");
-            assert!(grown("pg_buffers_checkpointer") + grown("pg_buffers_backend") > 1_000, "{after:?}");
+            assert!(grown("pg_buffers_checkpoint") + grown("pg_buffers_backend") > 1_000, "{after:?}");
             assert_eq!(grown("pg_checkpoints_requested"), 1, "{after:?}");
             for name in
-                ["pg_wal_records", "pg_wal_syncs", "pg_wal_writes", "pg_wal_write_us", "pg_commits", "pg_blocks_hit"]
+                ["pg_wal_records", "pg_wal_syncs", "pg_wal_writes", "pg_wal_write_us", "pg_commits", "pg_blks_hit"]
             {
                 assert!(grown(name) > 0, "{name}: {before:?} {after:?}");
             }
