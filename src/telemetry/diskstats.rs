@@ -179,6 +179,8 @@ fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::command::Command;
+    use crate::host::users::is_root;
 
     const STATS: &str = "   8  0 sda 1 0 2 3 4 0 5 6 7 8 9 10 0 11 12 13 14
    8 16 sdb 100 0 200 300 400 0 500 600 700 800 900 1000 0 1100 1200 1300 1400
@@ -264,5 +266,43 @@ mod tests {
         let mut reading = Diskstats.open(&host, &target).unwrap();
         std::fs::write(host.path("/proc/diskstats"), "").unwrap();
         assert!(reading.sample().unwrap_err().to_string().contains("sda has gone"));
+    }
+
+    /// A loop device on a file, undone with the test.
+    struct Loop(String);
+    impl Drop for Loop {
+        fn drop(&mut self) {
+            drop(Host::this().run(&Command::new("losetup").args(["-d", &self.0])));
+        }
+    }
+
+    #[test]
+    fn a_real_device_counts_what_is_written_and_flushed() {
+        let host = Host::this();
+        if !is_root() || !host.has_program("losetup") {
+            println!("skipped: a loop device needs root and losetup");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let image = folder.path().join("image");
+        std::fs::File::create(&image).unwrap().set_len(8 << 20).unwrap();
+        let made = host.run(&Command::new("losetup").args(["-f", "--show"]).arg(&image)).unwrap();
+        let device_path = Loop(made.stdout.trim().to_owned());
+        let name = device_path.0.strip_prefix("/dev/").unwrap();
+        let number = host.read(format!("/sys/block/{name}/dev")).unwrap();
+        let (major, minor) = number.trim().split_once(':').unwrap();
+        let facts = device(0, major.parse().unwrap(), minor.parse().unwrap(), name);
+        let target = Target { data_devices: vec![facts], ..Target::default() };
+        let before = sample(&host, &target);
+        let copy = ["if=/dev/zero", "bs=1M", "count=4", "oflag=direct", "conv=fsync"];
+        host.run(&Command::new("dd").args(copy).arg(format!("of={}", device_path.0))).unwrap();
+        let after = sample(&host, &target);
+        let grown = |column: &str| match (value(&before, column), value(&after, column)) {
+            (Some(Value::Count(before)), Some(Value::Count(after))) => after - before,
+            other => panic!("{column}: {other:?}"),
+        };
+        assert_eq!(value(&after, "data0_name"), Some(Value::Text(name.to_owned())));
+        assert_eq!(grown("data0_write_bytes"), 4 << 20);
+        assert!(grown("data0_writes") > 0 && grown("data0_flushes") > 0, "{after:?}");
     }
 }

@@ -3,6 +3,10 @@
 //! A sampler is one file and one line in [`ALL`]. It reads raw counters and stores them raw: rates, percentiles and
 //! cases are for `analyse`. Columns are the same for every trial, whatever the stack, so that all trials of a run read
 //! as one table; what is not there is absent.
+//!
+//! Cost, measured with 300 processes and 16 clients on 2 virtual CPUs (release build, PostgreSQL 15): 1.8 ms of CPU for
+//! a row of all sources, 0.7 ms a second for the waits, together 0.25 % of a core. The server's own share of answering
+//! is not in that.
 
 pub mod cpu;
 pub mod diskstats;

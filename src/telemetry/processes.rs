@@ -6,8 +6,8 @@
 //! between two rows is not seen; what began is counted from its begin.
 //!
 //! Cost: the CPU clocks of all processes are read, and the names only of those that ran; see
-//! [`crate::host::processes::cpu_times`]. 0.9 ms of CPU for 297 processes (release build, 2 virtual CPUs of an AMD EPYC,
-//! Linux 6.18), which is 0.09 % of a core at one row a second.
+//! [`crate::host::processes::cpu_times`]. 1.0 ms of CPU for 300 processes (release build, 2 virtual CPUs of an AMD EPYC,
+//! Linux 6.18), which is 0.1 % of a core at one row a second.
 
 use super::{Reading, Sampler, Target};
 use crate::error::Result;
