@@ -6,7 +6,7 @@ use super::users::User;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::{Read, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -167,7 +167,7 @@ impl Host {
     pub fn run(&self, command: &Command) -> Result<Output> {
         let at_us = time::wall_us();
         let begun = now();
-        let mut prepared = command.prepared();
+        let mut prepared = self.prepared(command);
         prepared.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         prepared.stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawned = prepared.spawn().map_err(|e| not_started(command, &e));
@@ -187,7 +187,7 @@ impl Host {
     /// [`crate::error::Kind::Tool`] when it cannot be started.
     pub fn spawn(&self, command: &Command, stdout: Stdio, stderr: Stdio) -> Result<Child> {
         let at_us = time::wall_us();
-        let mut prepared = command.prepared();
+        let mut prepared = self.prepared(command);
         prepared.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = prepared.spawn().map_err(|e| not_started(command, &e));
         self.log_command(command, at_us, None, None);
@@ -204,6 +204,14 @@ impl Host {
     #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
+    }
+
+    fn prepared(&self, command: &Command) -> std::process::Command {
+        let mut prepared = command.prepared();
+        if let Some(run) = &self.run {
+            prepared.env(RUN_VARIABLE, &**run);
+        }
+        prepared
     }
 
     fn log_command(&self, command: &Command, at_us: u64, wall_us: Option<u64>, exit_code: Option<i32>) {
@@ -266,8 +274,8 @@ fn not_started(command: &Command, e: &std::io::Error) -> Error {
 
 /// The error for a tool that failed: command, exit code, last lines.
 fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
-    let how = code.map_or_else(|| "was killed".to_owned(), |code| format!("failed with exit code {code}"));
-    let mut text = format!("`{}` {how}", command.shown());
+    let ended = code.map_or_else(|| "was killed".to_owned(), |code| format!("failed with exit code {code}"));
+    let mut text = format!("`{}` {ended}", command.shown());
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
     let lines = last_lines(said, 12);
     if !lines.is_empty() {
@@ -313,6 +321,15 @@ mod tests {
         let text = "x".repeat(1 << 20);
         let output = Host::this().run(&Command::new("cat").stdin(text.clone())).unwrap();
         assert_eq!(output.stdout.len(), text.len());
+    }
+
+    #[test]
+    fn the_children_of_a_run_carry_its_id_and_others_do_not() {
+        let show = Command::new("sh").args(["-c", "echo $PGSTRATA_RUN"]);
+        let host = Host::this();
+        assert_eq!(host.for_run("0badcafe").run(&show).unwrap().stdout, "0badcafe\n");
+        assert_eq!(host.run(&show).unwrap().stdout, "\n");
+        assert_eq!(host.take_command_log().len(), 2, "clones share the log");
     }
 
     #[test]

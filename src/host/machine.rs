@@ -1,1 +1,142 @@
-//! Facts about the machine.
+//! The machine: what it is, and what on it will disturb a measurement.
+//!
+//! Everything is read from files of the kernel and is absent where the machine does not say it.
+
+mod disturbances;
+
+pub use disturbances::{Disturbance, Severity, disturbances};
+
+use super::Host;
+use crate::parse::{cpuinfo, meminfo, os_release, proc_stat};
+use crate::record::facts::HostFacts;
+
+/// What the machine is. Never fails: what it does not say is absent.
+#[must_use]
+pub fn facts(host: &Host) -> HostFacts {
+    let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
+    let cpu = host.read("/proc/cpuinfo").map(|text| cpuinfo::parse(&text)).unwrap_or_default();
+    HostFacts {
+        hostname: one_line(host, "/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned()),
+        kernel: one_line(host, "/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
+        distribution: host.read_optional("/etc/os-release").and_then(|text| os_release::pretty_name(&text)),
+        cpu_model: cpu.model.clone(),
+        cpus: usable_cpus(host),
+        memory_bytes: memory.total_bytes.unwrap_or_else(memory_of_sysinfo),
+        swap_used_bytes: memory.swap_used_bytes(),
+        clocksource: clocksource(host),
+        governor: governors(host),
+        machine: machine(host, &cpu),
+    }
+}
+
+/// CPUs that this process may use: its affinity and its cgroup's quota counted in.
+fn usable_cpus(host: &Host) -> u32 {
+    let online = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).map_or(1, |stat| stat.cpus);
+    let usable = std::thread::available_parallelism().map_or_else(|_| online(), |cpus| cpus.get() as u64);
+    u32::try_from(usable).unwrap_or(u32::MAX)
+}
+
+/// Memory as sysinfo(2) has it, for a machine without `/proc/meminfo`.
+fn memory_of_sysinfo() -> u64 {
+    let info = rustix::system::sysinfo();
+    info.totalram.saturating_mul(u64::from(info.mem_unit))
+}
+
+fn clocksource(host: &Host) -> Option<String> {
+    one_line(host, "/sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+/// The frequency governors of all CPUs; several differing ones joined by `+`.
+fn governors(host: &Host) -> Option<String> {
+    let entries = std::fs::read_dir(host.path("/sys/devices/system/cpu")).ok()?;
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("cpufreq/scaling_governor")).ok())
+        .map(|text| text.trim().to_owned())
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    if found.is_empty() { None } else { Some(found.join("+")) }
+}
+
+/// What the machine says it is: its maker's words (DMI, device tree), else the hypervisor's type, else that there is one.
+fn machine(host: &Host, cpu: &cpuinfo::Cpuinfo) -> Option<String> {
+    let dmi = ["sys_vendor", "product_name"].map(|name| one_line(host, &format!("/sys/class/dmi/id/{name}")));
+    let dmi: Vec<String> = dmi.into_iter().flatten().collect();
+    if !dmi.is_empty() {
+        return Some(dmi.join(" "));
+    }
+    one_line(host, "/proc/device-tree/model")
+        .map(|model| model.trim_end_matches('\0').to_owned())
+        .or_else(|| one_line(host, "/sys/hypervisor/type").map(|kind| format!("virtual machine ({kind})")))
+        .or_else(|| (cpu.hypervisor == Some(true)).then(|| "virtual machine".to_owned()))
+}
+
+fn one_line(host: &Host, path: &str) -> Option<String> {
+    host.read_optional(path).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine_of(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let host = Host::rooted(root.path());
+        (root, host)
+    }
+
+    #[test]
+    fn a_machine_is_read_from_its_files() {
+        let (_root, host) = machine_of(&[
+            ("proc/sys/kernel/hostname", "db1\n"),
+            ("proc/sys/kernel/osrelease", "6.1.0-9-amd64\n"),
+            ("proc/meminfo", "MemTotal: 1024 kB\nSwapTotal: 10 kB\nSwapFree: 4 kB\n"),
+            ("proc/cpuinfo", "model name\t: AMD EPYC\nflags\t: fpu hypervisor\n"),
+            ("etc/os-release", "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n"),
+            ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+            ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n"),
+            ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
+            ("sys/class/dmi/id/product_name", "Standard PC\n"),
+        ]);
+        let facts = facts(&host);
+        assert_eq!((facts.hostname.as_str(), facts.kernel.as_str()), ("db1", "6.1.0-9-amd64"));
+        assert_eq!((facts.memory_bytes, facts.swap_used_bytes), (1024 * 1024, Some(6 * 1024)));
+        assert_eq!(facts.distribution.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+        assert_eq!((facts.cpu_model.as_deref(), facts.clocksource.as_deref()), (Some("AMD EPYC"), Some("tsc")));
+        assert_eq!(facts.governor.as_deref(), Some("performance+powersave"));
+        assert_eq!(facts.machine.as_deref(), Some("QEMU Standard PC"));
+    }
+
+    #[test]
+    fn what_a_machine_does_not_say_is_absent() {
+        let (_root, host) = machine_of(&[]);
+        let facts = facts(&host);
+        assert_eq!((facts.distribution, facts.cpu_model, facts.swap_used_bytes), (None, None, None));
+        assert_eq!((facts.clocksource, facts.governor, facts.machine), (None, None, None));
+        assert_eq!(facts.hostname, "unknown");
+    }
+
+    #[test]
+    fn a_machine_without_dmi_names_its_hypervisor() {
+        let cpu = ("proc/cpuinfo", "flags : hypervisor\n");
+        let (_root, host) = machine_of(&[cpu]);
+        assert_eq!(facts(&host).machine.as_deref(), Some("virtual machine"));
+        let (_root, host) = machine_of(&[cpu, ("sys/hypervisor/type", "xen\n")]);
+        assert_eq!(facts(&host).machine.as_deref(), Some("virtual machine (xen)"));
+        let (_root, host) = machine_of(&[("proc/device-tree/model", "Raspberry Pi 5\0")]);
+        assert_eq!(facts(&host).machine.as_deref(), Some("Raspberry Pi 5"));
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_memory_and_cpus() {
+        let facts = facts(&Host::this());
+        assert!(facts.memory_bytes > 0 && facts.cpus > 0);
+        assert_ne!(facts.kernel, "unknown");
+    }
+}

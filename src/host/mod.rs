@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex};
 pub struct Host {
     root: PathBuf,
     log: Arc<Mutex<Vec<CommandLog>>>,
+    run: Option<Arc<str>>,
 }
 
 impl Host {
@@ -32,7 +33,14 @@ impl Host {
 
     /// A machine whose `/proc`, `/sys`, `/etc` lie below `root`. Commands still run on the real one.
     pub fn rooted(root: impl Into<PathBuf>) -> Host {
-        Host { root: root.into(), log: Arc::default() }
+        Host { root: root.into(), log: Arc::default(), run: None }
+    }
+
+    /// The same machine, but every command that is started through it carries the run's id in the environment variable
+    /// [`command::RUN_VARIABLE`], so that [`processes::of_run`] finds it whatever became of pgstrata.
+    #[must_use]
+    pub fn for_run(&self, run_id: &str) -> Host {
+        Host { run: Some(run_id.into()), ..self.clone() }
     }
 
     /// Where the absolute `path` of the machine really lies.
@@ -49,6 +57,17 @@ impl Host {
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
         let real = self.path(path);
         std::fs::read_to_string(&real).or_host(|| format!("read {}", real.display()))
+    }
+
+    /// Reads a file of the machine into `buffer`, in place of what that held: for what is read often, as
+    /// `/proc/PID/stat`, or may hold any bytes, as `/proc/PID/environ`.
+    ///
+    /// # Errors
+    /// The kernel's own: processes end at any moment, and the caller must tell `ENOENT` and `ESRCH` from others.
+    pub fn read_into(&self, path: impl AsRef<Path>, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+        use std::io::Read;
+        buffer.clear();
+        std::fs::File::open(self.path(path))?.read_to_end(buffer).map(drop)
     }
 
     /// The trimmed text of a file that may be absent, as many in sysfs are.

@@ -1,1 +1,360 @@
-//! Processes of the machine.
+//! Processes of the machine: which there are, which are ours, and ending exactly those.
+//!
+//! A process is named by its pid *and* its start time: pids are used again, the pair is not. A run's processes are
+//! recognised by [`RUN_VARIABLE`] in their environment; PostgreSQL overwrites that part of its memory with its title,
+//! so servers are recognised by where they stand: their working folder is the data folder. Absent on purpose: any
+//! search by name. Nothing here ever returns or signals this very process.
+
+mod cpu_time;
+
+pub use cpu_time::{Named, cpu_times, named};
+
+use super::Host;
+use super::command::RUN_VARIABLE;
+use super::time::{now, sleep};
+use crate::error::{Context, Error, Result};
+use crate::parse::{proc_pid_stat, proc_pid_status};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// One process of the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// When it started, ticks since the machine started.
+    pub started_ticks: u64,
+    /// Name as the kernel has it.
+    pub comm: String,
+    /// Effective user; `None` when it could not be read.
+    pub uid: Option<u32>,
+    /// Whether it is a thread of the kernel.
+    pub kernel_thread: bool,
+    /// Whether it has ended and only waits to be collected by its parent: it holds no file and no folder any more.
+    pub ended: bool,
+}
+
+/// What can be sent to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT: PostgreSQL's fast shutdown.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGQUIT: PostgreSQL's immediate shutdown, which takes its children along.
+    Quit,
+    /// SIGKILL.
+    Kill,
+}
+
+/// Every process, in no order. One that ends while we look is left out.
+///
+/// # Errors
+/// When `/proc` cannot be listed.
+pub fn list(host: &Host) -> Result<Vec<Process>> {
+    Ok(pids(host)?.into_iter().filter_map(|pid| read(host, pid)).collect())
+}
+
+/// The processes that carry this run's id in their environment, [`Host::for_run`]. Those whose environment we may not
+/// read (another user's, when we are not root) are not ours.
+///
+/// # Errors
+/// When `/proc` cannot be listed.
+pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
+    let wanted = format!("{RUN_VARIABLE}={run_id}").into_bytes();
+    let mut environment = Vec::new();
+    let mut ours = |pid: &u32| {
+        host.read_into(format!("/proc/{pid}/environ"), &mut environment).is_ok()
+            && environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    Ok(pids(host)?.into_iter().filter(|pid| ours(pid)).filter_map(|pid| read(host, pid)).collect())
+}
+
+/// The processes that hold something at or below `folder`: their working or root folder, an open file, their program
+/// or a mapped file. What another user's processes hold is seen by root alone.
+///
+/// # Errors
+/// When `/proc` cannot be listed.
+pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
+    // The kernel shows links resolved.
+    let resolved = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let below = |target: &Path| target.starts_with(folder) || target.starts_with(&resolved);
+    Ok(pids(host)?
+        .into_iter()
+        .filter(|pid| held_paths(host, *pid).iter().any(|target| below(target)))
+        .filter_map(|pid| read(host, pid))
+        .collect())
+}
+
+/// The processes whose working folder is exactly `folder`: how the processes of a PostgreSQL on that data folder are
+/// recognised.
+///
+/// # Errors
+/// When `/proc` cannot be listed.
+pub fn standing_in(host: &Host, folder: &Path) -> Result<Vec<Process>> {
+    let resolved = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let stands = |pid: &u32| link(&host.path(format!("/proc/{pid}/cwd"))).is_some_and(|cwd| cwd == resolved);
+    Ok(pids(host)?.into_iter().filter(stands).filter_map(|pid| read(host, pid)).collect())
+}
+
+/// Whether the process still runs: the same pid with the same start time, not ended.
+#[must_use]
+pub fn is_alive(host: &Host, process: &Process) -> bool {
+    read(host, process.pid).is_some_and(|found| found.started_ticks == process.started_ticks && !found.ended)
+}
+
+/// Sends a signal to exactly this process, never to another that got its pid later: a pidfd (Linux 5.3) pins the
+/// process before its start time is compared. Before Linux 5.3 the signal follows the comparison at once, which leaves
+/// a gap of microseconds. `false` when the process is gone already.
+///
+/// # Errors
+/// When we may not signal it, or for pid 1, pgstrata itself and threads of the kernel, which nobody should want.
+pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
+    let shown = || format!("send {signal:?} to process {} ({})", process.pid, process.comm);
+    let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+    let Some(pid) = pid.filter(|pid| !pid.is_init() && process.pid != std::process::id() && !process.kernel_thread)
+    else {
+        return Err(Error::bug("it is init, pgstrata itself or a thread of the kernel").while_doing(shown()));
+    };
+    let sent = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pinned) => {
+            if !is_alive(host, process) {
+                return Ok(false);
+            }
+            pidfd_send_signal(pinned, signal.raw())
+        }
+        Err(Errno::NOSYS) if is_alive(host, process) => kill_process(pid, signal.raw()),
+        Err(Errno::NOSYS) => return Ok(false),
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(error) => Err(error).or_host(shown),
+    }
+}
+
+/// Waits until all of them have ended, at most `limit`; gives those that still run.
+#[must_use]
+pub fn wait_until_gone(host: &Host, processes: &[Process], limit: Duration) -> Vec<Process> {
+    let begun = now();
+    let mut left = processes.to_vec();
+    loop {
+        left.retain(|process| is_alive(host, process));
+        if left.is_empty() || begun.elapsed() >= limit {
+            return left;
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Kills exactly these processes and waits until they are gone, at most `limit`.
+///
+/// # Errors
+/// When one may not be signalled, or does not end (it hangs in the kernel, on a device that does not answer).
+pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
+    for process in processes {
+        signal(host, process, Signal::Kill)?;
+    }
+    let left = wait_until_gone(host, processes, limit);
+    if left.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = left.iter().map(|process| format!("{} ({})", process.pid, process.comm)).collect();
+    let message = format!("killed but still there after {} s: {}", limit.as_secs_f64(), names.join(", "));
+    Err(Error::host(message).hint("they hang in the kernel, mostly on a device that does not answer; see dmesg"))
+}
+
+impl Signal {
+    fn raw(self) -> rustix::process::Signal {
+        match self {
+            Signal::Interrupt => rustix::process::Signal::INT,
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Quit => rustix::process::Signal::QUIT,
+            Signal::Kill => rustix::process::Signal::KILL,
+        }
+    }
+}
+
+fn pids(host: &Host) -> Result<Vec<u32>> {
+    let mut pids = pids_with_ours(host)?;
+    pids.retain(|pid| *pid != std::process::id());
+    Ok(pids)
+}
+
+fn pids_with_ours(host: &Host) -> Result<Vec<u32>> {
+    let folder = host.path("/proc");
+    let entries = std::fs::read_dir(&folder).or_host(|| format!("list {}", folder.display()))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// One process; `None` when there is none with this pid.
+fn read(host: &Host, pid: u32) -> Option<Process> {
+    let mut text = Vec::new();
+    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let stat = proc_pid_stat::parse("/proc/PID/stat", &text).ok()?;
+    let mut status = Vec::new();
+    let uid = host.read_into(format!("/proc/{pid}/status"), &mut status).ok();
+    let uid = uid.and_then(|()| proc_pid_status::effective_uid("status", &String::from_utf8_lossy(&status)).ok());
+    Some(Process {
+        pid,
+        started_ticks: stat.started_ticks,
+        comm: stat.comm.to_owned(),
+        uid,
+        kernel_thread: stat.kernel_thread,
+        ended: matches!(stat.state, 'Z' | 'X'),
+    })
+}
+
+/// Where the links of a process point: working folder, root, program, open and mapped files.
+fn held_paths(host: &Host, pid: u32) -> Vec<PathBuf> {
+    let process = host.path(format!("/proc/{pid}"));
+    // Everybody stands in a root; only one other than the machine's is a hold on a folder.
+    let root = link(&process.join("root")).filter(|root| root != Path::new("/"));
+    let mut paths: Vec<PathBuf> = ["cwd", "exe"].iter().filter_map(|name| link(&process.join(name))).collect();
+    paths.extend(root);
+    for folder in ["fd", "map_files"] {
+        let Ok(entries) = std::fs::read_dir(process.join(folder)) else { continue };
+        paths.extend(entries.filter_map(|entry| link(&entry.ok()?.path())));
+    }
+    paths
+}
+
+/// Where a link of `/proc` points, without the mark that the kernel adds when the file has been deleted.
+fn link(path: &Path) -> Option<PathBuf> {
+    let target = std::fs::read_link(path).ok()?;
+    let plain = target.to_str().and_then(|text| text.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Some(plain.unwrap_or(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::command::Command;
+    use std::os::unix::fs::symlink;
+    use std::process::{Child, Stdio};
+
+    /// A fake machine: `(pid, comm, cwd, environ, open file)`.
+    fn machine(processes: &[(u32, &str, &str, &str, &str)]) -> (tempfile::TempDir, Host) {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, comm, cwd, environ, open) in processes {
+            let folder = root.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(folder.join("fd")).unwrap();
+            let stat = format!("{pid} ({comm}) S 1 1 1 0 -1 64 0 0 0 0 5 6 0 0 20 0 1 0 77{pid} 0 0\n");
+            std::fs::write(folder.join("stat"), stat).unwrap();
+            std::fs::write(folder.join("status"), "Name:\tx\nUid:\t5\t101\t5\t5\n").unwrap();
+            std::fs::write(folder.join("environ"), environ).unwrap();
+            symlink(cwd, folder.join("cwd")).unwrap();
+            symlink(open, folder.join("fd/3")).unwrap();
+        }
+        std::fs::create_dir_all(root.path().join("proc/sys")).unwrap();
+        let host = Host::rooted(root.path());
+        (root, host)
+    }
+
+    fn pids_of(processes: &[Process]) -> Vec<u32> {
+        let mut pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    /// Ends what a test started, whatever happens to the test.
+    struct Started(Child);
+    impl Drop for Started {
+        fn drop(&mut self) {
+            drop(self.0.kill());
+            drop(self.0.wait());
+        }
+    }
+
+    fn sleeper(host: &Host, folder: &Path) -> (Started, Process) {
+        let command = Command::new("sleep").arg("600").cwd(folder);
+        let child = Started(host.spawn(&command, Stdio::null(), Stdio::null()).unwrap());
+        let process = read(host, child.0.id()).unwrap();
+        (child, process)
+    }
+
+    #[test]
+    fn every_process_is_listed_with_name_start_and_user() {
+        let (_root, host) = machine(&[(10, "postgres", "/d", "", "/x"), (11, "a b) c", "/", "", "/x")]);
+        let mut found = list(&host).unwrap();
+        found.sort_by_key(|process| process.pid);
+        assert_eq!(pids_of(&found), [10, 11]);
+        assert_eq!((found[0].comm.as_str(), found[0].started_ticks, found[0].uid), ("postgres", 7710, Some(101)));
+        assert_eq!(found[1].comm, "a b) c");
+        assert!(!found[0].kernel_thread && !found[0].ended);
+    }
+
+    #[test]
+    fn a_run_is_told_by_the_whole_variable_not_by_a_part_of_it() {
+        let (_root, host) = machine(&[
+            (10, "pgbench", "/", "HOME=/\0PGSTRATA_RUN=0badcafe\0", "/x"),
+            (11, "pgbench", "/", "PGSTRATA_RUN=0badcafe1\0", "/x"),
+            (12, "pgbench", "/", "X=PGSTRATA_RUN=0badcafe\0", "/x"),
+        ]);
+        assert_eq!(pids_of(&of_run(&host, "0badcafe").unwrap()), [10]);
+        assert!(of_run(&host, "").unwrap().is_empty());
+    }
+
+    #[test]
+    fn users_of_a_folder_are_told_by_path_components() {
+        let (_root, host) = machine(&[
+            (10, "postgres", "/mnt/pgstrata-a/data", "", "/x"),
+            (11, "tail", "/", "", "/mnt/pgstrata-a/log"),
+            (12, "tail", "/mnt/pgstrata-ab", "", "/x"),
+            (13, "sh", "/mnt/pgstrata-a (deleted)", "", "/x"),
+        ]);
+        assert_eq!(pids_of(&using_folder(&host, Path::new("/mnt/pgstrata-a")).unwrap()), [10, 11, 13]);
+        assert_eq!(pids_of(&standing_in(&host, Path::new("/mnt/pgstrata-a/data")).unwrap()), [10]);
+    }
+
+    #[test]
+    fn a_machine_without_proc_is_an_error_not_an_empty_list() {
+        let root = tempfile::tempdir().unwrap();
+        let text = list(&Host::rooted(root.path())).unwrap_err().to_string();
+        assert!(text.contains("list") && text.contains("proc"), "{text}");
+    }
+
+    #[test]
+    fn the_children_of_a_run_are_found_and_killed_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = crate::host::files::random_id().unwrap();
+        let (_ours, ours) = sleeper(&Host::this().for_run(&id), folder.path());
+        let (_other, other) = sleeper(&Host::this().for_run("another"), Path::new("/"));
+        let host = Host::this();
+        let found = of_run(&host, &id).unwrap();
+        assert_eq!(pids_of(&found), [ours.pid]);
+        assert_eq!(pids_of(&using_folder(&host, folder.path()).unwrap()), [ours.pid]);
+        assert_eq!(pids_of(&standing_in(&host, folder.path()).unwrap()), [ours.pid]);
+        kill(&host, &found, Duration::from_secs(10)).unwrap();
+        assert!(!is_alive(&host, &ours), "an ended child counts as gone before its parent collects it");
+        assert!(is_alive(&host, &other));
+    }
+
+    #[test]
+    fn a_process_that_got_the_pid_later_is_not_touched() {
+        let host = Host::this();
+        let (_child, real) = sleeper(&host, Path::new("/"));
+        let former = Process { started_ticks: real.started_ticks - 1, ..real.clone() };
+        assert!(!signal(&host, &former, Signal::Kill).unwrap());
+        assert!(wait_until_gone(&host, std::slice::from_ref(&former), Duration::ZERO).is_empty());
+        let left = wait_until_gone(&host, std::slice::from_ref(&real), Duration::ZERO);
+        assert_eq!(left, std::slice::from_ref(&real));
+        assert!(signal(&host, &real, Signal::Terminate).unwrap());
+        assert!(wait_until_gone(&host, std::slice::from_ref(&real), Duration::from_secs(10)).is_empty());
+        assert!(!signal(&host, &real, Signal::Kill).unwrap(), "it is gone");
+    }
+
+    #[test]
+    fn init_and_pgstrata_itself_are_never_signalled() {
+        let host = Host::this();
+        let init = read(&host, 1).unwrap();
+        assert!(signal(&host, &init, Signal::Terminate).is_err());
+        let ourselves = read(&host, std::process::id()).unwrap();
+        assert!(signal(&host, &ourselves, Signal::Terminate).is_err());
+        assert!(!list(&host).unwrap().contains(&ourselves));
+    }
+}

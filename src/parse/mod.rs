@@ -1,1 +1,12 @@
 //! Texts of foreign tools and kernel files to typed values: pure functions from `&str`, one file a tool.
+
+pub mod cpuinfo;
+pub mod diskstats;
+mod fields;
+pub mod meminfo;
+pub mod os_release;
+pub mod pressure;
+pub mod proc_pid_stat;
+pub mod proc_pid_status;
+pub mod proc_stat;
+pub mod vmstat;

@@ -3,7 +3,23 @@
 //! A sampler is one file and one line in [`ALL`]. It reads raw counters and stores them raw: rates, percentiles and
 //! cases are for `analyse`. Columns are the same for every trial, whatever the stack, so that all trials of a run read
 //! as one table; what is not there is absent.
+//!
+//! Cost, measured with 300 processes and 16 clients on 2 virtual CPUs (release build, PostgreSQL 15): 1.8 ms of CPU for
+//! a row of all sources, 0.7 ms a second for the waits, together 0.25 % of a core. The server's own share of answering
+//! is not in that.
 
+pub mod cpu;
+pub mod diskstats;
+pub mod memory;
+pub mod postgres;
+pub mod pressure;
+pub mod processes;
+pub mod recorder;
+#[cfg(test)]
+mod throwaway_server;
+pub mod waits;
+
+use crate::cluster::client::Client;
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::facts::DeviceFacts;
@@ -11,7 +27,20 @@ use crate::record::seconds::{Column, Value};
 use std::path::PathBuf;
 
 /// Every sampler, in the order of the columns.
-pub const ALL: &[&dyn Sampler] = &[];
+///
+/// PostgreSQL comes last: a server that answers late delays no other source's reading of the same second.
+pub const ALL: &[&dyn Sampler] = &[
+    &diskstats::Diskstats,
+    &cpu::Cpu,
+    &memory::Memory,
+    &pressure::Pressure,
+    &processes::Processes,
+    &postgres::Postgres,
+];
+
+/// By this name pgstrata's own connections to the server are known (`application_name`), so that they are not counted
+/// as clients.
+pub const APPLICATION_NAME: &str = "pgstrata";
 
 /// What there is to sample in one trial.
 #[derive(Debug, Clone, Default)]
@@ -55,4 +84,45 @@ pub trait Reading: Send {
     /// # Errors
     /// Why this second has none: becomes a gap.
     fn sample(&mut self) -> Result<Vec<Option<Value>>>;
+}
+
+/// A connection for statistics: known by [`APPLICATION_NAME`], and giving up a query that a hanging server does not
+/// answer before the next second.
+fn connect(address: &ServerAddress) -> Result<Client> {
+    let mut client = Client::connect(&address.socket, &address.user, &address.database)?;
+    client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
+    client.query("SET statement_timeout = '800ms'")?;
+    Ok(client)
+}
+
+/// A whole number, where there is one.
+fn count(number: impl Into<Option<u64>>) -> Option<Value> {
+    number.into().map(Value::Count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use crate::record::seconds::{client_columns, key_columns};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_column_has_a_name_of_its_own_and_says_where_it_comes_from() {
+        let sampled = ALL.iter().flat_map(|sampler| sampler.columns());
+        let columns: Vec<_> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
+        let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names.len(), columns.len());
+        for column in &columns {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(column.name.chars().all(plain), "{}", column.name);
+            assert!(column.doc.len() > 10 && !column.doc.ends_with('.'), "{}: {}", column.name, column.doc);
+        }
+    }
+
+    #[test]
+    fn every_source_has_a_name_of_its_own() {
+        let names: BTreeSet<&str> = ALL.iter().map(|sampler| sampler.name()).collect();
+        assert_eq!(names.len(), ALL.len());
+        assert!(!names.contains(super::recorder::CLOCK));
+    }
 }

@@ -1,0 +1,237 @@
+//! What on the machine will disturb a measurement, and what to do about it: for `pgstrata doctor`.
+//!
+//! Each check looks at what was read and says nothing where the machine does not tell. The limits are rules of thumb,
+//! chosen so that a quiet machine passes; none of them changes a figure.
+
+use super::{clocksource, governors};
+use crate::host::Host;
+use crate::host::time::sleep;
+use crate::parse::meminfo::Meminfo;
+use crate::parse::proc_stat::ProcStat;
+use crate::parse::{meminfo, proc_stat};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How much a disturbance matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; figures may wander.
+    Notice,
+    /// Figures will be worse or less steady than the storage is.
+    Warning,
+}
+
+/// One thing that will disturb a measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disturbance {
+    /// What, in two or three words: `clock source`.
+    pub what: String,
+    /// What was found, and what it does to the figures.
+    pub detail: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// For how long the CPUs are watched.
+const WATCHED: Duration = Duration::from_millis(500);
+
+/// Clock sources that programs read without a system call: TSC, KVM's and Hyper-V's clock
+/// (arch/x86/include/asm/vdso/clocksource.h), and the counters of ARM, RISC-V, POWER and S/390.
+const FAST_CLOCKS: [&str; 7] =
+    ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "riscv_clocksource", "timebase", "tod"];
+
+/// Looks for everything that will disturb a measurement, the worst first. Watches the CPUs for half a second.
+#[must_use]
+pub fn disturbances(host: &Host) -> Vec<Disturbance> {
+    let cpus = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).ok();
+    let before = cpus();
+    sleep(WATCHED);
+    let after = cpus();
+    let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
+    let checks = [
+        clocksource(host).and_then(|name| slow_clock(&name)),
+        governors(host).and_then(|names| lazy_governor(&names)),
+        boost(host),
+        before.zip(after).and_then(|(before, after)| load_of_others(&before, &after)),
+        before.zip(after).and_then(|(before, after)| stolen_time(&before, &after)),
+        cpu_quota(),
+        swap_in_use(&memory),
+        little_memory(&memory),
+        much_to_write(&memory),
+        host.read_optional("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|mode| huge_pages(&mode)),
+    ];
+    let mut found: Vec<Disturbance> = checks.into_iter().flatten().collect();
+    found.sort_by_key(|disturbance| std::cmp::Reverse(disturbance.severity));
+    found
+}
+
+fn warning(what: &str, detail: String, advice: &str) -> Disturbance {
+    Disturbance { what: what.to_owned(), detail, severity: Severity::Warning, advice: advice.to_owned() }
+}
+
+fn notice(what: &str, detail: String, advice: &str) -> Disturbance {
+    Disturbance { severity: Severity::Notice, ..warning(what, detail, advice) }
+}
+
+fn slow_clock(name: &str) -> Option<Disturbance> {
+    let detail = || format!("`{name}`: reading the time is a system call, so that timing slows what is timed");
+    let advice = "boot with clocksource=tsc where the CPU's counter is stable (see dmesg for why the kernel left it)";
+    (!FAST_CLOCKS.contains(&name)).then(|| warning("clock source", detail(), advice))
+}
+
+fn lazy_governor(names: &str) -> Option<Disturbance> {
+    let detail = || format!("`{names}`: CPUs clock down between requests, which adds to short latencies");
+    (names != "performance").then(|| warning("CPU governor", detail(), "cpupower frequency-set -g performance"))
+}
+
+/// Frequency boost, from the Intel driver's switch or the general one.
+fn boost(host: &Host) -> Option<Disturbance> {
+    let says = |path: &str, value: &str| host.read_optional(path).is_some_and(|text| text == value);
+    let on = says("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
+        || says("/sys/devices/system/cpu/cpufreq/boost", "1");
+    let detail = "the CPUs boost their clock as heat allows: the same work runs faster on a cool machine".to_owned();
+    on.then(|| notice("CPU boost", detail, "interleaved trials even it out; switch it off for the steadiest figures"))
+}
+
+/// From 10 % of all CPUs on.
+fn load_of_others(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
+    let total = after.all.total().saturating_sub(before.all.total());
+    let busy = after.all.busy().saturating_sub(before.all.busy()) as f64 / total as f64;
+    let detail = || format!("the CPUs were busy {:.0} % of the time just now, before anything was run", busy * 100.0);
+    (total > 0 && busy >= 0.1).then(|| warning("load of others", detail(), "stop what else runs here; see top"))
+}
+
+/// From 1 % on, just now or since the machine started.
+fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
+    let share = |steal: u64, total: u64| if total == 0 { 0.0 } else { steal as f64 / total as f64 };
+    let (stolen_before, stolen_after) = (before.all.steal?, after.all.steal?);
+    let ever = share(stolen_after, after.all.total());
+    let now = share(stolen_after.saturating_sub(stolen_before), after.all.total().saturating_sub(before.all.total()));
+    let detail = || {
+        let (now, ever) = (now * 100.0, ever * 100.0);
+        format!("the hypervisor gave {now:.1} % of the CPU time to other guests just now, {ever:.1} % since the start")
+    };
+    let advice = "other guests of the same machine will show in the figures; more blocks make the intervals honest";
+    (now >= 0.01 || ever >= 0.01).then(|| warning("steal time", detail(), advice))
+}
+
+/// A quota makes all threads of the group stop together, mostly for tens of milliseconds.
+fn cpu_quota() -> Option<Disturbance> {
+    let allowed = rustix::thread::sched_getaffinity(None).ok()?.count() as usize;
+    let usable = std::thread::available_parallelism().ok()?.get();
+    let detail =
+        || format!("a control group lets us use {usable} of {allowed} CPUs, and stops us when we used them up");
+    (usable < allowed).then(|| warning("CPU quota", detail(), "lift the quota (cpu.max) of the container or slice"))
+}
+
+fn swap_in_use(memory: &Meminfo) -> Option<Disturbance> {
+    let used = memory.swap_used_bytes().filter(|bytes| *bytes > 0)?;
+    let detail = format!("{} of programs lie in swap: coming back costs reads in the middle of a trial", Bytes(used));
+    Some(warning("swap", detail, "swapoff -a, when the memory suffices"))
+}
+
+/// Below a quarter of the memory.
+fn little_memory(memory: &Meminfo) -> Option<Disturbance> {
+    let (available, total) = (memory.available_bytes?, memory.total_bytes?);
+    let detail = || format!("{} of {} can still be had: the page cache is cramped", Bytes(available), Bytes(total));
+    (available < total / 4).then(|| warning("free memory", detail(), "stop what else holds memory here"))
+}
+
+/// From 1 % of the memory on.
+fn much_to_write(memory: &Meminfo) -> Option<Disturbance> {
+    let waiting = memory.dirty_bytes?.saturating_add(memory.writeback_bytes?);
+    let detail = || format!("{} wait to be written: somebody is writing, and the devices will be busy", Bytes(waiting));
+    (waiting > memory.total_bytes? / 100).then(|| notice("dirty pages", detail(), "wait, or type sync"))
+}
+
+/// `always` has the kernel collapse pages in the background; PostgreSQL's manual advises against it.
+fn huge_pages(modes: &str) -> Option<Disturbance> {
+    let detail = "transparent huge pages are `always`: khugepaged works, and memory is compacted, at odd moments";
+    let advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+    modes.contains("[always]").then(|| notice("huge pages", detail.to_owned(), advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::proc_stat::CpuTicks;
+
+    fn names(found: &[Disturbance]) -> Vec<&str> {
+        found.iter().map(|disturbance| disturbance.what.as_str()).collect()
+    }
+
+    fn cpus(user: u64, idle: u64, steal: Option<u64>) -> ProcStat {
+        ProcStat { all: CpuTicks { user, idle, steal, ..CpuTicks::default() }, cpus: 1 }
+    }
+
+    #[test]
+    fn a_machine_with_everything_wrong_says_so_the_worst_first() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            (
+                "proc/meminfo",
+                "MemTotal: 1000 kB\nMemAvailable: 100 kB\nDirty: 90 kB\nWriteback: 0 kB\nSwapTotal: 9 kB\nSwapFree: 4 kB\n",
+            ),
+            ("proc/stat", "cpu 900 0 0 100 0 0 0 50\ncpu0 900 0 0 100 0 0 0 50\n"),
+            ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n"),
+            ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n"),
+            ("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"),
+        ] {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = disturbances(&Host::rooted(root.path()));
+        // A quota is this process's own, whatever the tree says.
+        let found: Vec<Disturbance> = found.into_iter().filter(|one| one.what != "CPU quota").collect();
+        let wanted = [
+            "clock source",
+            "CPU governor",
+            "steal time",
+            "swap",
+            "free memory",
+            "CPU boost",
+            "dirty pages",
+            "huge pages",
+        ];
+        assert_eq!(names(&found), wanted);
+        assert!(found.iter().all(|one| !one.detail.is_empty() && !one.advice.is_empty()));
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_is_not_accused() {
+        let root = tempfile::tempdir().unwrap();
+        let found = disturbances(&Host::rooted(root.path()));
+        assert!(found.iter().all(|one| one.what == "CPU quota"), "{found:?}");
+    }
+
+    #[test]
+    fn load_counts_from_a_tenth_of_the_cpus_on() {
+        assert!(load_of_others(&cpus(0, 0, None), &cpus(9, 91, None)).is_none());
+        assert!(load_of_others(&cpus(0, 0, None), &cpus(10, 90, None)).unwrap().detail.contains("10 %"));
+        assert!(load_of_others(&cpus(5, 5, None), &cpus(5, 5, None)).is_none(), "no time passed");
+    }
+
+    #[test]
+    fn stolen_time_counts_just_now_and_since_the_start() {
+        assert!(stolen_time(&cpus(0, 1000, Some(0)), &cpus(0, 1100, Some(0))).is_none());
+        assert!(stolen_time(&cpus(0, 100_000, Some(0)), &cpus(0, 100_098, Some(2))).is_some(), "2 % just now");
+        assert!(stolen_time(&cpus(0, 980, Some(20)), &cpus(0, 1080, Some(20))).is_some(), "since the start");
+        assert!(stolen_time(&cpus(0, 1000, None), &cpus(0, 1100, None)).is_none(), "an old kernel does not tell");
+    }
+
+    #[test]
+    fn good_settings_are_passed() {
+        assert!(slow_clock("tsc").is_none() && slow_clock("kvm-clock").is_none());
+        assert!(lazy_governor("performance").is_none());
+        assert!(lazy_governor("performance+powersave").is_some(), "one lazy CPU is enough");
+        assert!(huge_pages("always [madvise] never").is_none());
+        let memory = Meminfo { total_bytes: Some(1000), available_bytes: Some(900), ..Meminfo::default() };
+        assert!(swap_in_use(&memory).is_none() && little_memory(&memory).is_none() && much_to_write(&memory).is_none());
+    }
+}

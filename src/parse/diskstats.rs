@@ -1,0 +1,150 @@
+//! `/proc/diskstats`: what each block device did since it appeared.
+//!
+//! Layout by kernel: 14 fields since Linux 2.6.25, 18 with discards since 4.18, 20 with flushes since 5.5
+//! (Documentation/admin-guide/iostats.rst). Later kernels may append fields; those are not read.
+
+use super::fields::Fields;
+use crate::error::{Error, Result};
+
+const SOURCE: &str = "/proc/diskstats";
+
+/// The kernel counts sectors of 512 bytes whatever the device's own sector is (iostats.rst, "UNIX 512-byte sectors").
+const SECTOR_BYTES: u64 = 512;
+
+/// One line: one device or partition. Counters start at zero when the device appears; 32-bit kernels wrap them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiskStats {
+    /// Device number.
+    pub major: u32,
+    /// Device number.
+    pub minor: u32,
+    /// Kernel name.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time summed over all reads, milliseconds.
+    pub read_ms: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time summed over all writes, milliseconds.
+    pub write_ms: u64,
+    /// Requests in flight now.
+    pub in_flight: u64,
+    /// Time in which at least one request was in flight, milliseconds.
+    pub busy_ms: u64,
+    /// Time weighted with the number of requests in flight, milliseconds.
+    pub queue_ms: u64,
+    /// Discards completed; none before Linux 4.18.
+    pub discards: Option<u64>,
+    /// Bytes discarded; none before Linux 4.18.
+    pub discard_bytes: Option<u64>,
+    /// Time summed over all discards, milliseconds; none before Linux 4.18.
+    pub discard_ms: Option<u64>,
+    /// Flush requests completed; none before Linux 5.5. Counted for whole devices only, not for partitions.
+    pub flushes: Option<u64>,
+    /// Time summed over all flushes, milliseconds; none before Linux 5.5.
+    pub flush_ms: Option<u64>,
+}
+
+/// Reads the text of `/proc/diskstats`.
+///
+/// # Errors
+/// With line and item when a field is not a number, or a line has a number of fields that no kernel writes.
+pub fn parse(text: &str) -> Result<Vec<DiskStats>> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(index, line)| device(index + 1, line)).collect()
+}
+
+fn device(line: usize, text: &str) -> Result<DiskStats> {
+    let count = text.split_ascii_whitespace().count();
+    if !matches!(count, 14 | 18 | 20..) {
+        return Err(Error::host(format!("{SOURCE} line {line}: {count} fields, not 14, 18 or at least 20")));
+    }
+    let mut fields = Fields::new(SOURCE, line, text);
+    let (major, minor, name) = (fields.count("major")?, fields.count("minor")?, fields.text("name")?.to_owned());
+    let (reads, read_bytes, read_ms) = transfer(&mut fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
+    let (writes, write_bytes, write_ms) =
+        transfer(&mut fields, ["writes", "writes merged", "sectors written", "ms writing"])?;
+    let (in_flight, busy_ms, queue_ms) =
+        (fields.count("in flight")?, fields.count("ms busy")?, fields.count("ms weighted")?);
+    let mut stats = DiskStats { major, minor, name, in_flight, busy_ms, queue_ms, ..DiskStats::default() };
+    (stats.reads, stats.read_bytes, stats.read_ms) = (reads, read_bytes, read_ms);
+    (stats.writes, stats.write_bytes, stats.write_ms) = (writes, write_bytes, write_ms);
+    if count >= 18 {
+        let names = ["discards", "discards merged", "sectors discarded", "ms discarding"];
+        let (discards, bytes, ms) = transfer(&mut fields, names)?;
+        (stats.discards, stats.discard_bytes, stats.discard_ms) = (Some(discards), Some(bytes), Some(ms));
+    }
+    if count >= 20 {
+        (stats.flushes, stats.flush_ms) = (Some(fields.count("flushes")?), Some(fields.count("ms flushing")?));
+    }
+    Ok(stats)
+}
+
+/// Four fields of one direction: completed, merged, sectors, milliseconds. Gives completed, bytes, milliseconds.
+fn transfer(fields: &mut Fields<'_>, names: [&str; 4]) -> Result<(u64, u64, u64)> {
+    let completed = fields.count(names[0])?;
+    let _merged: u64 = fields.count(names[1])?;
+    let sectors: u64 = fields.count(names[2])?;
+    Ok((completed, sectors.saturating_mul(SECTOR_BYTES), fields.count(names[3])?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::proptest;
+
+    const LINUX_6_18: &str = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+ 254       0 vda 72213 11860 9498266 49882 30457 47521 15245936 60022 3 22908 110986 9618 55 800784 909 3754 170
+";
+    const LINUX_4_19: &str =
+        " 254 0 vda 72213 11860 9498266 49882 30457 47521 15245936 60022 0 22908 110986 9618 55 800784 909\n";
+    const LINUX_3_10: &str = " 253 0 dm-0 72213 0 9498266 49882 30457 0 15245936 60022 0 22908 110986\n";
+
+    #[test]
+    fn a_kernel_with_flush_counts_gives_all_of_them_in_bytes_and_milliseconds() {
+        let devices = parse(LINUX_6_18).unwrap();
+        assert_eq!(devices.len(), 2);
+        let vda = &devices[1];
+        assert_eq!((vda.major, vda.minor, vda.name.as_str()), (254, 0, "vda"));
+        assert_eq!((vda.reads, vda.read_bytes, vda.read_ms), (72213, 9_498_266 * 512, 49882));
+        assert_eq!((vda.writes, vda.write_bytes, vda.write_ms), (30457, 15_245_936 * 512, 60022));
+        assert_eq!((vda.in_flight, vda.busy_ms, vda.queue_ms), (3, 22908, 110_986));
+        assert_eq!((vda.discards, vda.discard_bytes, vda.discard_ms), (Some(9618), Some(800_784 * 512), Some(909)));
+        assert_eq!((vda.flushes, vda.flush_ms), (Some(3754), Some(170)));
+        assert_eq!(devices[0].flushes, Some(0));
+    }
+
+    #[test]
+    fn a_kernel_before_5_5_has_no_flush_counts_and_one_before_4_18_no_discards() {
+        let old = &parse(LINUX_4_19).unwrap()[0];
+        assert_eq!((old.discards, old.flushes, old.flush_ms), (Some(9618), None, None));
+        let older = &parse(LINUX_3_10).unwrap()[0];
+        assert_eq!((older.writes, older.discards, older.discard_bytes, older.flushes), (30457, None, None, None));
+    }
+
+    #[test]
+    fn a_later_kernel_may_append_fields() {
+        let text = LINUX_6_18.replace(" 3754 170", " 3754 170 1 2");
+        assert_eq!(parse(&text).unwrap()[1].flushes, Some(3754));
+    }
+
+    #[test]
+    fn a_fault_names_file_line_item_and_type() {
+        let text = parse(&LINUX_6_18.replace("15245936", "many")).unwrap_err().to_string();
+        assert_eq!(text, "/proc/diskstats line 2: `sectors written` is `many`, not a whole number (u64)");
+        let text = parse("8 0 sda 1 2 3\n").unwrap_err().to_string();
+        assert_eq!(text, "/proc/diskstats line 1: 6 fields, not 14, 18 or at least 20");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "([0-9]{1,20} ){10,22}\n?|\\PC{0,120}") {
+            drop(parse(&text));
+        }
+    }
+}

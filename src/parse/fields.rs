@@ -1,0 +1,70 @@
+//! The fields of one line of a kernel file, taken one by one; an error names file, line, item and wanted type.
+
+use crate::error::{Error, Result};
+
+/// The fields of a line that are left to take.
+pub(super) struct Fields<'a> {
+    source: &'a str,
+    line: usize,
+    rest: std::str::SplitAsciiWhitespace<'a>,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of line number `line` (from 1) of the file `source`.
+    pub(super) fn new(source: &'a str, line: usize, text: &'a str) -> Fields<'a> {
+        Fields { source, line, rest: text.split_ascii_whitespace() }
+    }
+
+    /// The next field as text.
+    ///
+    /// # Errors
+    /// When the line has ended.
+    pub(super) fn text(&mut self, item: &str) -> Result<&'a str> {
+        let missing = || Error::host(format!("{} line {}: `{item}` is missing", self.source, self.line));
+        self.rest.next().ok_or_else(missing)
+    }
+
+    /// The next field as a whole number.
+    ///
+    /// # Errors
+    /// When the line has ended or the field is not a whole number that fits.
+    pub(super) fn count<T: std::str::FromStr>(&mut self, item: &str) -> Result<T> {
+        let text = self.text(item)?;
+        self.number(item, text)
+    }
+
+    /// The next field as a whole number, or none where the line has ended.
+    ///
+    /// # Errors
+    /// When the field is there but is not a whole number that fits.
+    pub(super) fn count_if_there<T: std::str::FromStr>(&mut self, item: &str) -> Result<Option<T>> {
+        self.rest.next().map(|text| self.number(item, text)).transpose()
+    }
+
+    /// A piece of text of this line as a whole number.
+    ///
+    /// # Errors
+    /// When it is not a whole number that fits.
+    pub(super) fn number<T: std::str::FromStr>(&self, item: &str, text: &str) -> Result<T> {
+        let (source, line) = (self.source, self.line);
+        text.parse().map_err(|_| {
+            let wanted = std::any::type_name::<T>();
+            Error::host(format!("{source} line {line}: `{item}` is `{text}`, not a whole number ({wanted})"))
+        })
+    }
+}
+
+/// The number of kilobytes behind `Key:`, as `MemTotal:  24684084 kB`, in bytes.
+///
+/// # Errors
+/// When the number or the unit is not what the kernel writes.
+pub(super) fn kilobytes(source: &str, line: usize, item: &str, text: &str) -> Result<u64> {
+    let mut fields = Fields::new(source, line, text);
+    let number: u64 = fields.count(item)?;
+    match fields.text("unit")? {
+        "kB" => number.checked_mul(1024).ok_or_else(|| {
+            Error::host(format!("{source} line {line}: `{item}` is `{number}` kB, more than 2^64 bytes"))
+        }),
+        other => Err(Error::host(format!("{source} line {line}: `{item}` has the unit `{other}`, not `kB`"))),
+    }
+}

@@ -1,0 +1,113 @@
+//! `/proc/meminfo`: where the memory is now.
+
+use super::fields::kilobytes;
+use crate::error::{Error, Result};
+
+const SOURCE: &str = "/proc/meminfo";
+
+/// What is read of `/proc/meminfo`, in bytes; what the kernel does not say is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Meminfo {
+    /// Memory that the kernel manages.
+    pub total_bytes: Option<u64>,
+    /// Unused.
+    pub free_bytes: Option<u64>,
+    /// Estimate of what programs could still get without swapping (Linux 3.14).
+    pub available_bytes: Option<u64>,
+    /// Page cache, without swap cache and without block device buffers.
+    pub cached_bytes: Option<u64>,
+    /// Page cache that waits to be written.
+    pub dirty_bytes: Option<u64>,
+    /// Page cache being written now.
+    pub writeback_bytes: Option<u64>,
+    /// Swap space.
+    pub swap_total_bytes: Option<u64>,
+    /// Swap space unused.
+    pub swap_free_bytes: Option<u64>,
+}
+
+impl Meminfo {
+    /// Swap space in use.
+    #[must_use]
+    pub fn swap_used_bytes(&self) -> Option<u64> {
+        Some(self.swap_total_bytes?.saturating_sub(self.swap_free_bytes?))
+    }
+}
+
+/// Reads the text of `/proc/meminfo`. Lines that are not asked for are not looked into.
+///
+/// # Errors
+/// With line and item when a line has no `:` or a figure asked for is not a number of `kB`.
+pub fn parse(text: &str) -> Result<Meminfo> {
+    let mut found = Meminfo::default();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let number = index + 1;
+        let (item, rest) = line
+            .split_once(':')
+            .ok_or_else(|| Error::host(format!("{SOURCE} line {number}: no `:` after the item's name in `{line}`")))?;
+        let place = match item {
+            "MemTotal" => &mut found.total_bytes,
+            "MemFree" => &mut found.free_bytes,
+            "MemAvailable" => &mut found.available_bytes,
+            "Cached" => &mut found.cached_bytes,
+            "Dirty" => &mut found.dirty_bytes,
+            "Writeback" => &mut found.writeback_bytes,
+            "SwapTotal" => &mut found.swap_total_bytes,
+            "SwapFree" => &mut found.swap_free_bytes,
+            _ => continue,
+        };
+        *place = Some(kilobytes(SOURCE, number, item, rest)?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::proptest;
+
+    const LINUX_6_18: &str = "MemTotal:       24684084 kB
+MemFree:        24130328 kB
+MemAvailable:   24240928 kB
+Buffers:            2000 kB
+Cached:           269096 kB
+SwapTotal:       1048576 kB
+SwapFree:        1000000 kB
+Dirty:               164 kB
+Writeback:             0 kB
+HugePages_Total:       0
+";
+
+    #[test]
+    fn figures_are_in_bytes() {
+        let memory = parse(LINUX_6_18).unwrap();
+        assert_eq!(memory.total_bytes, Some(24_684_084 * 1024));
+        assert_eq!(memory.dirty_bytes, Some(164 * 1024));
+        assert_eq!(memory.writeback_bytes, Some(0));
+        assert_eq!(memory.swap_used_bytes(), Some(48576 * 1024));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_say_is_absent() {
+        let old = parse("MemTotal: 10 kB\nMemFree: 5 kB\n").unwrap();
+        assert_eq!((old.available_bytes, old.swap_used_bytes()), (None, None));
+    }
+
+    #[test]
+    fn a_fault_names_file_line_item_and_type() {
+        let text = parse("MemTotal: 10 kB\nDirty: lots kB\n").unwrap_err().to_string();
+        assert_eq!(text, "/proc/meminfo line 2: `Dirty` is `lots`, not a whole number (u64)");
+        let text = parse("Dirty: 5 MB\n").unwrap_err().to_string();
+        assert_eq!(text, "/proc/meminfo line 1: `Dirty` has the unit `MB`, not `kB`");
+        assert!(parse("Dirty 5 kB\n").unwrap_err().to_string().contains("no `:`"));
+        assert!(parse("Dirty: 5\n").unwrap_err().to_string().contains("`unit` is missing"));
+        assert!(parse(&format!("Dirty: {} kB\n", u64::MAX)).unwrap_err().to_string().contains("more than 2^64"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "(Dirty|MemTotal|\\PC{0,9}):?[ 0-9kMB]{0,30}\n?") {
+            drop(parse(&text));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `/proc/PID/stat`: one process (all its threads together).
+
+use super::fields::Fields;
+use crate::error::{Error, Result};
+
+/// `PF_KTHREAD` of the kernel's task flags (include/linux/sched.h).
+const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
+
+/// What is read of `/proc/PID/stat`; the name borrows from the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessStat<'a> {
+    /// Process id.
+    pub pid: u32,
+    /// Name as the kernel has it: 15 bytes of a program's name, or a kernel thread's name in full, to which a
+    /// workqueue's worker adds what it works on (`kworker/u8:2-btrfs-endio-write`).
+    pub comm: &'a str,
+    /// State: `R`, `S`, `D`, `Z` (ended, not yet collected by its parent), `X` (gone), ...
+    pub state: char,
+    /// Parent.
+    pub parent: u32,
+    /// Whether it is a thread of the kernel.
+    pub kernel_thread: bool,
+    /// CPU time in programs, ticks of 1/USER_HZ second.
+    pub user_ticks: u64,
+    /// CPU time in the kernel, ticks of 1/USER_HZ second.
+    pub system_ticks: u64,
+    /// When it started, ticks since the machine started: with the pid, this names a process for ever.
+    pub started_ticks: u64,
+}
+
+/// Reads the text of `/proc/PID/stat`. `source` is the file's path, for the error.
+///
+/// # Errors
+/// With the item when the name is not in brackets, or a field is missing or not a number.
+pub fn parse<'a>(source: &'a str, text: &'a str) -> Result<ProcessStat<'a>> {
+    let unbracketed = || Error::host(format!("{source} line 1: `comm` is not in brackets"));
+    // A name may itself hold blanks, brackets and line ends: it reaches to the last bracket.
+    let (pid, rest) = text.split_once('(').ok_or_else(unbracketed)?;
+    let (comm, rest) = rest.rsplit_once(')').ok_or_else(unbracketed)?;
+    let pid = Fields::new(source, 1, pid).count("pid")?;
+    let mut fields = Fields::new(source, 1, rest);
+    let state = fields.text("state")?.chars().next().unwrap_or('?');
+    let parent = fields.count("ppid")?;
+    for skipped in ["pgrp", "session", "tty_nr", "tpgid"] {
+        fields.text(skipped)?;
+    }
+    let flags: u64 = fields.count("flags")?;
+    for skipped in ["minflt", "cminflt", "majflt", "cmajflt"] {
+        fields.text(skipped)?;
+    }
+    let (user_ticks, system_ticks) = (fields.count("utime")?, fields.count("stime")?);
+    for skipped in ["cutime", "cstime", "priority", "nice", "num_threads", "itrealvalue"] {
+        fields.text(skipped)?;
+    }
+    let started_ticks = fields.count("starttime")?;
+    let kernel_thread = flags & KERNEL_THREAD_FLAG != 0;
+    Ok(ProcessStat { pid, comm, state, parent, kernel_thread, user_ticks, system_ticks, started_ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::proptest;
+
+    const PLACE: &str = "/proc/13752/stat";
+    const CAT: &str = "13752 (cat) R 13747 13747 12770 0 -1 4194304 102 0 0 0 7 3 0 0 20 0 1 0 188454 3133440 384 \
+                       18446744073709551615 94758111727616 94758111747497 140731418103296 0 0 0 0 0 0 0 0 0 17 1 0 0 \
+                       0 0 0 94758111763504 94758111765120 94758359851008 1 2 3 4 0\n";
+
+    #[test]
+    fn a_program_is_read() {
+        let cat = parse(PLACE, CAT).unwrap();
+        assert_eq!((cat.pid, cat.comm, cat.state, cat.parent), (13752, "cat", 'R', 13747));
+        assert_eq!((cat.user_ticks, cat.system_ticks, cat.started_ticks), (7, 3, 188_454));
+        assert!(!cat.kernel_thread);
+    }
+
+    #[test]
+    fn a_kernel_worker_keeps_the_name_of_its_workqueue() {
+        let text = CAT.replace("(cat)", "(kworker/u8:2-btrfs-endio-write)").replace("4194304", "69238880");
+        let worker = parse(PLACE, &text).unwrap();
+        assert_eq!(worker.comm, "kworker/u8:2-btrfs-endio-write");
+        assert!(worker.kernel_thread);
+    }
+
+    #[test]
+    fn a_name_with_brackets_blanks_and_line_ends_does_not_shift_the_fields() {
+        let cat = CAT.replace("(cat)", "(a) R 1 (b\n)");
+        let odd = parse(PLACE, &cat).unwrap();
+        assert_eq!((odd.comm, odd.started_ticks), ("a) R 1 (b\n", 188_454));
+    }
+
+    #[test]
+    fn a_fault_names_file_line_item_and_type() {
+        let text = parse(PLACE, &CAT.replace("188454", "then")).unwrap_err().to_string();
+        assert_eq!(text, "/proc/13752/stat line 1: `starttime` is `then`, not a whole number (u64)");
+        assert!(parse(PLACE, "1 cat R").unwrap_err().to_string().contains("not in brackets"));
+        assert!(parse(PLACE, "1 (cat) R 1").unwrap_err().to_string().contains("`pgrp` is missing"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "[0-9]{0,20} ?\\(?\\PC{0,20}\\)?( [0-9]{1,22}){0,25}\n?") {
+            drop(parse(PLACE, &text));
+        }
+    }
+}

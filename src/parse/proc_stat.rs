@@ -1,0 +1,134 @@
+//! `/proc/stat`: what the CPUs did since the machine started.
+
+use super::fields::Fields;
+use crate::error::{Error, Result};
+
+const SOURCE: &str = "/proc/stat";
+
+/// Ticks (of 1/USER_HZ second) that the CPUs spent in each state, summed over all CPUs. `guest` time is part of `user`
+/// (proc(5)), so it is not kept apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// Programs.
+    pub user: u64,
+    /// Programs with a lowered priority.
+    pub nice: u64,
+    /// Kernel.
+    pub system: u64,
+    /// Nothing to do.
+    pub idle: u64,
+    /// Idle while a task of this CPU waits for storage (Linux 2.5.41).
+    pub iowait: Option<u64>,
+    /// Hardware interrupts (Linux 2.6.0).
+    pub irq: Option<u64>,
+    /// Soft interrupts (Linux 2.6.0).
+    pub softirq: Option<u64>,
+    /// Taken by the hypervisor for other guests (Linux 2.6.11).
+    pub steal: Option<u64>,
+}
+
+impl CpuTicks {
+    /// Ticks in which the CPUs had work here.
+    #[must_use]
+    pub fn busy(&self) -> u64 {
+        let parts = [self.user, self.nice, self.system, self.irq.unwrap_or(0), self.softirq.unwrap_or(0)];
+        parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
+    }
+
+    /// All ticks, idle and stolen ones too.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let parts = [self.idle, self.iowait.unwrap_or(0), self.steal.unwrap_or(0)];
+        parts.iter().fold(self.busy(), |sum, part| sum.saturating_add(*part))
+    }
+}
+
+/// What is read of `/proc/stat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcStat {
+    /// All CPUs together.
+    pub all: CpuTicks,
+    /// CPUs that are online.
+    pub cpus: u64,
+}
+
+/// Reads the text of `/proc/stat`.
+///
+/// # Errors
+/// When the line `cpu` is missing or one of its fields is not a number.
+pub fn parse(text: &str) -> Result<ProcStat> {
+    let mut all = None;
+    let mut cpus = 0;
+    for (index, line) in text.lines().enumerate() {
+        let Some(rest) = line.strip_prefix("cpu") else {
+            // The CPU lines come first; the interrupt lines after them can be thousands of numbers long.
+            break;
+        };
+        if rest.starts_with(' ') {
+            all = Some(ticks(index + 1, rest)?);
+        } else {
+            cpus += 1;
+        }
+    }
+    let all = all.ok_or_else(|| Error::host(format!("{SOURCE}: the line `cpu` (all CPUs) is missing")))?;
+    Ok(ProcStat { all, cpus })
+}
+
+fn ticks(line: usize, text: &str) -> Result<CpuTicks> {
+    let mut fields = Fields::new(SOURCE, line, text);
+    Ok(CpuTicks {
+        user: fields.count("user")?,
+        nice: fields.count("nice")?,
+        system: fields.count("system")?,
+        idle: fields.count("idle")?,
+        iowait: fields.count_if_there("iowait")?,
+        irq: fields.count_if_there("irq")?,
+        softirq: fields.count_if_there("softirq")?,
+        steal: fields.count_if_there("steal")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::proptest;
+
+    const LINUX_6_18: &str = "cpu  31224 0 9801 332952 1688 0 101 199 0 0
+cpu0 14416 0 3978 169353 166 0 12 81 0 0
+cpu1 16807 0 5823 163599 1522 0 89 117 0 0
+intr 1187036 0 0 0
+ctxt 1720735
+btime 1770000000
+";
+
+    #[test]
+    fn all_cpus_are_read_and_counted() {
+        let stat = parse(LINUX_6_18).unwrap();
+        assert_eq!(stat.cpus, 2);
+        assert_eq!((stat.all.user, stat.all.system, stat.all.idle), (31224, 9801, 332_952));
+        assert_eq!((stat.all.iowait, stat.all.softirq, stat.all.steal), (Some(1688), Some(101), Some(199)));
+        assert_eq!(stat.all.busy(), 31224 + 9801 + 101);
+        assert_eq!(stat.all.total(), 31224 + 9801 + 101 + 332_952 + 1688 + 199);
+    }
+
+    #[test]
+    fn states_that_an_old_kernel_does_not_know_are_absent_not_zero() {
+        let stat = parse("cpu  1 2 3 4\ncpu0 1 2 3 4\n").unwrap();
+        assert_eq!((stat.all.iowait, stat.all.steal), (None, None));
+    }
+
+    #[test]
+    fn a_fault_names_file_line_item_and_type() {
+        let text = parse("cpu  1 2 x 4\n").unwrap_err().to_string();
+        assert_eq!(text, "/proc/stat line 1: `system` is `x`, not a whole number (u64)");
+        assert!(parse("cpu  1 2\n").unwrap_err().to_string().contains("`system` is missing"));
+        assert!(parse("intr 1\n").unwrap_err().to_string().contains("`cpu` (all CPUs) is missing"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "(cpu[0-9 ]{0,12}[ 0-9a-z]{0,60}\n?|\\PC{0,80}){0,4}") {
+            drop(parse(&text));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the server did: its statistics views, raw counters, from whichever version runs (12 to 18).
+//!
+//! One query a second on a connection of its own. Backends hand their counts over at the end of a transaction, but at
+//! most once a second (`PGSTAT_MIN_INTERVAL`), so that a row may lag by about that much; the position in the WAL
+//! (`pg_wal_lsn_bytes`) is exact at its moment. The counts hold what pgstrata's own connections did: one transaction a
+//! second here, ten from [`super::waits`].
+//!
+//! A figure that the version does not have, or that its settings keep from being counted (times of WAL writes and syncs
+//! without `track_wal_io_timing`), is absent.
+
+mod statistics;
+
+pub use statistics::statistics_sql;
+
+use super::{Reading, Sampler, ServerAddress, Target, connect, count};
+use crate::cluster::client::{Client, TextRow};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::record::seconds::{Column, Value};
+use statistics::FIGURES;
+
+/// The source `postgres`.
+pub struct Postgres;
+
+struct Open {
+    address: ServerAddress,
+    /// `None` after a failure: the next reading connects anew.
+    session: Option<Session>,
+}
+
+struct Session {
+    client: Client,
+    sql: String,
+}
+
+impl Sampler for Postgres {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        FIGURES.iter().map(|figure| Column::counter(figure.name, figure.unit, figure.doc)).collect()
+    }
+
+    fn open(&self, _host: &Host, target: &Target) -> Result<Box<dyn Reading>> {
+        let address = target.server.clone().ok_or_else(|| Error::host("the workload runs without a server"))?;
+        let session = Some(Session::begin(&address)?);
+        Ok(Box::new(Open { address, session }))
+    }
+}
+
+impl Reading for Open {
+    fn sample(&mut self) -> Result<Vec<Option<Value>>> {
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => Session::begin(&self.address)?,
+        };
+        let values = values(&session.client.query(&session.sql)?)?;
+        self.session = Some(session);
+        Ok(values)
+    }
+}
+
+impl Session {
+    fn begin(address: &ServerAddress) -> Result<Session> {
+        let mut client = connect(address)?;
+        let version = client.query("SHOW server_version_num")?;
+        let text = version.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
+        let version_num =
+            text.parse().map_err(|_| Error::tool(format!("server_version_num is `{text}`, not a whole number")))?;
+        Ok(Session { client, sql: statistics_sql(version_num)? })
+    }
+}
+
+/// The one row of the answer to [`statistics_sql`]: a whole number or none for each figure.
+fn values(rows: &[TextRow]) -> Result<Vec<Option<Value>>> {
+    let [row] = rows else {
+        return Err(Error::tool(format!("the server's statistics came as {} rows, not 1", rows.len())));
+    };
+    if row.len() != FIGURES.len() {
+        let (got, wanted) = (row.len(), FIGURES.len());
+        return Err(Error::tool(format!("the server's statistics came as {got} columns, not {wanted}")));
+    }
+    let number = |(figure, text): (&statistics::Figure, &Option<String>)| {
+        let number = text.as_deref().map(str::parse::<u64>).transpose();
+        number.map(count).map_err(|_| {
+            let text = text.as_deref().unwrap_or_default();
+            Error::tool(format!("the server's statistics: `{}` is `{text}`, not a whole number (u64)", figure.name))
+        })
+    };
+    FIGURES.iter().zip(row).map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_is_absent_and_numbers_are_counts() {
+        let mut row: TextRow = vec![None; FIGURES.len()];
+        row[1] = Some("20447232".to_owned());
+        let values = values(&[row]).unwrap();
+        assert_eq!((values[0].clone(), values[1].clone()), (None, count(20_447_232)));
+    }
+
+    #[test]
+    fn an_answer_of_another_shape_is_an_error_that_names_the_item() {
+        assert!(values(&[]).unwrap_err().to_string().contains("0 rows"));
+        assert!(values(&[vec![None]]).unwrap_err().to_string().contains("1 columns"));
+        let mut row: TextRow = vec![None; FIGURES.len()];
+        row[2] = Some("-1".to_owned());
+        assert!(values(&[row]).unwrap_err().to_string().contains("`pg_wal_records` is `-1`"));
+    }
+
+    #[test]
+    fn a_workload_without_a_server_and_a_server_that_is_not_there_say_so() {
+        let error = Postgres.open(&Host::this(), &Target::default()).err().unwrap();
+        assert_eq!(error.to_string(), "the workload runs without a server");
+        let server = ServerAddress {
+            socket: "/nowhere/.s.PGSQL.5432".into(),
+            database: "postgres".to_owned(),
+            user: "postgres".to_owned(),
+        };
+        assert!(Postgres.open(&Host::this(), &Target { server: Some(server), ..Target::default() }).is_err());
+    }
+}

@@ -1,0 +1,346 @@
+//! Which figure of the server stands where in which version's statistics views, and the one query for all of them.
+//!
+//! Pure. The views: pg_stat_wal since 14; its writes and syncs in pg_stat_io (16) since 18; pg_stat_checkpointer out of
+//! pg_stat_bgwriter since 17, and with it the backends' own writes to pg_stat_io.
+
+use crate::error::{Error, Result};
+
+/// Oldest version whose views are known, as `server_version_num` counts.
+const OLDEST: u32 = 120_000;
+
+/// One figure: its column, and the SQL for it by version.
+pub(super) struct Figure {
+    /// Name of the column.
+    pub(super) name: &'static str,
+    /// Its unit.
+    pub(super) unit: &'static str,
+    /// Its source and meaning.
+    pub(super) doc: &'static str,
+    /// From which `server_version_num` on which expression holds, oldest first; none before the first. The tables are
+    /// those of [`tables`].
+    since: &'static [(u32, &'static str)],
+}
+
+/// Every figure, in the order of the columns. Times that read zero while nothing is timed are NULL then.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "pg_wal_lsn_bytes",
+        unit: "bytes",
+        doc: "pg_current_wal_insert_lsn(): position in the WAL, headers and the rest of switched segments included; \
+              exact at its moment",
+        since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")],
+    },
+    Figure {
+        name: "pg_wal_bytes",
+        unit: "bytes",
+        doc: "pg_stat_wal.wal_bytes: WAL generated; before PostgreSQL 14 the same as pg_wal_lsn_bytes",
+        since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"), (140_000, "wal.wal_bytes")],
+    },
+    Figure {
+        name: "pg_wal_records",
+        unit: "records",
+        doc: "pg_stat_wal.wal_records; absent before PostgreSQL 14",
+        since: &[(140_000, "wal.wal_records")],
+    },
+    Figure {
+        name: "pg_wal_fpi",
+        unit: "pages",
+        doc: "pg_stat_wal.wal_fpi: pages written in full into the WAL; absent before PostgreSQL 14",
+        since: &[(140_000, "wal.wal_fpi")],
+    },
+    Figure {
+        name: "pg_wal_buffers_full",
+        unit: "operations",
+        doc: "pg_stat_wal.wal_buffers_full: writes because the WAL buffers were full; absent before PostgreSQL 14",
+        since: &[(140_000, "wal.wal_buffers_full")],
+    },
+    Figure {
+        name: "pg_wal_writes",
+        unit: "operations",
+        doc: "pg_stat_wal.wal_write (14 to 17), pg_stat_io writes of object wal, context normal (18): writes of WAL \
+              to its files; absent before PostgreSQL 14",
+        since: &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")],
+    },
+    Figure {
+        name: "pg_wal_write_us",
+        unit: "us",
+        doc: "pg_stat_wal.wal_write_time (14 to 17), pg_stat_io write_time of object wal (18): time in those writes; \
+              absent without track_wal_io_timing",
+        since: &[
+            (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_write_time * 1000 END"),
+            (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.write_time * 1000 END"),
+        ],
+    },
+    Figure {
+        name: "pg_wal_syncs",
+        unit: "operations",
+        doc: "pg_stat_wal.wal_sync (14 to 17), pg_stat_io fsyncs of object wal, context normal (18): sync calls for \
+              WAL; none with open_datasync and open_sync, whose writes sync; absent before PostgreSQL 14",
+        since: &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")],
+    },
+    Figure {
+        name: "pg_wal_sync_us",
+        unit: "us",
+        doc: "pg_stat_wal.wal_sync_time (14 to 17), pg_stat_io fsync_time of object wal (18): time in those syncs; \
+              absent without track_wal_io_timing",
+        since: &[
+            (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_sync_time * 1000 END"),
+            (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.fsync_time * 1000 END"),
+        ],
+    },
+    Figure {
+        name: "pg_buffers_checkpoint",
+        unit: "pages",
+        doc: "pg_stat_bgwriter.buffers_checkpoint (to 16), pg_stat_checkpointer.buffers_written (from 17): pages \
+              written by checkpoints",
+        since: &[(OLDEST, "bgwriter.buffers_checkpoint"), (170_000, "checkpointer.buffers_written")],
+    },
+    Figure {
+        name: "pg_buffers_bgwriter",
+        unit: "pages",
+        doc: "pg_stat_bgwriter.buffers_clean: pages written by the background writer",
+        since: &[(OLDEST, "bgwriter.buffers_clean")],
+    },
+    Figure {
+        name: "pg_buffers_backend",
+        unit: "pages",
+        doc: "pg_stat_bgwriter.buffers_backend (to 16), pg_stat_io writes and extends of relations by all but \
+              checkpointer and background writer (from 17): pages that backends wrote themselves",
+        since: &[(OLDEST, "bgwriter.buffers_backend"), (170_000, "backend_io.pages")],
+    },
+    Figure {
+        name: "pg_backend_syncs",
+        unit: "operations",
+        doc: "pg_stat_bgwriter.buffers_backend_fsync (to 16), pg_stat_io fsyncs of relations by all but checkpointer \
+              and background writer (from 17): data files that backends synced themselves",
+        since: &[(OLDEST, "bgwriter.buffers_backend_fsync"), (170_000, "backend_io.fsyncs")],
+    },
+    Figure {
+        name: "pg_checkpoints_timed",
+        unit: "checkpoints",
+        doc: "pg_stat_bgwriter.checkpoints_timed (to 16), pg_stat_checkpointer.num_timed (from 17): checkpoints \
+              because it was time",
+        since: &[(OLDEST, "bgwriter.checkpoints_timed"), (170_000, "checkpointer.num_timed")],
+    },
+    Figure {
+        name: "pg_checkpoints_requested",
+        unit: "checkpoints",
+        doc: "pg_stat_bgwriter.checkpoints_req (to 16), pg_stat_checkpointer.num_requested (from 17): checkpoints \
+              because of max_wal_size or a command",
+        since: &[(OLDEST, "bgwriter.checkpoints_req"), (170_000, "checkpointer.num_requested")],
+    },
+    Figure {
+        name: "pg_checkpoint_write_us",
+        unit: "us",
+        doc: "pg_stat_bgwriter.checkpoint_write_time (to 16), pg_stat_checkpointer.write_time (from 17): time in \
+              which checkpoints wrote, their pauses included",
+        since: &[(OLDEST, "bgwriter.checkpoint_write_time * 1000"), (170_000, "checkpointer.write_time * 1000")],
+    },
+    Figure {
+        name: "pg_checkpoint_sync_us",
+        unit: "us",
+        doc: "pg_stat_bgwriter.checkpoint_sync_time (to 16), pg_stat_checkpointer.sync_time (from 17): time in which \
+              checkpoints synced data files",
+        since: &[(OLDEST, "bgwriter.checkpoint_sync_time * 1000"), (170_000, "checkpointer.sync_time * 1000")],
+    },
+    Figure {
+        name: "pg_blks_read",
+        unit: "pages",
+        doc: "pg_stat_database.blks_read, all databases: pages that were not in shared_buffers",
+        since: &[(OLDEST, "databases.blks_read")],
+    },
+    Figure {
+        name: "pg_blks_hit",
+        unit: "pages",
+        doc: "pg_stat_database.blks_hit, all databases: pages that were in shared_buffers",
+        since: &[(OLDEST, "databases.blks_hit")],
+    },
+    Figure {
+        name: "pg_commits",
+        unit: "transactions",
+        doc: "pg_stat_database.xact_commit, all databases, pgstrata's own (about 11 a second) included",
+        since: &[(OLDEST, "databases.xact_commit")],
+    },
+    Figure {
+        name: "pg_rollbacks",
+        unit: "transactions",
+        doc: "pg_stat_database.xact_rollback, all databases",
+        since: &[(OLDEST, "databases.xact_rollback")],
+    },
+    Figure {
+        name: "pg_temp_bytes",
+        unit: "bytes",
+        doc: "pg_stat_database.temp_bytes, all databases: written to temporary files",
+        since: &[(OLDEST, "databases.temp_bytes")],
+    },
+];
+
+/// The query for all figures of a version: one row, one column a figure in the order of [`FIGURES`], whole numbers or
+/// NULL. A version newer than those known is asked like the newest known.
+///
+/// # Errors
+/// For a version older than PostgreSQL 12.
+pub fn statistics_sql(version_num: u32) -> Result<String> {
+    if version_num < OLDEST {
+        let message =
+            format!("the statistics of server version {version_num} are not known, only those of 12 and later");
+        return Err(Error::host(message));
+    }
+    let expression = |figure: &Figure| match figure.since.iter().rev().find(|(since, _)| *since <= version_num) {
+        Some((_, sql)) => format!("({sql})::bigint AS {}", figure.name),
+        None => format!("NULL::bigint AS {}", figure.name),
+    };
+    let expressions: Vec<String> = FIGURES.iter().map(expression).collect();
+    Ok(format!("SELECT {} FROM {}", expressions.join(", "), tables(version_num).join(", ")))
+}
+
+/// The tables of a version, each of one row.
+fn tables(version_num: u32) -> Vec<&'static str> {
+    let known = [
+        (
+            OLDEST,
+            "(SELECT sum(blks_read) AS blks_read, sum(blks_hit) AS blks_hit, sum(xact_commit) AS xact_commit, \
+             sum(xact_rollback) AS xact_rollback, sum(temp_bytes) AS temp_bytes FROM pg_stat_database) AS databases",
+        ),
+        (OLDEST, "pg_stat_bgwriter AS bgwriter"),
+        (140_000, "pg_stat_wal AS wal"),
+        (170_000, "pg_stat_checkpointer AS checkpointer"),
+        (170_000, if version_num >= 180_000 { BACKEND_IO_18 } else { BACKEND_IO_17 }),
+        (180_000, WAL_IO_18),
+    ];
+    known.into_iter().filter(|(since, _)| *since <= version_num).map(|(_, table)| table).collect()
+}
+
+/// In 17 an operation of pg_stat_io is one page (op_bytes).
+const BACKEND_IO_17: &str = "(SELECT sum(coalesce(writes, 0) + coalesce(extends, 0)) AS pages, sum(fsyncs) AS fsyncs \
+    FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) AS backend_io";
+
+/// In 18 an operation may be several pages, and the bytes are counted beside it.
+const BACKEND_IO_18: &str = "(SELECT sum(coalesce(write_bytes, 0) + coalesce(extend_bytes, 0)) \
+    / current_setting('block_size')::bigint AS pages, sum(fsyncs) AS fsyncs \
+    FROM pg_stat_io WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) AS backend_io";
+
+/// The making of new WAL files (context init) is left out, as pg_stat_wal did before 18.
+const WAL_IO_18: &str = "(SELECT sum(writes) AS writes, sum(write_time) AS write_time, sum(fsyncs) AS fsyncs, \
+    sum(fsync_time) AS fsync_time FROM pg_stat_io WHERE object = 'wal' AND context = 'normal') AS wal_io";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::throwaway_server::{ThrowawayServer, installations};
+
+    /// The expression for a figure in the query of a version.
+    fn expression(version_num: u32, name: &str) -> String {
+        let sql = statistics_sql(version_num).unwrap();
+        let select = sql.split(" FROM ").next().unwrap().strip_prefix("SELECT ").unwrap().to_owned();
+        let end = format!("::bigint AS {name}");
+        let found = select.split(", (").flat_map(|part| part.split(", NULL")).find(|part| part.ends_with(&end));
+        found
+            .unwrap_or_else(|| panic!("{name} in {sql}"))
+            .strip_suffix(&end)
+            .unwrap()
+            .trim_matches(['(', ')'])
+            .to_owned()
+    }
+
+    #[test]
+    fn versions_12_and_13_know_the_wal_by_its_position_alone() {
+        for version in [120_022, 130_018] {
+            let sql = statistics_sql(version).unwrap();
+            assert!(
+                !sql.contains("pg_stat_wal") && !sql.contains("pg_stat_io") && !sql.contains("pg_stat_checkpointer")
+            );
+            assert!(
+                sql.contains("pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0'))::bigint AS pg_wal_bytes"),
+                "{sql}"
+            );
+            assert!(sql.contains("NULL::bigint AS pg_wal_syncs"), "{sql}");
+            assert_eq!(expression(version, "pg_buffers_backend"), "bgwriter.buffers_backend");
+        }
+    }
+
+    #[test]
+    fn versions_14_to_16_take_the_wal_from_its_own_view() {
+        for version in [140_015, 150_018, 160_002] {
+            let sql = statistics_sql(version).unwrap();
+            assert!(sql.contains("pg_stat_wal AS wal") && !sql.contains("pg_stat_checkpointer"), "{sql}");
+            assert!(!sql.contains("pg_stat_io"), "16 still has what we need in pg_stat_bgwriter");
+            assert_eq!(expression(version, "pg_wal_bytes"), "wal.wal_bytes");
+            assert_eq!(expression(version, "pg_wal_syncs"), "wal.wal_sync");
+            assert_eq!(expression(version, "pg_checkpoints_timed"), "bgwriter.checkpoints_timed");
+        }
+    }
+
+    #[test]
+    fn version_17_takes_checkpoints_and_the_backends_writes_from_new_views() {
+        let sql = statistics_sql(170_004).unwrap();
+        assert!(sql.contains("sum(coalesce(writes, 0) + coalesce(extends, 0)) AS pages"), "{sql}");
+        assert_eq!(expression(170_004, "pg_wal_syncs"), "wal.wal_sync");
+        assert_eq!(expression(170_004, "pg_buffers_backend"), "backend_io.pages");
+        assert_eq!(expression(170_004, "pg_checkpoints_requested"), "checkpointer.num_requested");
+        assert_eq!(expression(170_004, "pg_buffers_bgwriter"), "bgwriter.buffers_clean");
+    }
+
+    #[test]
+    fn version_18_and_later_take_wal_writes_and_syncs_from_pg_stat_io() {
+        for version in [180_000, 190_000] {
+            let sql = statistics_sql(version).unwrap();
+            assert!(sql.contains("write_bytes") && sql.contains("object = 'wal' AND context = 'normal'"), "{sql}");
+            assert_eq!(expression(version, "pg_wal_syncs"), "wal_io.fsyncs");
+            assert_eq!(expression(version, "pg_wal_bytes"), "wal.wal_bytes");
+            assert!(!sql.contains("wal.wal_write") && !sql.contains("wal.wal_sync"), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_version_before_12_is_refused() {
+        assert!(statistics_sql(110_022).unwrap_err().to_string().contains("110022"));
+    }
+
+    /// Psql's answer to the statistics query, as `(column, text)`; an empty text is NULL.
+    fn ask(server: &ThrowawayServer) -> Vec<(&'static str, String)> {
+        let version_num = server.psql("SHOW server_version_num").trim().parse().unwrap();
+        let line = server.psql(&statistics_sql(version_num).unwrap());
+        let values: Vec<String> = line.trim_end_matches('\n').split('|').map(str::to_owned).collect();
+        assert_eq!(values.len(), FIGURES.len(), "{line}");
+        FIGURES.iter().map(|figure| figure.name).zip(values).collect()
+    }
+
+    fn number(answer: &[(&str, String)], name: &str) -> u64 {
+        let (_, text) = answer.iter().find(|(column, _)| *column == name).unwrap();
+        text.parse().unwrap_or_else(|_| panic!("{name} is `{text}` in {answer:?}"))
+    }
+
+    #[test]
+    fn real_servers_answer_and_their_counters_follow_the_work() {
+        for bin in installations() {
+            let server = ThrowawayServer::start(&bin, "-c track_wal_io_timing=on");
+            let before = ask(&server);
+            server.psql("CREATE TABLE t AS SELECT g, repeat('x', 500) FROM generate_series(1, 20000) g");
+            server.psql("CHECKPOINT");
+            server.psql("SELECT count(*) FROM t");
+            let after = ask(&server);
+            let grown = |name: &str| number(&after, name) - number(&before, name);
+            assert!(grown("pg_wal_lsn_bytes") > 10_000_000, "{after:?}");
+            assert!(grown("pg_wal_bytes") > 10_000_000, "{after:?}");
+            assert!(grown("pg_buffers_checkpoint") + grown("pg_buffers_backend") > 1_000, "{after:?}");
+            assert_eq!(grown("pg_checkpoints_requested"), 1, "{after:?}");
+            for name in
+                ["pg_wal_records", "pg_wal_syncs", "pg_wal_writes", "pg_wal_write_us", "pg_commits", "pg_blks_hit"]
+            {
+                assert!(grown(name) > 0, "{name}: {before:?} {after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn times_that_a_server_does_not_take_are_absent_not_zero() {
+        for bin in installations() {
+            let server = ThrowawayServer::start(&bin, "-c track_wal_io_timing=off");
+            let answer = ask(&server);
+            let untimed: Vec<&str> =
+                answer.iter().filter(|(_, text)| text.is_empty()).map(|(column, _)| *column).collect();
+            assert_eq!(untimed, ["pg_wal_write_us", "pg_wal_sync_us"], "{}", bin.display());
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! The ticker: one row of all sources a second, on one thread, aligned to the start of the measurement.
+//!
+//! Tick `k` is due at start + `k` seconds, `k` = 0 being the baseline that the counters are compared with. Deadlines
+//! are absolute, so that nothing drifts. A tick that would come more than [`LATE`] after its moment is not taken: its
+//! row is missing, and a gap of [`CLOCK`] says so. A source that fails leaves its columns empty in that row, and a gap
+//! says why. Absent on purpose: rates, and where the rows go.
+
+use super::{Reading, Sampler, Target};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::time::{Instant, micros, now, sleep, thread_cpu_us, wall_us};
+use crate::record::seconds::{Column, Row, Value};
+use crate::record::trial::Gap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Name of the source of gaps that concern all sources: a tick that was missed.
+pub const CLOCK: &str = "clock";
+
+/// How much later than its moment a tick may come.
+pub const LATE: Duration = Duration::from_millis(500);
+
+/// When a measurement is stopped this close before a tick, the tick is still waited for: a workload of 60 s ends a
+/// moment before or after its 60th second, and that second should have its row.
+const LAST_TICK_WITHIN: Duration = Duration::from_millis(250);
+
+/// How often the stop flag is looked at.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// When the measurement began, on both clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Began {
+    /// Wall clock, microseconds since 1970-01-01 UTC.
+    pub wall_us: u64,
+    /// The same moment on the monotonic clock.
+    pub at: Instant,
+}
+
+impl Began {
+    /// Now.
+    #[must_use]
+    pub fn now() -> Began {
+        Began { wall_us: wall_us(), at: now() }
+    }
+
+    /// A moment of the wall clock that has just passed, as a workload tells it.
+    #[must_use]
+    pub fn at_wall(began_us: u64) -> Began {
+        let Began { wall_us, at } = Began::now();
+        let ago = Duration::from_micros(wall_us.saturating_sub(began_us));
+        Began { wall_us: began_us, at: at.checked_sub(ago).unwrap_or(at) }
+    }
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tick {
+    /// Seconds since the measurement began; 0 is the baseline.
+    pub second: u64,
+    /// When it was really read: start plus monotonic time, so that a step of the wall clock does not show.
+    pub wall_us: u64,
+    /// One reading, or none, for each column of [`Recorder::columns`].
+    pub values: Row,
+}
+
+/// What the ticker leaves behind beside the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// The columns of every [`Tick::values`].
+    pub columns: Vec<Column>,
+    /// Holes: by source, in the order of the sources, the clock last.
+    pub gaps: Vec<Gap>,
+    /// CPU time that the ticking cost, microseconds.
+    pub cpu_us: u64,
+}
+
+/// All sources, open.
+pub struct Recorder {
+    sources: Vec<Source>,
+    columns: Vec<Column>,
+}
+
+struct Source {
+    name: &'static str,
+    width: usize,
+    /// What is read, or why there is nothing to read.
+    reading: Result<Box<dyn Reading>>,
+    gaps: Gaps,
+}
+
+/// Gaps of one source, runs of missing rows merged.
+#[derive(Default)]
+struct Gaps(Vec<Gap>);
+
+/// Opens all sources and records: for when the start need not be met to the moment. Else [`Recorder::open`] before the
+/// workload starts and [`Recorder::record`] when it has.
+pub fn record(
+    samplers: &[&dyn Sampler],
+    host: &Host,
+    target: &Target,
+    began: Began,
+    stop: &AtomicBool,
+    sink: &mut dyn FnMut(Tick),
+) -> Recording {
+    Recorder::open(samplers, host, target).record(began, stop, sink)
+}
+
+impl Recorder {
+    /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap says why.
+    #[must_use]
+    pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
+        let mut columns = Vec::new();
+        let mut open = |sampler: &&dyn Sampler| {
+            let own = sampler.columns();
+            let width = own.len();
+            columns.extend(own);
+            Source { name: sampler.name(), width, reading: sampler.open(host, target), gaps: Gaps::default() }
+        };
+        let sources = samplers.iter().map(&mut open).collect();
+        Recorder { sources, columns }
+    }
+
+    /// The columns of every row.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Ticks until `stop` is set, each row into `sink`. Blocks; belongs on a thread of its own.
+    pub fn record(mut self, began: Began, stop: &AtomicBool, sink: &mut dyn FnMut(Tick)) -> Recording {
+        let cpu_before = thread_cpu_us();
+        let mut clock = Gaps::default();
+        let mut second = 0;
+        while wait_until(began.at + Duration::from_secs(second), stop) {
+            let since = now().duration_since(began.at);
+            let late = since.saturating_sub(Duration::from_secs(second));
+            if late > LATE {
+                // Bounded reasons, so that the runs of missing rows merge.
+                clock.add(CLOCK, second, format!("the tick came more than {} ms late", LATE.as_millis()));
+            } else {
+                let values = self.row(second);
+                sink(Tick { second, wall_us: began.wall_us.saturating_add(micros(since)), values });
+            }
+            second += 1;
+        }
+        let absent = self.sources.iter().filter_map(|source| Some((source.name, source.reading.as_ref().err()?)));
+        let mut gaps: Vec<Gap> = absent
+            .map(|(name, error)| Gap { source: name.to_owned(), second: None, rows: second, reason: reason(error) })
+            .collect();
+        gaps.extend(self.sources.into_iter().flat_map(|source| source.gaps.0));
+        gaps.append(&mut clock.0);
+        Recording { columns: self.columns, gaps, cpu_us: thread_cpu_us().saturating_sub(cpu_before) }
+    }
+
+    fn row(&mut self, second: u64) -> Row {
+        let mut row = Vec::with_capacity(self.columns.len());
+        for source in &mut self.sources {
+            row.extend(source.sample(second));
+        }
+        row
+    }
+}
+
+impl Source {
+    /// One value or none for each column of this source, whatever happens.
+    fn sample(&mut self, second: u64) -> Vec<Option<Value>> {
+        let Ok(reading) = &mut self.reading else { return vec![None; self.width] };
+        let (got, wanted) = match reading.sample() {
+            Ok(values) if values.len() == self.width => return values,
+            Ok(values) => (values.len(), self.width),
+            Err(error) => {
+                self.gaps.add(self.name, second, reason(&error));
+                return vec![None; self.width];
+            }
+        };
+        let error = Error::bug(format!("{got} values for {wanted} columns"));
+        self.gaps.add(self.name, second, reason(&error));
+        vec![None; self.width]
+    }
+}
+
+impl Gaps {
+    fn add(&mut self, source: &str, second: u64, reason: String) {
+        match self.0.last_mut() {
+            Some(last) if last.second.map(|first| first + last.rows) == Some(second) && last.reason == reason => {
+                last.rows += 1;
+            }
+            _ => self.0.push(Gap { source: source.to_owned(), second: Some(second), rows: 1, reason }),
+        }
+    }
+}
+
+fn reason(error: &Error) -> String {
+    let hint = error.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    error.chain() + &hint
+}
+
+/// Waits for a moment; `false` when it is stopped well before. Moments that have passed are never skipped, so that those
+/// missed are counted.
+fn wait_until(moment: Instant, stop: &AtomicBool) -> bool {
+    loop {
+        let left = moment.saturating_duration_since(now());
+        if left.is_zero() {
+            return true;
+        }
+        if stop.load(Ordering::SeqCst) && left > LAST_TICK_WITHIN {
+            return false;
+        }
+        sleep(left.min(PATIENCE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::{ALL, count};
+    use std::sync::atomic::AtomicU64;
+
+    /// A source whose reading number `n` (from 0) is what the function makes of `n`.
+    struct Fake {
+        name: &'static str,
+        sample: fn(u64) -> Result<Vec<Option<Value>>>,
+    }
+
+    struct FakeReading(fn(u64) -> Result<Vec<Option<Value>>>, u64);
+
+    impl Sampler for Fake {
+        fn name(&self) -> &'static str {
+            self.name
+        }
+        fn columns(&self) -> Vec<Column> {
+            vec![Column::counter(self.name, "", "a fake")]
+        }
+        fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
+            if self.name == "absent" {
+                return Err(Error::host("no such file").hint("make one"));
+            }
+            Ok(Box::new(FakeReading(self.sample, 0)))
+        }
+    }
+
+    impl Reading for FakeReading {
+        fn sample(&mut self) -> Result<Vec<Option<Value>>> {
+            self.1 += 1;
+            (self.0)(self.1 - 1)
+        }
+    }
+
+    fn good(n: u64) -> Result<Vec<Option<Value>>> {
+        Ok(vec![count(n)])
+    }
+
+    fn gap(source: &str, second: Option<u64>, rows: u64, reason: &str) -> Gap {
+        Gap { source: source.to_owned(), second, rows, reason: reason.to_owned() }
+    }
+
+    /// Records on a measurement that began `ago` and stops with the row `last`, or a later one where a busy machine
+    /// missed that.
+    fn run(samplers: &[&dyn Sampler], host: &Host, ago: Duration, last: u64) -> (Vec<Tick>, Recording) {
+        let stop = AtomicBool::new(false);
+        let at = now().checked_sub(ago).unwrap();
+        let began = Began { wall_us: 1_000_000_000, at };
+        let mut ticks = Vec::new();
+        let recording = record(samplers, host, &Target::default(), began, &stop, &mut |tick| {
+            stop.store(tick.second >= last, Ordering::SeqCst);
+            ticks.push(tick);
+        });
+        (ticks, recording)
+    }
+
+    #[test]
+    fn failures_are_gaps_of_their_source_and_runs_of_them_are_one() {
+        let failing = Fake {
+            name: "failing",
+            sample: |n| match n {
+                1 | 2 => Err(Error::host("gone")),
+                3 => Err(Error::host("odd")),
+                _ => good(n),
+            },
+        };
+        let short = Fake { name: "short", sample: |n| if n == 0 { Ok(vec![]) } else { good(n) } };
+        let absent = Fake { name: "absent", sample: good };
+        let fine = Fake { name: "fine", sample: good };
+        let mut recorder = Recorder::open(&[&failing, &short, &absent, &fine], &Host::this(), &Target::default());
+        let rows: Vec<Row> = (0..5).map(|second| recorder.row(second)).collect();
+        assert_eq!(rows[0], [count(0), None, None, count(0)]);
+        assert_eq!(rows[1], [None, count(1), None, count(1)]);
+        assert_eq!(rows[4], [count(4), count(4), None, count(4)]);
+        let gaps: Vec<Gap> = recorder.sources.into_iter().flat_map(|source| source.gaps.0).collect();
+        let wanted = [
+            gap("failing", Some(1), 2, "gone"),
+            gap("failing", Some(3), 1, "odd"),
+            gap("short", Some(0), 1, "0 values for 1 columns"),
+        ];
+        assert_eq!(gaps, wanted);
+    }
+
+    #[test]
+    fn a_source_that_blocks_costs_the_ticks_it_slept_through_and_they_are_marked() {
+        static TAKEN: AtomicU64 = AtomicU64::new(0);
+        let blocking = Fake {
+            name: "blocking",
+            sample: |n| {
+                TAKEN.fetch_add(1, Ordering::SeqCst);
+                if n == 0 {
+                    sleep(Duration::from_millis(2100));
+                }
+                good(n)
+            },
+        };
+        let absent = Fake { name: "absent", sample: good };
+        let (ticks, recording) = run(&[&blocking, &absent], &Host::this(), Duration::ZERO, 2);
+        // Row 0 slept past the moments of rows 1 and 2; row 1 is hopeless, row 2 can be taken 100 ms late.
+        assert_eq!(ticks[0].second, 0);
+        assert!(ticks.iter().all(|tick| tick.second != 1));
+        assert_eq!(TAKEN.load(Ordering::SeqCst), ticks.len() as u64, "no reading for a row that is not taken");
+        let rows = ticks.last().unwrap().second + 1;
+        let clock: Vec<&Gap> = recording.gaps.iter().filter(|gap| gap.source == CLOCK).collect();
+        assert_eq!((clock[0].second, clock[0].reason.as_str()), (Some(1), "the tick came more than 500 ms late"));
+        assert_eq!(clock.iter().map(|gap| gap.rows).sum::<u64>() + ticks.len() as u64, rows);
+        assert_eq!(recording.gaps[0], gap("absent", None, rows, "no such file (make one)"));
+        assert!(ticks[1].wall_us >= 1_000_000_000 + 2_000_000, "{}", ticks[1].wall_us);
+    }
+
+    #[test]
+    fn a_recorder_that_comes_late_marks_the_baseline_missed() {
+        let fine = Fake { name: "fine", sample: good };
+        let (ticks, recording) = run(&[&fine], &Host::this(), Duration::from_millis(2700), 3);
+        let first = ticks[0].second;
+        assert!(first >= 3);
+        assert_eq!(recording.gaps[0], gap(CLOCK, Some(0), first, "the tick came more than 500 ms late"));
+    }
+
+    #[test]
+    fn a_stop_just_before_a_tick_waits_for_it_and_one_well_before_does_not() {
+        let stopped = AtomicBool::new(true);
+        assert!(wait_until(now() + Duration::from_millis(60), &stopped));
+        assert!(!wait_until(now() + Duration::from_secs(3600), &stopped));
+    }
+
+    #[test]
+    fn a_moment_of_the_wall_clock_is_found_on_the_monotonic_one() {
+        let ago = Duration::from_secs(3);
+        let before = now();
+        let began = Began::at_wall(wall_us() - micros(ago));
+        // Between the two readings of the clocks; a millisecond for their rounding.
+        let slack = Duration::from_millis(1);
+        assert!(began.at + ago + slack >= before && began.at + ago <= now() + slack);
+        assert!(Began::at_wall(u64::MAX).at <= now(), "a moment to come counts as now");
+    }
+
+    #[test]
+    fn two_seconds_of_this_machine_arrive_with_every_source_or_its_gap() {
+        let (ticks, recording) = run(ALL, &Host::this(), Duration::ZERO, 2);
+        let missed: u64 = recording.gaps.iter().filter(|gap| gap.source == CLOCK).map(|gap| gap.rows).sum();
+        let rows = ticks.last().unwrap().second + 1;
+        assert!(rows >= 3);
+        assert_eq!(ticks.len() as u64 + missed, rows);
+        for tick in &ticks {
+            assert_eq!(tick.values.len(), recording.columns.len());
+        }
+        let last = ticks.last().unwrap();
+        let at = |name: &str| recording.columns.iter().position(|column| column.name == name).unwrap();
+        assert!(matches!(last.values[at("cpu_user")], Some(Value::Count(1..))));
+        assert!(matches!(last.values[at("mem_available_bytes")], Some(Value::Count(1..))));
+        // No stack and no server were given: those two must be marked absent, with their reasons.
+        for source in ["diskstats", "postgres"] {
+            let gap = recording.gaps.iter().find(|gap| gap.source == source).unwrap();
+            assert_eq!((gap.second, gap.rows), (None, rows), "{gap:?}");
+        }
+        let cost = recording.cpu_us / ticks.len() as u64;
+        println!("a tick of all sources but PostgreSQL costs {cost} us of CPU here");
+        assert!(recording.cpu_us > 0);
+    }
+}
