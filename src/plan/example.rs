@@ -8,7 +8,6 @@ use super::values::describe;
 use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, stacks, tree, workloads};
 use crate::record::options::{OptionKind, OptionSpec};
 use crate::units::{Bytes, Micros};
-use std::fmt::Write;
 
 /// Width of comments, columns.
 const WIDTH: usize = 100;
@@ -29,7 +28,7 @@ pub fn example(catalogue: &Catalogue) -> String {
             "",
             "Cases that match every line of an [[exclude]] are left out; a list means any of its values.",
         );
-        let _infallible = write!(out, "[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n");
+        out.push_str(&format!("[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n"));
     }
     out
 }
@@ -53,7 +52,7 @@ fn head(baseline: Option<&String>) -> String {
         (format!("blocks = {DEFAULT_BLOCKS}"), format!("every case once a block; default {DEFAULT_BLOCKS}")),
         (baseline, "comparisons are ratios to this stack; or { AXIS = VALUE }".to_owned()),
     ] {
-        let _infallible = writeln!(out, "{line:<24}# {meaning}");
+        out.push_str(&format!("{line:<24}# {meaning}\n"));
     }
     out
 }
@@ -97,7 +96,7 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
     let on_a_device = catalogue.filesystems.iter().find(|entry| !is_folder(catalogue, entry));
     for entry in catalogue.devices.iter().filter(|entry| Some(layer(entry, Fill::Least)) != device) {
         if let Some(filesystem) = on_a_device {
-            let _infallible = writeln!(out, "\n# On a `{}`:", entry.name);
+            out.push_str(&format!("\n# On a `{}`:\n", entry.name));
             let name = format!("{}-{}", filesystem.name, entry.name);
             out.push_str(&commented(&stack(&name, Some(&layer(entry, Fill::Texts)), &layer(filesystem, Fill::Least))));
         }
