@@ -1,5 +1,124 @@
-//! cli
-/// main
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+//! The command line: flags in, plain options out; the only room that prints.
+//!
+//! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose: how
+//! a stage works.
+
+mod catalogue;
+mod completions;
+mod man;
+pub mod out;
+mod plan;
+
+pub use catalogue::catalogue;
+
+use crate::error::Result;
+use clap::{CommandFactory, Parser, Subcommand};
+use out::Colour;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Shown below the help of the program and in its manual page.
+const AFTER_HELP: &str = "\
+Examples:
+  pgstrata plan --example > plan.toml    a commented plan to start from
+  pgstrata plan plan.toml                check it, and see what it will do
+
+Exit status:
+  0    done
+  1    the run went to its end, but some trials were not run or failed
+  2    wrong usage, or a mistake in a plan
+  3    the machine lacks or refuses something
+  4    a foreign program failed
+  5    a run folder cannot be written or read
+  70   a fault of pgstrata
+  130  interrupted";
+
+/// Which storage stack should PostgreSQL stand on?
+///
+/// Builds each storage stack of a plan, runs a real PostgreSQL on it, measures every layer, judges durability, and
+/// writes one report.
+#[derive(Debug, Parser)]
+#[command(name = "pgstrata", version, after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
+struct Cli {
+    /// When to colour what is printed
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    color: Colour,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Every subcommand, in the order of the help.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Plan(plan::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Command {
+    fn run(&self) -> Result<u8> {
+        match self {
+            Command::Plan(args) => plan::run(args),
+            Command::Completions(args) => completions::run(args),
+            Command::Man(args) => man::run(args),
+        }
+    }
+}
+
+/// The description of the whole command line, for completions and manual pages.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs the program with the arguments of the process: parses, calls, prints the error, gives the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    ExitCode::from(run(std::env::args_os()))
+}
+
+fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Help that nobody reads any more is no error, and one about printing an error could not be printed.
+            drop(usage.print());
+            return u8::try_from(usage.exit_code()).unwrap_or(2);
+        }
+    };
+    out::set_colour(cli.color);
+    match cli.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            out::error(&error);
+            error.kind().exit_code()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_shows_examples_in_its_help() {
+        for subcommand in command().get_subcommands() {
+            let help = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:\n  pgstrata "), "{}", subcommand.get_name());
+            assert!(subcommand.get_about().is_some(), "{}", subcommand.get_name());
+        }
+    }
+
+    #[test]
+    fn wrong_usage_exits_with_2_and_help_with_0() {
+        let code = |args: &[&str]| run(args.iter().map(OsString::from));
+        assert_eq!(code(&["pgstrata", "--no-such-flag"]), 2);
+        assert_eq!(code(&["pgstrata", "plan"]), 2);
+        assert_eq!(code(&["pgstrata", "plan", "--example", "--schema"]), 2);
+        assert_eq!(code(&["pgstrata", "plan", "--help"]), 0);
+    }
 }

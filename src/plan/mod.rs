@@ -1,11 +1,61 @@
 //! A plan file to a checked, seeded, ordered list of cases.
 //!
 //! Knows no layer and no workload: it is handed a [`Catalogue`] of their names and option checks. Pure but for reading
-//! the plan file itself.
+//! the plan file itself. All mistakes of a plan are told at once, each where it stands in the file ([`Problems`]).
+//!
+//! The way of a plan: text -> `tree` (spanned values) -> `stacks`, `postgres`, `workloads` (one table each, against the
+//! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
+mod example;
+pub mod forecast;
+mod ids;
+mod matrix;
+mod names;
+mod options;
+mod order;
+mod postgres;
+mod problem;
+mod schema;
+mod select;
+mod stacks;
+mod tree;
+mod values;
+mod workloads;
+
+#[cfg(test)]
+mod tests;
+
+pub use example::example;
+pub use problem::{Paint, Problems};
+pub use schema::schema;
+
+use crate::error::{Context, Error, Result};
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use problem::{Problem, clean, refuse_unknown};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use tree::{Node, Pair, Value, get};
+
+/// Keys of a plan.
+const KEYS: [&str; 8] = ["name", "seed", "blocks", "baseline", "stack", "postgres", "workload", "exclude"];
+
+/// Seed of a plan that has none.
+const DEFAULT_SEED: u64 = 1;
+
+/// Blocks of a plan that says nothing: the fewest that show a spread.
+const DEFAULT_BLOCKS: u32 = 3;
+
+/// Most blocks.
+const MAX_BLOCKS: u32 = 10_000;
+
+/// Most trials of a run: with half a minute each, a month.
+const MAX_TRIALS: usize = 100_000;
+
+/// Largest plan file, bytes: nothing that a person writes is near it.
+const MAX_FILE: u64 = 1 << 20;
 
 /// Something that a plan can name.
 pub struct Entry {
@@ -56,4 +106,126 @@ pub struct Plan {
     pub sha256: String,
     /// The file's text.
     pub text: String,
+}
+
+/// Reads and checks the plan at `path`.
+///
+/// # Errors
+/// Of kind `User`: the file cannot be read, or the plan has mistakes; then the message shows each where it stands.
+pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Plan> {
+    read_painted(path, catalogue, Paint::Plain)
+}
+
+/// Same, with mistakes shown in colour where the terminal takes it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
+    let what = || format!("read the plan {}", clean(&path.display().to_string()));
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).or_user(what)?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).or_user(what)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(Error::user(format!("it has more than the {MAX_FILE} bytes of any plan")).while_doing(what()));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        Error::user(format!("line {} is not UTF-8", line + 1)).while_doing(what())
+    })?;
+    check(&text, catalogue).map_err(|problems| problems.into_error(&text, &path.display().to_string(), paint))
+}
+
+/// Checks the text of a plan; `file_name` is for the messages.
+///
+/// # Errors
+/// Of kind `User`, with every mistake shown where it stands, without colour.
+pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
+    check(text, catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
+}
+
+/// Checks the text of a plan.
+///
+/// # Errors
+/// Every mistake. Names of stacks and axes are looked up only once all tables are read without one.
+pub fn check(text: &str, catalogue: &Catalogue) -> Result<Plan, Problems> {
+    let mut problems = Problems::default();
+    let plan = assemble(text, catalogue, &mut problems);
+    match plan {
+        Some(plan) if problems.is_empty() => Ok(plan),
+        _ => Err(problems),
+    }
+}
+
+fn assemble(text: &str, catalogue: &Catalogue, problems: &mut Problems) -> Option<Plan> {
+    let root = tree::parse(text, problems)?;
+    refuse_unknown(root.iter().map(|(key, _)| key), &KEYS, "the plan", problems);
+    let name = read_name(&root, problems);
+    let seed = read_whole(&root, "seed", 0, i64::MAX, problems).map_or(DEFAULT_SEED, i64::cast_unsigned);
+    let blocks = read_whole(&root, "blocks", 1, i64::from(MAX_BLOCKS), problems)
+        .map_or(DEFAULT_BLOCKS, |blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
+    let draft = matrix::Draft {
+        stacks: stacks::read_stacks(&root, catalogue, problems),
+        postgres: postgres::read_postgres(&root, problems),
+        workloads: workloads::read_workloads(&root, catalogue, problems),
+    };
+    if !problems.is_empty() {
+        return None;
+    }
+    let all = matrix::cross(&draft, problems);
+    if !problems.is_empty() {
+        return None;
+    }
+    let left = select::exclude(&root, all.clone(), problems);
+    let baseline = select::baseline(&root, &all, &left, problems);
+    matrix::refuse_duplicates(&left, problems);
+    if left.len().saturating_mul(blocks as usize) > MAX_TRIALS {
+        let message = format!("{} cases x {blocks} blocks are more than {MAX_TRIALS} trials", left.len());
+        problems.add(Problem::at(get(&root, "blocks").map_or(0..0, |(_, node)| node.span.clone()), message));
+    }
+    if !problems.is_empty() {
+        return None;
+    }
+    let parts: Vec<ids::Parts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
+    let ids = ids::ids(&parts);
+    let order = order::order(&ids, blocks, seed);
+    let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
+    let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(Plan { name, seed, blocks, baseline, cases, order, sha256, text: text.to_owned() })
+}
+
+fn read_name(root: &[Pair], problems: &mut Problems) -> String {
+    match get(root, "name").map(|(_, node)| node) {
+        Some(Node { value: Value::Text(name), span }) => {
+            let key = tree::Key { text: name.clone(), span: span.clone() };
+            names::check(&key, "plan", problems);
+            name.clone()
+        }
+        Some(node) => {
+            problems.add(Problem::at(node.span.clone(), format!("`name` wants text, found {}", node.noun())));
+            String::new()
+        }
+        None => {
+            let problem = Problem::at(0..0, "the plan has no name");
+            problems.add(problem.help("add name = \"which-filesystem\"; the run's folder is called after it"));
+            String::new()
+        }
+    }
+}
+
+fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Problems) -> Option<i64> {
+    let (_, node) = get(root, name)?;
+    match node.value {
+        Value::Integer(n) if (min..=max).contains(&n) => return Some(n),
+        Value::Integer(n) if n < min => {
+            problems.add(Problem::at(node.span.clone(), format!("`{name}` must be at least {min}, found {n}")));
+        }
+        Value::Integer(n) => {
+            problems.add(Problem::at(node.span.clone(), format!("`{name}` must be at most {max}, found {n}")));
+        }
+        _ => {
+            let message = format!("`{name}` wants a whole number, found {}", node.noun());
+            problems.add(Problem::at(node.span.clone(), message));
+        }
+    }
+    None
 }

@@ -1,0 +1,71 @@
+//! What plans can name: the lists of layers and workloads, as the plan wants them.
+
+use crate::plan::{Catalogue, Entry};
+use crate::provision::{self, Position};
+use crate::workload;
+
+/// Every layer and workload of this program.
+#[must_use]
+pub fn catalogue() -> Catalogue {
+    let mut catalogue = Catalogue::default();
+    for &layer in provision::ALL {
+        let entry = Entry {
+            name: layer.name(),
+            doc: layer.doc(),
+            options: layer.options(),
+            check: Box::new(move |options| layer.check(options)),
+            needs_server: false,
+        };
+        match layer.position() {
+            Position::Device => catalogue.devices.push(entry),
+            Position::Volume => catalogue.volumes.push(entry),
+            Position::Filesystem => catalogue.filesystems.push(entry),
+            Position::Folder => {
+                catalogue.folders.push(entry.name);
+                catalogue.filesystems.push(entry);
+            }
+        }
+    }
+    for &workload in workload::ALL {
+        catalogue.workloads.push(Entry {
+            name: workload.name(),
+            doc: workload.doc(),
+            options: workload.options(),
+            check: Box::new(move |options| workload.check(options)),
+            needs_server: workload.needs_server(),
+        });
+    }
+    catalogue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_entries_of_one_kind_share_a_name_or_an_option() {
+        let catalogue = catalogue();
+        let layers = [&catalogue.devices, &catalogue.volumes, &catalogue.filesystems];
+        for kind in [layers.into_iter().flatten().collect::<Vec<_>>(), catalogue.workloads.iter().collect()] {
+            let names: BTreeSet<&str> = kind.iter().map(|entry| entry.name).collect();
+            assert_eq!(names.len(), kind.len());
+            for entry in kind {
+                let keys: BTreeSet<&str> = entry.options.iter().map(|spec| spec.key).collect();
+                assert_eq!(keys.len(), entry.options.len(), "{}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_example_of_what_this_program_has_is_a_plan() {
+        let catalogue = catalogue();
+        if catalogue.filesystems.is_empty() || catalogue.workloads.is_empty() {
+            println!("skipped: this program has no filesystem or no workload, so no plan can be written for it");
+            return;
+        }
+        let text = plan::example(&catalogue);
+        plan::parse(&text, "example", &catalogue).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+}

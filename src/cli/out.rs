@@ -1,0 +1,190 @@
+//! Printing: to standard output and standard error, with foreign text made harmless.
+//!
+//! A reader that goes away (`pgstrata plan FILE | head`) is no error: what would be printed after that is dropped, and
+//! the work goes on. Absent on purpose: what is printed.
+
+use crate::error::{Error, Result};
+use serde::Serialize;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
+
+/// Widest line that tables and paragraphs fill, columns.
+pub const WIDTH: u16 = 100;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless the variable NO_COLOR is set
+    Auto,
+    /// Even into files and pipes
+    Always,
+    /// Not at all
+    Never,
+}
+
+static CHOSEN: OnceLock<Colour> = OnceLock::new();
+
+/// Fixes the choice for the process; the first call counts.
+pub fn set_colour(colour: Colour) {
+    CHOSEN.get_or_init(|| colour);
+}
+
+/// Whether standard output takes colour.
+#[must_use]
+pub fn stdout_takes_colour() -> bool {
+    takes_colour(std::io::stdout().is_terminal())
+}
+
+/// Whether standard error takes colour.
+#[must_use]
+pub fn stderr_takes_colour() -> bool {
+    takes_colour(std::io::stderr().is_terminal())
+}
+
+fn takes_colour(is_terminal: bool) -> bool {
+    match CHOSEN.get().copied().unwrap_or(Colour::Auto) {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => {
+            // https://no-color.org: set and not empty means none.
+            let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+            is_terminal && !refused && !dumb
+        }
+    }
+}
+
+/// Writes bytes to standard output as they are.
+///
+/// # Errors
+/// When standard output cannot be written, for another reason than that nobody reads it any more.
+pub fn bytes(bytes: &[u8]) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    settle(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// Writes text and a line end to standard output. The caller has made foreign parts [`harmless`].
+///
+/// # Errors
+/// As [`bytes`].
+pub fn line(text: &str) -> Result<()> {
+    bytes(format!("{text}\n").as_bytes())
+}
+
+/// Writes a value as one indented JSON document to standard output.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn json(value: &impl Serialize) -> Result<()> {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => line(&text),
+        Err(error) => Err(Error::bug(error.to_string()).while_doing("write JSON")),
+    }
+}
+
+/// Writes a line to standard error, where remarks go that are no result. Without a reader it is dropped.
+pub fn remark(text: &str) {
+    to_stderr(&format!("{text}\n"));
+}
+
+/// Writes the error, and what to do about it, to standard error.
+pub fn error(error: &Error) {
+    to_stderr(&shown(error, stderr_takes_colour()));
+}
+
+fn to_stderr(text: &str) {
+    // Where standard error is closed, there is nobody left to tell.
+    drop(std::io::stderr().lock().write_all(text.as_bytes()));
+}
+
+fn settle(written: std::io::Result<()>) -> Result<()> {
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::host(error.to_string()).while_doing("write to standard output"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn shown(error: &Error, colour: bool) -> String {
+    let paint =
+        |word: &str, code: &str| if colour { format!("\u{1b}[{code}m{word}\u{1b}[0m") } else { word.to_owned() };
+    let mut text = format!("{} {}\n", paint("error:", "1;91"), escape(&error.chain(), true, colour));
+    if let Some(hint) = error.hint_text() {
+        text.push_str(&format!("{} {}\n", paint("hint:", "1;96"), escape(hint, true, false)));
+    }
+    text
+}
+
+/// Foreign text (names, output of tools) for one line of a terminal: control characters and marks that reverse the
+/// direction of text are written out.
+#[must_use]
+pub fn harmless(text: &str) -> String {
+    escape(text, false, false)
+}
+
+/// Same, for text of several lines: line ends and tabs stay.
+#[must_use]
+pub fn harmless_lines(text: &str) -> String {
+    escape(text, true, false)
+}
+
+fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(length) = colour_sequence(rest).filter(|_| keep_colours) {
+            out.push_str(&rest[..length]);
+            rest = &rest[length..];
+            continue;
+        }
+        let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match c {
+            '\n' | '\t' if keep_lines => out.push(c),
+            c if c.is_control() || reverses => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// Length of the sequence at the beginning of `text` that only sets a readable colour or weight: what snippets of plans
+/// are painted with. Anything else that a terminal would obey is not one.
+fn colour_sequence(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix("\u{1b}[")?;
+    let (codes, _) = inside.split_once('m')?;
+    let known = |code: &str| matches!(code, "" | "0" | "1" | "22" | "39" | "91" | "92" | "93" | "94" | "95" | "96");
+    codes.split(';').all(known).then_some("\u{1b}[m".len() + codes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_drive_the_terminal() {
+        assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e"), "a\\u{1b}[2Jb\\u{d}\\u{a}c\\u{9b}d\\u{202e}e");
+        assert_eq!(harmless_lines("a\n\tb\u{7}"), "a\n\tb\\u{7}");
+        assert_eq!(harmless("Größe 5 µs"), "Größe 5 µs");
+    }
+
+    #[test]
+    fn errors_keep_their_lines_and_only_harmless_colours() {
+        let error =
+            Error::user("bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\u{1b}[8mhidden\u{1b}]0;title\u{7}").hint("mend\u{1b}it");
+        assert_eq!(
+            shown(&error, true),
+            "\u{1b}[1;91merror:\u{1b}[0m bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\\u{1b}[8mhidden\\u{1b}]0;title\\u{7}\n\
+             \u{1b}[1;96mhint:\u{1b}[0m mend\\u{1b}it\n"
+        );
+        assert!(shown(&error, false).starts_with("error: bad\n\\u{1b}[1m"));
+    }
+
+    #[test]
+    fn nobody_reading_is_no_error_and_a_full_disk_is_one() {
+        assert!(settle(Err(ErrorKind::BrokenPipe.into())).is_ok());
+        let error = settle(Err(ErrorKind::StorageFull.into())).unwrap_err();
+        assert!(error.to_string().starts_with("failed to write to standard output"), "{error}");
+    }
+}

@@ -1,0 +1,349 @@
+//! `pgstrata plan`: checks a plan and shows what it will do, before anything is built.
+
+use super::out::{self, WIDTH, harmless};
+use crate::error::{Error, Result};
+use crate::plan::forecast::Forecast;
+use crate::plan::{self, Paint, Plan};
+use crate::record::case::{CaseSpec, StackSpec, TrialKey};
+use crate::units::Micros;
+use comfy_table::{ContentArrangement, Table, TableComponent, presets};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Check a plan and show its cases, their order, and what they need
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  pgstrata plan --example > plan.toml     a commented plan to start from
+  pgstrata plan plan.toml                 check it, and see what it will do
+  pgstrata plan plan.toml --json          the same for programs
+  pgstrata plan --schema > schema.json    for editors that check TOML")]
+pub struct Args {
+    /// The plan
+    #[arg(required_unless_present_any = ["example", "schema"])]
+    file: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long, requires = "file")]
+    json: bool,
+    /// Print a commented plan that shows every layer and workload
+    #[arg(long, conflicts_with_all = ["file", "schema"])]
+    example: bool,
+    /// Print the JSON schema of plans
+    #[arg(long, conflicts_with = "file")]
+    schema: bool,
+}
+
+/// Checks and prints.
+///
+/// # Errors
+/// The plan's mistakes; standard output that cannot be written.
+pub fn run(args: &Args) -> Result<u8> {
+    if args.example {
+        out::bytes(plan::example(&super::catalogue()).as_bytes())?;
+    } else if args.schema {
+        out::json(&plan::schema(&super::catalogue()))?;
+    } else if let Some(file) = &args.file {
+        let plan = read(file)?;
+        if args.json {
+            out::json(&Document::new(&plan, None))?;
+        } else {
+            print_plan(&plan, None)?;
+        }
+    } else {
+        return Err(Error::user("no plan is named").hint("pgstrata plan FILE"));
+    }
+    Ok(0)
+}
+
+/// Reads a plan for this program; its mistakes are coloured where standard error takes it.
+///
+/// # Errors
+/// The plan's mistakes.
+pub fn read(file: &Path) -> Result<Plan> {
+    let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
+    plan::read_painted(file, &super::catalogue(), paint)
+}
+
+/// Everything about a plan, for programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    name: &'a str,
+    sha256: &'a str,
+    seed: u64,
+    blocks: u32,
+    trials: usize,
+    baseline: &'a BTreeMap<String, String>,
+    cases: &'a [CaseSpec],
+    /// In the order of execution.
+    order: &'a [TrialKey],
+    /// `null` where the machine was not looked at.
+    forecast: Option<&'a Forecast>,
+}
+
+impl<'a> Document<'a> {
+    fn new(plan: &'a Plan, forecast: Option<&'a Forecast>) -> Self {
+        Document {
+            name: &plan.name,
+            sha256: &plan.sha256,
+            seed: plan.seed,
+            blocks: plan.blocks,
+            trials: plan.order.len(),
+            baseline: &plan.baseline,
+            cases: &plan.cases,
+            order: &plan.order,
+            forecast,
+        }
+    }
+}
+
+fn print_plan(plan: &Plan, forecast: Option<&Forecast>) -> Result<()> {
+    out::bytes(shown(plan, forecast).as_bytes())
+}
+
+fn shown(plan: &Plan, forecast: Option<&Forecast>) -> String {
+    let mut text = format!(
+        "Plan {}: {} x {} = {}, seed {}\n",
+        plan.name,
+        counted(plan.cases.len(), "case"),
+        counted(plan.blocks as usize, "block"),
+        counted(plan.order.len(), "trial"),
+        plan.seed
+    );
+    if !plan.baseline.is_empty() {
+        let axes: Vec<String> = plan.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+        text.push_str(&wrapped("Baseline: ", &axes.join(", ")));
+    }
+    let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
+    text.push_str(&format!("\n{}\n\nOrder of the cases by number:\n", cases_table(plan).trim_fmt()));
+    for block in 1..=plan.blocks {
+        let trials = plan.order.iter().filter(|key| key.trial == block);
+        let numbers: Vec<String> =
+            trials.filter_map(|key| number.get(key.case.as_str())).map(usize::to_string).collect();
+        text.push_str(&wrapped(&format!("  block {block:<3} "), &numbers.join(" ")));
+    }
+    if let Some(forecast) = forecast {
+        text.push_str(&forecast_shown(forecast, &number));
+    }
+    text
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(WIDTH).set_header(header);
+    for lines in [
+        TableComponent::HorizontalLines,
+        TableComponent::MiddleIntersections,
+        TableComponent::LeftBorderIntersections,
+        TableComponent::RightBorderIntersections,
+    ] {
+        table.remove_style(lines);
+    }
+    table
+}
+
+fn cases_table(plan: &Plan) -> Table {
+    let mut table = table(&["#", "case", "stack"]);
+    for (case, n) in plan.cases.iter().zip(1..) {
+        let mut stack = layers(&case.stack);
+        if let Some(wal) = &case.wal_stack {
+            stack.push_str(&format!("; pg_wal on {}", harmless(&wal.name)));
+        }
+        table.add_row([n.to_string(), harmless(&case.id), stack]);
+    }
+    table
+}
+
+/// The layers, the lowest first, each with its options, an option of the layer's own name first:
+/// `loop 6GiB in=/var + ext4 mount=noatime`.
+fn layers(stack: &StackSpec) -> String {
+    let mut text = String::new();
+    for layer in &stack.layers {
+        if !text.is_empty() {
+            text.push_str(" + ");
+        }
+        text.push_str(&layer.layer);
+        let options = &layer.options.0;
+        if let Some(main) = options.get(&layer.layer) {
+            text.push_str(&format!(" {}", harmless(&main.plain())));
+        }
+        for (key, value) in options.iter().filter(|(key, _)| **key != layer.layer) {
+            text.push_str(&format!(" {key}={}", harmless(&value.plain())));
+        }
+    }
+    if stack.reuse {
+        text.push_str(", reused");
+    }
+    text
+}
+
+fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
+    let mut text = format!("\nExpected duration: {}\n", Micros(forecast.expected_us));
+    if !forecast.rooms.is_empty() {
+        let mut rooms = table(&["room on", "needs", "has", ""]);
+        for room in &forecast.rooms {
+            let has = room.has.map_or_else(|| "unknown".to_owned(), |has| has.to_string());
+            let verdict = if room.fits { "fits" } else { "does not fit" };
+            rooms.add_row([harmless(&room.what), room.needs.to_string(), has, verdict.to_owned()]);
+        }
+        text.push_str(&format!("\n{}\n", rooms.trim_fmt()));
+    }
+    if !forecast.unmet.is_empty() {
+        text.push_str("\nThis machine lacks:\n");
+    }
+    for (what, hint, cases) in unmet_by_what(forecast, number) {
+        text.push_str(&wrapped("  ", &format!("{what}, for {}", cases.join(" "))));
+        if !hint.is_empty() {
+            text.push_str(&wrapped("    hint: ", hint));
+        }
+    }
+    for warning in &forecast.warnings {
+        text.push_str(&wrapped("\nwarning: ", warning));
+    }
+    text
+}
+
+/// What is missing, with the numbers of the cases that miss it, in the order of the forecast.
+fn unmet_by_what<'f>(forecast: &'f Forecast, number: &HashMap<&str, usize>) -> Vec<(&'f str, &'f str, Vec<String>)> {
+    let mut all: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for unmet in &forecast.unmet {
+        let case = number.get(unmet.case.as_str()).map_or_else(|| unmet.case.clone(), |n| format!("#{n}"));
+        match all.iter_mut().find(|(what, hint, _)| *what == unmet.what && *hint == unmet.hint) {
+            Some((_, _, cases)) => cases.push(case),
+            None => all.push((&unmet.what, &unmet.hint, vec![case])),
+        }
+    }
+    all
+}
+
+/// The text after `lead`, foreign parts made harmless, wrapped with an indent as wide as the lead.
+fn wrapped(lead: &str, text: &str) -> String {
+    let indent = lead.trim_start_matches('\n').chars().count();
+    let mut out = lead.to_owned();
+    let mut column = indent;
+    for word in harmless(text).split(' ') {
+        let width = word.chars().count();
+        if column > indent && column + 1 + width > usize::from(WIDTH) {
+            out.push_str(&format!("\n{}", " ".repeat(indent)));
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += width;
+    }
+    out.push('\n');
+    out
+}
+
+fn counted(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::forecast::{CaseUnmet, RoomLine};
+    use crate::record::case::{LayerSpec, WorkloadSpec};
+    use crate::record::options::{OptionValue, Options};
+    use crate::units::Bytes;
+
+    fn case(id: &str, size: &str) -> CaseSpec {
+        let options = Options(BTreeMap::from([
+            ("loop".to_owned(), OptionValue::Text(size.to_owned())),
+            ("in".to_owned(), OptionValue::Text("/var/\u{1b}x".to_owned())),
+        ]));
+        let layers = vec![
+            LayerSpec { layer: "loop".into(), options },
+            LayerSpec { layer: "ext4".into(), options: Options::default() },
+        ];
+        CaseSpec {
+            id: id.into(),
+            stack: StackSpec { name: "s".into(), layers, reuse: false },
+            wal_stack: None,
+            postgres: None,
+            workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
+            axes: BTreeMap::new(),
+        }
+    }
+
+    fn plan() -> Plan {
+        let cases = vec![case("ext4.sync", "6GiB"), case(&"x".repeat(100), "1GiB")];
+        let key = |i: usize, trial| TrialKey { case: cases[i].id.clone(), trial };
+        Plan {
+            name: "p".into(),
+            seed: 7,
+            blocks: 2,
+            baseline: BTreeMap::from([("stack".into(), "s".into())]),
+            order: vec![key(1, 1), key(0, 1), key(0, 2), key(1, 2)],
+            cases,
+            sha256: "00".into(),
+            text: String::new(),
+        }
+    }
+
+    fn forecast() -> Forecast {
+        let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
+        Forecast {
+            expected_us: 7_500_000_000,
+            rooms: vec![RoomLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
+            unmet: vec![unmet("ext4.sync"), unmet(&"x".repeat(100))],
+            warnings: vec!["word ".repeat(40)],
+        }
+    }
+
+    #[test]
+    fn a_plan_is_shown_with_its_cases_and_the_order_of_each_block() {
+        insta::assert_snapshot!(shown(&plan(), Some(&forecast())), @r"
+    Plan p: 2 cases x 2 blocks = 4 trials, seed 7
+    Baseline: stack = s
+
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     #   case                                                          stack
+    ════════════════════════════════════════════════════════════════════════════════════════════════════
+     1   ext4.sync                                                     loop 6GiB in=/var/\u{1b}x + ext4
+     2   xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx   loop 1GiB in=/var/\u{1b}x + ext4
+         xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    Order of the cases by number:
+      block 1   2 1
+      block 2   1 2
+
+    Expected duration: 2 h 5 min
+
+    ──────────────────────────────────────────
+     room on   needs   has
+    ══════════════════════════════════════════
+     /var      6 GiB   unknown   does not fit
+    ──────────────────────────────────────────
+
+    This machine lacks:
+      root, for #1 #2
+        hint: sudo
+
+    warning: word word word word word word word word word word word word word word word word word word
+             word word word word word word word word word word word word word word word word word word
+             word word word word
+    ");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal_and_none_holds_a_control_character() {
+        let text = shown(&plan(), Some(&forecast()));
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    }
+
+    #[test]
+    fn the_document_holds_all_of_it() {
+        let (plan, forecast) = (plan(), forecast());
+        let document = serde_json::to_value(Document::new(&plan, Some(&forecast))).unwrap();
+        assert_eq!(document["trials"], 4);
+        assert_eq!(document["order"][0]["trial"], 1);
+        assert_eq!(document["cases"][0]["stack"]["layers"][0]["options"]["loop"], "6GiB");
+        assert_eq!(document["forecast"]["rooms"][0]["has"], serde_json::Value::Null);
+    }
+}

@@ -1,0 +1,302 @@
+//! A commented plan that shows every layer and workload with its options: what `pgstrata plan --example` prints.
+//!
+//! Made from the catalogue, so that it cannot lag behind it. A part that the catalogue's own checks refuse with made-up
+//! values (a real disk has a real serial number) stands there as a comment.
+
+use super::problem::Problems;
+use super::values::describe;
+use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, stacks, tree, workloads};
+use crate::record::options::{OptionKind, OptionSpec};
+use crate::units::{Bytes, Micros};
+
+/// Width of comments, columns.
+const WIDTH: usize = 100;
+
+/// A plan that parses, with every layer and workload of the catalogue and the meaning of each option.
+#[must_use]
+pub fn example(catalogue: &Catalogue) -> String {
+    let (shown, names) = stacks_shown(catalogue);
+    let (workloads, any_server) = workloads_shown(catalogue);
+    let mut out = head(names.first());
+    out.push_str(&shown);
+    out.push_str(&postgres_shown(any_server));
+    out.push_str(&workloads);
+    if let (true, [_, .., last]) = (any_server, names.as_slice()) {
+        out.push_str(&rule("What to leave out"));
+        comment(
+            &mut out,
+            "",
+            "Cases that match every line of an [[exclude]] are left out; a list means any of its values.",
+        );
+        out.push_str(&format!("[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n"));
+    }
+    out
+}
+
+fn head(baseline: Option<&String>) -> String {
+    let mut out = String::new();
+    comment(
+        &mut out,
+        "",
+        "A plan of pgstrata: which storage stacks to compare, under which PostgreSQL and which load.",
+    );
+    comment(
+        &mut out,
+        "",
+        "Every stack is crossed with every workload and every list of values. See what a plan makes with: pgstrata plan FILE",
+    );
+    let baseline = baseline.map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
+    for (line, meaning) in [
+        ("name = \"example\"".to_owned(), "the run's folder is called after it".to_owned()),
+        (format!("seed = {DEFAULT_SEED}"), format!("of the random order; default {DEFAULT_SEED}")),
+        (format!("blocks = {DEFAULT_BLOCKS}"), format!("every case once a block; default {DEFAULT_BLOCKS}")),
+        (baseline, "comparisons are ratios to this stack; or { AXIS = VALUE }".to_owned()),
+    ] {
+        out.push_str(&format!("{line:<24}# {meaning}\n"));
+    }
+    out
+}
+
+/// The part on stacks, and the names of those that are not comments.
+fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
+    let mut out = rule("Stacks: [stack.NAME]");
+    comment(
+        &mut out,
+        "",
+        "device, volume = [ ... ] (the lowest first), filesystem. A layer is written \"name\", or { name = VALUE, \
+         option = ... } where VALUE is its first option, or { name = { option = ... } }.",
+    );
+    comment(&mut out, "", "directory = \"/PATH\" stands for filesystem = { directory = \"/PATH\" }.");
+    comment(
+        &mut out,
+        "",
+        "wal = \"STACK\" puts pg_wal on another stack. reuse = true lets trials share one stack that ages.",
+    );
+    for entry in catalogue.devices.iter().chain(&catalogue.volumes) {
+        out.push_str(&entry_shown(entry));
+    }
+    let device = catalogue.devices.iter().map(|entry| layer(entry, Fill::Least)).find(|device| {
+        catalogue.filesystems.iter().any(|entry| {
+            !is_folder(catalogue, entry)
+                && stack_reads(&stack("x", Some(device), &layer(entry, Fill::Least)), catalogue)
+        })
+    });
+    let mut names = Vec::new();
+    for entry in &catalogue.filesystems {
+        out.push_str(&entry_shown(entry));
+        let below = if is_folder(catalogue, entry) { None } else { device.as_deref() };
+        let text = stack(entry.name, below, &layer(entry, Fill::Least));
+        if stack_reads(&text, catalogue) {
+            names.push(entry.name.to_owned());
+            out.push_str(&text);
+        } else {
+            out.push_str(&commented(&stack(entry.name, below, &layer(entry, Fill::Texts))));
+        }
+    }
+    let on_a_device = catalogue.filesystems.iter().find(|entry| !is_folder(catalogue, entry));
+    for entry in catalogue.devices.iter().filter(|entry| Some(layer(entry, Fill::Least)) != device) {
+        if let Some(filesystem) = on_a_device {
+            out.push_str(&format!("\n# On a `{}`:\n", entry.name));
+            let name = format!("{}-{}", filesystem.name, entry.name);
+            out.push_str(&commented(&stack(&name, Some(&layer(entry, Fill::Texts)), &layer(filesystem, Fill::Least))));
+        }
+    }
+    (out, names)
+}
+
+fn postgres_shown(any_server: bool) -> String {
+    let mut out = rule("PostgreSQL: [postgres]");
+    comment(
+        &mut out,
+        "",
+        "bin: \"auto\" (the newest installed) or the folder of its programs. settings: as in postgresql.conf. \
+         initdb: a list of arguments. A list of bin or of a setting's values is an axis.",
+    );
+    let text = "[postgres]\nbin = \"auto\"\n\
+        settings = { shared_buffers = \"512MB\", wal_sync_method = [\"fdatasync\", \"open_datasync\"] }\n\
+        # initdb = [\"--wal-segsize=64\"]\n";
+    out.push_str(&if any_server { text.to_owned() } else { commented(text) });
+    out
+}
+
+/// The part on workloads, and whether one that needs a server is no comment.
+fn workloads_shown(catalogue: &Catalogue) -> (String, bool) {
+    let mut out = rule("Workloads: [workload.NAME]");
+    let mut any_server = false;
+    for entry in &catalogue.workloads {
+        out.push_str(&entry_shown(entry));
+        let with_axis = workload(entry, true);
+        let text = if workload_reads(&with_axis, catalogue) { with_axis } else { workload(entry, false) };
+        if workload_reads(&text, catalogue) {
+            any_server |= entry.needs_server;
+            out.push_str(&text);
+        } else {
+            out.push_str(&commented(&text));
+        }
+    }
+    (out, any_server)
+}
+
+fn is_folder(catalogue: &Catalogue, entry: &Entry) -> bool {
+    catalogue.folders.contains(&entry.name)
+}
+
+fn stack(name: &str, device: Option<&str>, filesystem: &str) -> String {
+    let device = device.map_or_else(String::new, |device| format!("device = {device}\n"));
+    format!("[stack.{name}]\n{device}filesystem = {filesystem}\n")
+}
+
+fn stack_reads(text: &str, catalogue: &Catalogue) -> bool {
+    let mut problems = Problems::default();
+    tree::parse(text, &mut problems)
+        .is_some_and(|root| !stacks::read_stacks(&root, catalogue, &mut problems).is_empty() && problems.is_empty())
+}
+
+fn workload_reads(text: &str, catalogue: &Catalogue) -> bool {
+    let mut problems = Problems::default();
+    tree::parse(text, &mut problems).is_some_and(|root| {
+        !workloads::read_workloads(&root, catalogue, &mut problems).is_empty() && problems.is_empty()
+    })
+}
+
+/// How much of a layer is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    /// What it must have.
+    Least,
+    /// Every text and path as well, for a person to fill in.
+    Texts,
+}
+
+fn layer(entry: &Entry, fill: Fill) -> String {
+    let all_texts = fill == Fill::Texts;
+    let sample = |spec: &OptionSpec| match spec.kind {
+        OptionKind::Path if all_texts => "\"/dev/disk/by-id/...\"".to_owned(),
+        _ => sample(spec),
+    };
+    let (main, rest) = match entry.options.split_first() {
+        Some((main, rest)) if main.required || main.kind == OptionKind::Size || all_texts => (Some(main), rest),
+        Some((_, rest)) => (None, rest),
+        None => (None, entry.options),
+    };
+    let is_text = |spec: &OptionSpec| all_texts && matches!(spec.kind, OptionKind::Text | OptionKind::Path);
+    let further: Vec<String> = rest
+        .iter()
+        .filter(|spec| spec.required || is_text(spec))
+        .map(|spec| format!("{} = {}", spec.key, sample(spec)))
+        .collect();
+    match main {
+        Some(main) => {
+            let first = format!("{} = {}", entry.name, sample(main));
+            let all: Vec<String> = std::iter::once(first).chain(further).collect();
+            format!("{{ {} }}", all.join(", "))
+        }
+        None if further.is_empty() => format!("\"{}\"", entry.name),
+        None => format!("{{ {} = {{ {} }} }}", entry.name, further.join(", ")),
+    }
+}
+
+/// A workload with what it must have, its spans, and one axis where `with_axis`.
+fn workload(entry: &Entry, with_axis: bool) -> String {
+    let is_count = |spec: &&OptionSpec| spec.axis && matches!(spec.kind, OptionKind::Integer { min } if min <= 1);
+    let axis = entry.options.iter().filter(|_| with_axis).find(is_count).map(|spec| spec.key);
+    let options: Vec<String> = entry
+        .options
+        .iter()
+        .filter_map(|spec| match spec.kind {
+            _ if Some(spec.key) == axis => Some(format!("{} = [1, 4, 16]", spec.key)),
+            OptionKind::Span if literal_default(spec).is_some() => Some(format!("{} = {}", spec.key, sample(spec))),
+            _ if spec.required => Some(format!("{} = {}", spec.key, sample(spec))),
+            _ => None,
+        })
+        .collect();
+    let inside = if options.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", options.join(", ")) };
+    format!("[workload.{0}]\n{0} = {inside}\n", entry.name)
+}
+
+/// A value that could stand there: the default where that is a value, else one of the right kind.
+fn sample(spec: &OptionSpec) -> String {
+    if let Some(literal) = literal_default(spec) {
+        return literal;
+    }
+    match spec.kind {
+        OptionKind::Integer { min } => min.max(1).to_string(),
+        OptionKind::Number => "100".to_owned(),
+        OptionKind::Boolean => "true".to_owned(),
+        OptionKind::Text => "\"...\"".to_owned(),
+        OptionKind::Path => "\"/srv/pgstrata\"".to_owned(),
+        OptionKind::OneOf(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
+        OptionKind::TextOrList => "\"NAME\"".to_owned(),
+        OptionKind::TextList => "[\"...\"]".to_owned(),
+        OptionKind::Size => "\"4GiB\"".to_owned(),
+        OptionKind::Span => "\"60s\"".to_owned(),
+        OptionKind::IntegerOrShare => "10".to_owned(),
+    }
+}
+
+/// The default as TOML, where it is a value and not words.
+fn literal_default(spec: &OptionSpec) -> Option<String> {
+    let text = spec.default?;
+    let quoted = || format!("\"{text}\"");
+    match spec.kind {
+        OptionKind::Integer { .. } | OptionKind::IntegerOrShare => text.parse::<i64>().ok().map(|n| n.to_string()),
+        OptionKind::Number => text.parse::<f64>().ok().map(|n| n.to_string()),
+        OptionKind::Boolean => text.parse::<bool>().ok().map(|flag| flag.to_string()),
+        OptionKind::OneOf(words) => words.contains(&text).then(quoted),
+        OptionKind::Size => Bytes::parse(text).ok().map(|_| quoted()),
+        OptionKind::Span => Micros::parse(text).ok().map(|_| quoted()),
+        OptionKind::Path => text.starts_with('/').then(quoted),
+        OptionKind::Text | OptionKind::TextOrList | OptionKind::TextList => None,
+    }
+}
+
+/// Name and meaning of an entry and of each of its options, as comments.
+fn entry_shown(entry: &Entry) -> String {
+    let mut out = String::from("\n");
+    comment(&mut out, "", &format!("{}: {}", entry.name, entry.doc));
+    let width = entry.options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
+    for spec in entry.options {
+        let mut text = describe(spec.kind);
+        if spec.axis {
+            text.push_str("; a list is an axis");
+        }
+        match (spec.required, spec.default) {
+            (true, _) => text.push_str("; required"),
+            (false, Some(default)) => text.push_str(&format!("; default: {default}")),
+            (false, None) => {}
+        }
+        comment(
+            &mut out,
+            &format!("   {:<width$}  ", spec.key),
+            &format!("{}: {text}", spec.doc.trim_end_matches('.')),
+        );
+    }
+    out
+}
+
+fn rule(title: &str) -> String {
+    format!("\n# --- {title} {}\n", "-".repeat(WIDTH.saturating_sub(title.len() + 7)))
+}
+
+fn commented(text: &str) -> String {
+    text.lines().map(|line| format!("# {line}\n")).collect()
+}
+
+/// Writes the text as a comment, wrapped, with `lead` before its first line and as much space before the others.
+fn comment(out: &mut String, lead: &str, text: &str) {
+    let mut line = format!("# {lead}");
+    let indent = line.len();
+    for word in text.split_whitespace() {
+        if line.len() > indent && line.len() + 1 + word.len() > WIDTH {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = format!("#{}", " ".repeat(indent - 1));
+        }
+        if line.len() > indent {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}

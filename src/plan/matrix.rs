@@ -1,0 +1,198 @@
+//! Stacks x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
+
+use super::ids::{Parts, distinct_parts};
+use super::options::{Axis, combinations, is_matchable, options};
+use super::postgres::{BIN_AXIS, PostgresDraft};
+use super::problem::{Problem, Problems};
+use super::stacks::StackDraft;
+use super::tree::Span;
+use super::values::Choice;
+use super::workloads::WorkloadDraft;
+use crate::record::case::{CaseSpec, PostgresSpec, StackSpec, WorkloadSpec};
+use std::collections::{BTreeMap, HashMap};
+
+/// Most cases of a plan: with a minute each, a week.
+pub(super) const MAX_CASES: usize = 10_000;
+
+/// Everything that is crossed.
+pub(super) struct Draft<'c> {
+    /// Stacks, in the order of the plan.
+    pub stacks: Vec<StackDraft>,
+    /// The servers and settings.
+    pub postgres: PostgresDraft,
+    /// Workloads, in the order of the plan.
+    pub workloads: Vec<WorkloadDraft<'c>>,
+}
+
+/// A value of a case, as shown and as compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    /// As shown.
+    pub text: String,
+    /// As compared.
+    pub identity: String,
+}
+
+/// A case that may still be excluded.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    /// The case, its id still empty.
+    pub case: CaseSpec,
+    /// Every value by which `[[exclude]]` can match it.
+    pub values: BTreeMap<String, Known>,
+    /// What its id is made of.
+    pub parts: Parts,
+    /// What it does, without the workload's name: two cases alike in this are duplicates.
+    sameness: String,
+    /// Where its workload is named.
+    place: Span,
+}
+
+/// Crosses everything; stacks turn slowest, then workloads, their options, servers, settings.
+pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate> {
+    refuse_clashing_names(draft, problems);
+    let server: Vec<Axis> = std::iter::once(&draft.postgres.bin).chain(&draft.postgres.settings).cloned().collect();
+    if count(draft, &server).is_none_or(|count| count > MAX_CASES) {
+        let message = format!("the plan has more than {MAX_CASES} cases");
+        problems.add(Problem::at(0..0, message).help("shorten its lists of values"));
+    }
+    if !problems.is_empty() {
+        return Vec::new();
+    }
+    let stacks: HashMap<&str, &StackSpec> =
+        draft.stacks.iter().map(|stack| (stack.spec.name.as_str(), &stack.spec)).collect();
+    let servers = combinations(&server, MAX_CASES).unwrap_or_default();
+    let mut candidates = Vec::new();
+    for stack in &draft.stacks {
+        for workload in &draft.workloads {
+            for chosen in combinations(&workload.axes, MAX_CASES).unwrap_or_default() {
+                let mut candidate = start(stack, workload, &chosen);
+                if !workload.entry.needs_server {
+                    candidates.push(candidate);
+                    continue;
+                }
+                let wal = stack.wal.as_deref().and_then(|wal| stacks.get(wal).copied());
+                candidate.case.wal_stack = wal.cloned();
+                candidates.extend(servers.iter().map(|with| add_server(&candidate, &draft.postgres, &server, with)));
+            }
+        }
+    }
+    candidates
+}
+
+/// A setting and an option of one name could not be told apart in `[[exclude]]` and in the axes.
+fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
+    for setting in &draft.postgres.settings {
+        let options = draft.workloads.iter().flat_map(|workload| &workload.axes);
+        if let Some(option) = options.into_iter().find(|option| option.name == setting.name) {
+            let message = format!("setting `{0}` has the name of the workload's option `{0}`", setting.name);
+            problems.add(
+                Problem::at(setting.span.clone(), message)
+                    .also(option.span.clone(), "the option")
+                    .help("write the setting in capitals: PostgreSQL ignores upper and lower case"),
+            );
+        }
+    }
+}
+
+fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
+    let product = |axes: &[Axis]| axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.choices.len()));
+    let servers = product(server)?;
+    let one_stack = draft.workloads.iter().try_fold(0usize, |sum, workload| {
+        let with = if workload.entry.needs_server { servers } else { 1 };
+        sum.checked_add(product(&workload.axes)?.checked_mul(with)?)
+    })?;
+    one_stack.checked_mul(draft.stacks.len())
+}
+
+/// The case without a server.
+fn start(stack: &StackDraft, workload: &WorkloadDraft<'_>, chosen: &[&Choice]) -> Candidate {
+    let (stack_name, workload_name) = (&stack.spec.name, &workload.name.text);
+    let spec = WorkloadSpec {
+        name: workload_name.clone(),
+        kind: workload.entry.name.to_owned(),
+        options: options(&workload.axes, chosen),
+    };
+    let case = CaseSpec {
+        id: String::new(),
+        stack: stack.spec.clone(),
+        wal_stack: None,
+        postgres: None,
+        workload: spec,
+        axes: BTreeMap::new(),
+    };
+    let mut candidate = Candidate {
+        case,
+        values: BTreeMap::new(),
+        parts: Parts { head: [stack_name.clone(), workload_name.clone()], axes: Vec::new() },
+        sameness: format!("{stack_name:?} {:?}", workload.entry.name),
+        place: workload.name.span.clone(),
+    };
+    for (axis, name) in [("stack", stack_name), ("workload", workload_name)] {
+        candidate.case.axes.insert(axis.to_owned(), name.clone());
+        candidate.values.insert(axis.to_owned(), Known { text: name.clone(), identity: name.clone() });
+    }
+    // Options are compared by name, so that their order in the plan doesn't matter.
+    let mut same: Vec<String> = Vec::new();
+    for (axis, choice) in workload.axes.iter().zip(chosen) {
+        candidate.add(axis, choice, &choice.value.plain());
+        same.push(format!("{:?}={:?}", axis.name, choice.identity));
+    }
+    same.sort_unstable();
+    candidate.sameness.push_str(&same.concat());
+    candidate
+}
+
+fn add_server(without: &Candidate, postgres: &PostgresDraft, axes: &[Axis], chosen: &[&Choice]) -> Candidate {
+    let mut candidate = without.clone();
+    let bins: Vec<String> = postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
+    let short = distinct_parts(&bins);
+    let mut spec = PostgresSpec { bin: String::new(), settings: BTreeMap::new(), initdb: postgres.initdb.clone() };
+    for (axis, choice) in axes.iter().zip(chosen) {
+        let text = choice.value.plain();
+        if axis.name == BIN_AXIS {
+            let shown = bins.iter().position(|bin| *bin == text).map_or(&text, |i| &short[i]);
+            candidate.add(axis, choice, shown);
+            spec.bin = text;
+        } else {
+            candidate.add(axis, choice, &text);
+            spec.settings.insert(axis.name.clone(), text);
+        }
+    }
+    candidate.sameness.push_str(&format!("{spec:?}"));
+    candidate.case.postgres = Some(spec);
+    candidate
+}
+
+impl Candidate {
+    /// Enters the value of an axis; `shown` is its form in the id.
+    fn add(&mut self, axis: &Axis, choice: &Choice, shown: &str) {
+        let text = choice.value.plain();
+        if axis.varies() {
+            self.parts.axes.push((axis.name.clone(), shown.to_owned(), text.clone()));
+            self.case.axes.insert(axis.name.clone(), text.clone());
+        }
+        if is_matchable(&choice.value) {
+            self.values.insert(axis.name.clone(), Known { text, identity: choice.identity.clone() });
+        }
+    }
+}
+
+/// Cases that do the same under two names of a workload. Stacks that are alike are meant: an A/A comparison.
+pub(super) fn refuse_duplicates(candidates: &[Candidate], problems: &mut Problems) {
+    let mut seen: HashMap<&str, &Candidate> = HashMap::new();
+    for candidate in candidates {
+        let Some(first) = seen.insert(&candidate.sameness, candidate) else { continue };
+        let [_, one] = &first.parts.head;
+        let [_, two] = &candidate.parts.head;
+        let varying: Vec<String> =
+            candidate.parts.axes.iter().map(|(axis, _, value)| format!(" {axis} = {value}")).collect();
+        let at = if varying.is_empty() { String::new() } else { format!(" at{}", varying.join(",")) };
+        let message = format!("workloads `{one}` and `{two}` make the same case{at}");
+        problems.add(
+            Problem::at(candidate.place.clone(), message)
+                .also(first.place.clone(), "the other one")
+                .help("leave one out, or take the values that both have out of one"),
+        );
+    }
+}

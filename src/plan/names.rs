@@ -1,0 +1,81 @@
+//! Names that a plan gives: of itself, its stacks and its workloads.
+//!
+//! They become parts of folder names and labels, so they are few and plain characters.
+
+use super::problem::{Problem, Problems};
+use super::tree::{Key, Pair, Value, get};
+
+/// Longest name of a stack or workload, characters.
+pub(super) const MAX_LENGTH: usize = 40;
+
+/// What a name may look like, as a regular expression for the schema.
+pub(super) const PATTERN: &str = "^[a-z0-9][a-z0-9_-]{0,39}$";
+
+/// Whether it can be a name.
+pub(super) fn is_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.len() <= MAX_LENGTH && text.starts_with(plain) && text.chars().all(|c| plain(c) || c == '-' || c == '_')
+}
+
+/// Adds a problem when `key` can't be the name of a `what`.
+pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
+    if !is_name(&key.text) {
+        let plain: String = key
+            .text
+            .to_lowercase()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+            .take(MAX_LENGTH)
+            .collect();
+        let near = plain.trim_matches(['-', '_']);
+        let help = format!(
+            "a name has at most {MAX_LENGTH} of a-z, 0-9, - and _, and begins with a letter or digit{}",
+            if is_name(near) { format!(": `{near}`") } else { String::new() }
+        );
+        problems.add(Problem::at(key.span.clone(), format!("`{}` is no name for a {what}", key.text)).help(help));
+    }
+}
+
+/// The tables `[kind.NAME]`; at least one must be there.
+pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, problems: &mut Problems) -> Vec<&'t Pair> {
+    match get(root, kind).map(|(key, node)| (key, &node.value, node)) {
+        Some((_, Value::Table(pairs), _)) if !pairs.is_empty() => pairs.iter().collect(),
+        Some((key, Value::Table(_), _)) => {
+            problems
+                .add(Problem::at(key.span.clone(), format!("the plan has no {kind}")).help(format!("add {example}")));
+            Vec::new()
+        }
+        Some((key, _, node)) => {
+            let message = format!("`{kind}` wants tables with a name, found {}", node.noun());
+            problems.add(Problem::at(key.span.clone(), message).help(format!("write {example}")));
+            Vec::new()
+        }
+        None => {
+            problems.add(Problem::at(0..0, format!("the plan has no {kind}")).help(format!("add {example}")));
+            Vec::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_short() {
+        for good in ["ext4", "2nd", "xfs-disk_1", &"a".repeat(40)] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in ["", "Ext4", "-x", "_x", "a.b", "a b", "ä", "../x", &"a".repeat(41)] {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bad_name_is_answered_with_a_good_one() {
+        let mut problems = Problems::default();
+        check(&Key { text: "My Disk".into(), span: 0..7 }, "stack", &mut problems);
+        let shown = problems.render("My Disk", "p", super::super::problem::Paint::Plain);
+        assert!(shown.contains("`my-disk`"), "{shown}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The table `[postgres]`: which server, its settings, the arguments of initdb.
+//!
+//! A list of servers or of values of a setting is an axis. Absent on purpose: which settings PostgreSQL knows; only the
+//! server itself can say that.
+
+use super::options::{Axis, read_choices};
+use super::problem::{Problem, Problems, refuse_unknown};
+use super::tree::{Key, Node, Pair, Value, get};
+use super::values::{Choice, Refusal, absolute_path, on_off, proper_text};
+use crate::record::options::OptionValue;
+
+/// Keys of `[postgres]`.
+pub(super) const KEYS: [&str; 3] = ["bin", "settings", "initdb"];
+
+/// Name of the axis of servers.
+pub(super) const BIN_AXIS: &str = "postgres";
+
+/// What `bin` is when the plan doesn't say.
+pub(super) const AUTO: &str = "auto";
+
+/// `[postgres]` as read.
+#[derive(Debug, Clone)]
+pub(super) struct PostgresDraft {
+    /// Folders of programs, or `auto`.
+    pub bin: Axis,
+    /// Settings, in the order of the plan.
+    pub settings: Vec<Axis>,
+    /// Arguments of initdb.
+    pub initdb: Vec<String>,
+}
+
+/// Reads the table; a plan without one takes the server that is found, with its own defaults.
+pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresDraft {
+    let auto = Choice { value: OptionValue::Text(AUTO.to_owned()), identity: AUTO.to_owned(), span: 0..0 };
+    let bin = Axis { name: BIN_AXIS.to_owned(), span: 0..0, choices: vec![auto] };
+    let mut draft = PostgresDraft { bin, settings: Vec::new(), initdb: Vec::new() };
+    let Some((key, node)) = get(root, "postgres") else { return draft };
+    let Value::Table(pairs) = &node.value else {
+        let message = format!("`postgres` wants a table, found {}", node.noun());
+        problems.add(Problem::at(key.span.clone(), message).help("write [postgres]"));
+        return draft;
+    };
+    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "[postgres]", problems);
+    if let Some((key, node)) = get(pairs, "bin")
+        && let Some(choices) = read_choices("`bin` of [postgres]", node, items(node), problems, read_bin)
+    {
+        draft.bin = Axis { name: BIN_AXIS.to_owned(), span: key.span.clone(), choices };
+    }
+    if let Some((_, node)) = get(pairs, "settings") {
+        draft.settings = read_settings(node, problems);
+    }
+    if let Some((_, node)) = get(pairs, "initdb") {
+        draft.initdb = read_initdb(node, problems);
+    }
+    draft
+}
+
+/// The values of an axis: a list's items, or the value itself.
+fn items(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::List(items) => items,
+        _ => std::slice::from_ref(node),
+    }
+}
+
+fn read_bin(node: &Node) -> Result<Choice, Refusal> {
+    let refuse = |message: String| Refusal { span: node.span.clone(), message, help: None };
+    let text = match node.text() {
+        Some(AUTO) => AUTO.to_owned(),
+        Some(_) => absolute_path(node).map_err(|refusal| Refusal {
+            help: Some("or write \"auto\" for the newest installed".into()),
+            ..refusal
+        })?,
+        None => return Err(refuse(format!("wants \"auto\" or the folder of the programs, found {}", node.noun()))),
+    };
+    let identity = if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text };
+    Ok(Choice { value: OptionValue::Text(identity.clone()), identity, span: node.span.clone() })
+}
+
+fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
+    let Value::Table(pairs) = &node.value else {
+        let message = format!("`settings` of [postgres] wants a table, found {}", node.noun());
+        let help = "write settings = { shared_buffers = \"512MB\" }";
+        problems.add(Problem::at(node.span.clone(), message).help(help));
+        return Vec::new();
+    };
+    let mut axes: Vec<Axis> = Vec::new();
+    for (key, node) in flatten(pairs) {
+        if let Some(first) = axes.iter().find(|axis| axis.name.eq_ignore_ascii_case(&key.text)) {
+            let message = format!("setting `{}` is given twice; PostgreSQL ignores upper and lower case", key.text);
+            problems.add(Problem::at(key.span.clone(), message).also(first.span.clone(), "first here"));
+        }
+        if !is_setting_name(&key.text) {
+            let problem = Problem::at(key.span.clone(), format!("`{}` is no name of a setting", key.text));
+            problems.add(problem.help("a setting's name has letters, digits, _ and ."));
+            continue;
+        }
+        let name = format!("setting `{}`", key.text);
+        if let Some(choices) = read_choices(&name, node, items(node), problems, read_setting) {
+            axes.push(Axis { name: key.text, span: key.span, choices });
+        }
+    }
+    axes
+}
+
+/// `auto_explain.log_analyze = true` is a table in TOML and one setting in PostgreSQL.
+fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
+    let mut flat = Vec::new();
+    for (key, node) in pairs {
+        match &node.value {
+            Value::Table(inner) if !inner.is_empty() => {
+                for (rest, node) in flatten(inner) {
+                    flat.push((Key { text: format!("{}.{}", key.text, rest.text), span: rest.span }, node));
+                }
+            }
+            _ => flat.push((key.clone(), node)),
+        }
+    }
+    flat
+}
+
+/// Whether PostgreSQL can have a setting of that name, and whether it can be told from the other axes.
+fn is_setting_name(name: &str) -> bool {
+    let reserved = ["stack", "workload", BIN_AXIS];
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
+        && !name.ends_with('.')
+        && !reserved.contains(&name)
+}
+
+fn read_setting(node: &Node) -> Result<Choice, Refusal> {
+    let text = match &node.value {
+        Value::Integer(n) => n.to_string(),
+        Value::Number(n) => n.to_string(),
+        Value::Boolean(flag) => on_off(*flag).to_owned(),
+        // Empty text is a value for PostgreSQL: `synchronous_standby_names = ""`.
+        Value::Text(text) if text.is_empty() => String::new(),
+        Value::Text(_) => proper_text(node)?,
+        Value::Moment | Value::List(_) | Value::Table(_) => {
+            let message = format!("wants a number, text, true or false, found {}", node.noun());
+            return Err(Refusal { span: node.span.clone(), message, help: None });
+        }
+    };
+    Ok(Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() })
+}
+
+fn read_initdb(node: &Node, problems: &mut Problems) -> Vec<String> {
+    use crate::record::options::OptionKind;
+    match super::values::read(OptionKind::TextList, node) {
+        Ok(Choice { value: OptionValue::List(arguments), .. }) => arguments.iter().map(OptionValue::plain).collect(),
+        Ok(_) => Vec::new(),
+        Err(refusal) => {
+            let problem = Problem::at(refusal.span, format!("`initdb` of [postgres] {}", refusal.message));
+            problems.add(match refusal.help {
+                Some(help) => problem.help(help),
+                None => problem,
+            });
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What is wrong with a plan: where, what, and the nearest word that would be right.
+//!
+//! Owns the rendering of problems as snippets of the file. All of a plan's problems are collected and shown at once.
+
+use super::tree::{Key, Span};
+use crate::error::Error;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// Problems shown in full; a file with more is hardly a plan.
+const MAX_SHOWN: usize = 20;
+
+/// Width of rendered snippets, columns.
+const WIDTH: usize = 100;
+
+/// Whether rendered problems carry terminal colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Text alone.
+    Plain,
+    /// With ANSI colour sequences; all other control characters are still replaced.
+    Coloured,
+}
+
+/// One thing wrong with the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    span: Span,
+    message: String,
+    label: Option<String>,
+    also: Option<(Span, String)>,
+    help: Option<String>,
+}
+
+impl Problem {
+    /// A problem with what stands at `span`; the message is a lower-case fragment that names the thing.
+    pub fn at(span: Span, message: impl Into<String>) -> Self {
+        Problem { span, message: message.into(), label: None, also: None, help: None }
+    }
+
+    /// Says something right at the place.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Shows another place that has to do with it.
+    pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.also = Some((span, label.into()));
+        self
+    }
+
+    /// Says what to do about it.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn render(&self, text: &str, file_name: &str, renderer: &Renderer) -> String {
+        let primary = AnnotationKind::Primary.span(inside(text, &self.span)).label(self.label.as_deref().map(clean));
+        let mut snippet = Snippet::source(harmless(text)).path(clean(file_name)).annotation(primary);
+        if let Some((span, label)) = &self.also {
+            snippet = snippet.annotation(AnnotationKind::Context.span(inside(text, span)).label(clean(label)));
+        }
+        let title = Level::ERROR.primary_title(clean(&self.message));
+        let mut group: Group<'_> = title.element(snippet);
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(clean(help)));
+        }
+        renderer.render(&[group])
+    }
+}
+
+/// All that is wrong with a plan.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Adds one, unless the same is there already.
+    pub(super) fn add(&mut self, problem: Problem) {
+        if !self.0.contains(&problem) {
+            self.0.push(problem);
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Every problem as a snippet of the file with line and column, in the order of the file.
+    #[must_use]
+    pub fn render(&self, text: &str, file_name: &str, paint: Paint) -> String {
+        let renderer = match paint {
+            Paint::Plain => Renderer::plain(),
+            Paint::Coloured => Renderer::styled(),
+        }
+        .term_width(WIDTH);
+        let mut sorted: Vec<&Problem> = self.0.iter().collect();
+        sorted.sort_by_key(|problem| problem.span.start);
+        let mut parts: Vec<String> =
+            sorted.iter().take(MAX_SHOWN).map(|problem| problem.render(text, file_name, &renderer)).collect();
+        if sorted.len() > MAX_SHOWN {
+            parts.push(format!("and {} more", sorted.len() - MAX_SHOWN));
+        }
+        parts.join("\n\n")
+    }
+
+    /// The error for the person: how many problems, then each as a snippet.
+    #[must_use]
+    pub fn into_error(self, text: &str, file_name: &str, paint: Paint) -> Error {
+        let count = match self.len() {
+            1 => "a mistake".to_owned(),
+            n => format!("{n} mistakes"),
+        };
+        Error::user(format!("{} has {count}\n\n{}", clean(file_name), self.render(text, file_name, paint)))
+    }
+}
+
+/// The known word that `word` was most likely meant to be.
+pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let lower: String = word.chars().take(64).collect::<String>().to_lowercase();
+    let allowed = (lower.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| {
+            *distance <= allowed || (lower.len() >= 3 && candidate.to_lowercase().starts_with(&lower))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// "did you mean `x`?" and the words that are known, as far as they are few.
+pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let list = || known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "none is known here".to_owned(),
+        None if known.len() > 12 => format!("known are {} and {} more", list(), known.len() - 12),
+        None => format!("known: {}", list()),
+    }
+}
+
+/// Adds a problem for every key that is not among `known`; `place` completes "unknown key `x` in ...".
+pub(super) fn refuse_unknown<'a>(
+    keys: impl IntoIterator<Item = &'a Key>,
+    known: &[&str],
+    place: &str,
+    problems: &mut Problems,
+) {
+    for key in keys {
+        if !known.contains(&key.text.as_str()) {
+            problems.add(
+                Problem::at(key.span.clone(), format!("unknown key `{}` in {place}", key.text))
+                    .help(suggestion(&key.text, known.iter().copied())),
+            );
+        }
+    }
+}
+
+/// The span, moved into the text and onto the borders of characters.
+fn inside(text: &str, span: &Span) -> Span {
+    let mut start = span.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = span.end.clamp(start, text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}
+
+/// The source with those control characters replaced that the renderer lets through: C1 (0x80 to 0x9f) and the marks that
+/// reverse the direction of text. What stands for them is as many bytes long, so that places stay what they are.
+fn harmless(source: &str) -> String {
+    let replace = |c: char| match c {
+        '\u{80}'..='\u{9f}' => '\u{b7}',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        _ => c,
+    };
+    source.chars().map(replace).collect()
+}
+
+/// The text with control characters written out, so that a file can't drive the terminal.
+pub(super) fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_debug()) } else { out.push(c) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_near_or_not_named_at_all() {
+        let known = ["ext2", "ext4", "xfs", "btrfs", "filesystem"];
+        assert_eq!(nearest("xsf", known), Some("xfs"));
+        assert_eq!(nearest("EXT4", known), Some("ext4"));
+        assert_eq!(nearest("file", known), Some("filesystem"));
+        assert_eq!(nearest("zfs9000", known), None);
+        assert!(suggestion("zfs9000", known).starts_with("known: `ext2`"));
+    }
+
+    #[test]
+    fn a_problem_shows_its_line_and_column_and_no_control_character() {
+        let mut problems = Problems::default();
+        problems.add(Problem::at(6..9, "bad \u{1b}[31mword").help("say\u{7} so"));
+        let shown = problems.render("ok\nxx bad\n", "a\u{1b}b.toml", Paint::Plain);
+        assert!(shown.contains(":2:4"), "{shown}");
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+    }
+
+    #[test]
+    fn spans_outside_the_text_are_moved_into_it() {
+        let mut problems = Problems::default();
+        problems.add(Problem::at(1..99, "beyond").also(50..60, "as well"));
+        assert!(problems.render("é", "x", Paint::Coloured).contains("beyond"));
+        assert!(problems.render("", "x", Paint::Plain).contains("beyond"));
+    }
+}

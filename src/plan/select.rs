@@ -1,0 +1,181 @@
+//! `[[exclude]]` and `baseline`: cases named by their values.
+
+use super::matrix::Candidate;
+use super::problem::{Problem, Problems, suggestion};
+use super::tree::{Key, Node, Pair, Span, Value, get};
+use super::values::identities;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Leaves out the cases that any `[[exclude]]` matches. Each is held against the whole matrix, so their order and
+/// overlaps don't matter.
+pub(super) fn exclude(root: &[Pair], candidates: Vec<Candidate>, problems: &mut Problems) -> Vec<Candidate> {
+    let Some((key, node)) = get(root, "exclude") else { return candidates };
+    let Value::List(tables) = &node.value else {
+        let message = format!("`exclude` wants tables, found {}", node.noun());
+        problems.add(Problem::at(key.span.clone(), message).help("write [[exclude]], in double brackets"));
+        return candidates;
+    };
+    let mut gone = vec![false; candidates.len()];
+    for table in tables {
+        let Some(conditions) = read_conditions(table, &candidates, problems) else { continue };
+        let mut matched = false;
+        for (candidate, gone) in candidates.iter().zip(&mut gone) {
+            if conditions.iter().all(|condition| condition.matches(candidate)) {
+                (*gone, matched) = (true, true);
+            }
+        }
+        if !matched {
+            let problem = Problem::at(table.span.clone(), "this exclude matches no case");
+            problems.add(problem.help("all of its lines must fit one case; leave it out, or mend a line"));
+        }
+    }
+    if problems.is_empty() && !candidates.is_empty() && gone.iter().all(|gone| *gone) {
+        problems.add(Problem::at(key.span.clone(), "everything is excluded: no case is left"));
+    }
+    candidates.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(candidate, _)| candidate).collect()
+}
+
+/// One line of an exclude: the axis and the values, any of which matches.
+struct Condition {
+    axis: String,
+    identities: BTreeSet<String>,
+}
+
+impl Condition {
+    fn matches(&self, candidate: &Candidate) -> bool {
+        candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
+    }
+}
+
+fn read_conditions(table: &Node, candidates: &[Candidate], problems: &mut Problems) -> Option<Vec<Condition>> {
+    let Value::Table(pairs) = &table.value else {
+        let message = format!("`exclude` wants tables, found {}", table.noun());
+        problems.add(Problem::at(table.span.clone(), message).help("write [[exclude]]"));
+        return None;
+    };
+    if pairs.is_empty() {
+        let problem = Problem::at(table.span.clone(), "this exclude names nothing, so it would match every case");
+        problems.add(problem.help("name what to leave out: stack = \"...\""));
+        return None;
+    }
+    let before = problems.len();
+    let mut conditions = Vec::new();
+    for (key, node) in pairs {
+        let Some(values) = values_of(key, candidates, "exclude", problems) else { continue };
+        let items = match &node.value {
+            Value::List(items) if items.is_empty() => {
+                problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", key.text)));
+                continue;
+            }
+            Value::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        let found = items.iter().filter_map(|item| find_value(key, item, &values, problems));
+        let identities = found.map(|(identity, _)| identity).collect();
+        conditions.push(Condition { axis: key.text.clone(), identities });
+    }
+    (problems.len() == before).then_some(conditions)
+}
+
+/// The values that the cases have on an axis: identity and text. An axis that none has is a problem.
+fn values_of(
+    key: &Key,
+    candidates: &[Candidate],
+    place: &str,
+    problems: &mut Problems,
+) -> Option<BTreeMap<String, String>> {
+    let known = candidates.iter().filter_map(|candidate| candidate.values.get(&key.text));
+    let values: BTreeMap<String, String> = known.map(|k| (k.identity.clone(), k.text.clone())).collect();
+    if !values.is_empty() {
+        return Some(values);
+    }
+    let axes: BTreeSet<&str> = candidates.iter().flat_map(|c| c.values.keys()).map(String::as_str).collect();
+    let help = match key.text.as_str() {
+        "bin" => "the axis of servers is called `postgres`".to_owned(),
+        name => suggestion(name, axes),
+    };
+    let message = format!("unknown axis `{}` in {place}: no case has it", key.text);
+    problems.add(Problem::at(key.span.clone(), message).help(help));
+    None
+}
+
+fn find_value(
+    key: &Key,
+    node: &Node,
+    values: &BTreeMap<String, String>,
+    problems: &mut Problems,
+) -> Option<(String, String)> {
+    let Some(wanted) = identities(node) else {
+        let message = format!("`{}` wants a value, found {}", key.text, node.noun());
+        problems.add(Problem::at(node.span.clone(), message));
+        return None;
+    };
+    if let Some(found) = wanted.iter().find_map(|identity| values.get_key_value(identity)) {
+        return Some((found.0.clone(), found.1.clone()));
+    }
+    let what = wanted.first().map(String::as_str).unwrap_or_default();
+    let message = format!("no case has `{}` = `{what}`", key.text);
+    let help = suggestion(what, values.values().map(String::as_str));
+    problems.add(Problem::at(node.span.clone(), message).help(help));
+    None
+}
+
+/// Reads `baseline`: a stack, or a table of axes. `all` is the whole matrix, `left` what exclusion left.
+pub(super) fn baseline(
+    root: &[Pair],
+    all: &[Candidate],
+    left: &[Candidate],
+    problems: &mut Problems,
+) -> BTreeMap<String, String> {
+    let mut wanted = BTreeMap::new();
+    let Some((key, node)) = get(root, "baseline") else { return wanted };
+    let before = problems.len();
+    match &node.value {
+        Value::Text(_) => {
+            let stack = Key { text: "stack".to_owned(), span: key.span.clone() };
+            add_axis(&stack, node, all, &mut wanted, problems);
+        }
+        Value::Table(pairs) if !pairs.is_empty() => {
+            for (axis, value) in pairs {
+                add_axis(axis, value, all, &mut wanted, problems);
+            }
+        }
+        _ => {
+            let message = format!("`baseline` wants the name of a stack or a table of axes, found {}", node.noun());
+            let help = "write baseline = \"STACK\" or baseline = { AXIS = VALUE }";
+            problems.add(Problem::at(node.span.clone(), message).help(help));
+        }
+    }
+    let is_baseline = |c: &Candidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
+    if problems.len() == before && !left.iter().any(is_baseline) {
+        problems.add(baseline_is_missing(node.span.clone(), all.iter().any(is_baseline)));
+    }
+    wanted
+}
+
+fn baseline_is_missing(span: Span, was_there: bool) -> Problem {
+    let problem = Problem::at(span, "no case has the baseline");
+    if was_there {
+        problem.help("every such case is excluded: exclude less, or take another baseline")
+    } else {
+        problem.help("all of its axes must fit one case")
+    }
+}
+
+fn add_axis(
+    axis: &Key,
+    node: &Node,
+    all: &[Candidate],
+    wanted: &mut BTreeMap<String, String>,
+    problems: &mut Problems,
+) {
+    let Some(values) = values_of(axis, all, "baseline", problems) else { return };
+    if !all.iter().any(|candidate| candidate.case.axes.contains_key(&axis.text)) {
+        let message = format!("`{}` has one value only, so nothing can be compared along it", axis.text);
+        problems.add(Problem::at(axis.span.clone(), message).help("give it a list of values"));
+        return;
+    }
+    if let Some((_, text)) = find_value(axis, node, &values, problems) {
+        wanted.insert(axis.text.clone(), text);
+    }
+}

@@ -1,0 +1,191 @@
+//! Every mistake that a plan can have, with what the person then reads.
+//!
+//! The answers stand in `snapshots/`, one file for all, so that they can be read one after the other as prose.
+
+use super::{MANUAL, catalogue, small};
+use crate::error::Kind;
+use crate::plan::{Paint, parse, read, read_painted};
+
+/// The manual's plan with one stretch replaced, which must be there.
+fn bent(from: &str, to: &str) -> String {
+    assert!(MANUAL.contains(from), "{from}");
+    MANUAL.replacen(from, to, 1)
+}
+
+fn stack(lines: &str) -> String {
+    format!("name = \"p\"\n[stack.s]\n{lines}\n[workload.w]\nsync = {{}}\n")
+}
+
+fn whole_file() -> Vec<(&'static str, String)> {
+    vec![
+        ("an empty file", String::new()),
+        ("TOML that cannot be read", "name = \"p\nseed = \n[stack.x\n".to_owned()),
+        ("a key twice", bent("seed = 42", "seed = 42\nseed = 43")),
+        ("an unknown key of the plan", bent("blocks", "bloks")),
+        ("a name with other characters", bent("\"which-filesystem\"", "\"Which filesystem?\"")),
+        ("a name that is no text", bent("\"which-filesystem\"", "7")),
+        ("no blocks", bent("blocks = 3", "blocks = 0")),
+        ("blocks with a fraction", bent("blocks = 3", "blocks = 1.5")),
+        ("a seed below zero", bent("seed = 42", "seed = -1")),
+        ("a stack table that is text", "name = \"p\"\nstack = \"ext4\"\n[workload.w]\nsync = {}".to_owned()),
+        ("a stack with a bad name", stack("directory = \"/x\"\n[stack.\"My Disk\"]\ndirectory = \"/y\"")),
+        ("no workload", "name = \"p\"\n[stack.s]\ndirectory = \"/x\"\n".to_owned()),
+        ("terminal sequences in the plan", "name = \"\\u001b[31m\"\n\"\\u001b[2J\" = 1\n".to_owned()),
+    ]
+}
+
+fn stacks() -> Vec<(&'static str, String)> {
+    vec![
+        ("an unknown key of a stack", bent("wal = \"ext4\"", "wall = \"ext4\"")),
+        ("an unknown filesystem", bent("{ xfs =", "{ xsf =")),
+        ("a layer that nobody knows", stack("filesystem = \"reiserfs4000\"")),
+        ("a layer in the wrong place", stack("device = { loop = \"1GiB\" }\nfilesystem = \"loop\"")),
+        ("a layer in the wrong place, misspelt", stack("device = \"exxt4\"\nfilesystem = \"xfs\"")),
+        ("a layer that is a number", stack("filesystem = 4")),
+        ("a layer without name", stack("filesystem = {}")),
+        ("two layers in one place", stack("device = { loop = \"1GiB\" }\nfilesystem = { ext4 = {}, xfs = {} }")),
+        ("an unknown option of a layer", bent("in = \"/var", "inn = \"/var")),
+        ("a size without unit", bent("\"6GiB\"", "\"6\"")),
+        ("a size as a number", bent("\"6GiB\"", "6")),
+        ("a size of an unknown unit", bent("\"6GiB\"", "\"6 gigs\"")),
+        ("a size of zero", bent("\"6GiB\"", "\"0GiB\"")),
+        ("a path that is relative", bent("\"/var/lib/pgstrata\"", "\"images\"")),
+        ("a list written as text", bent("[\"noatime\"]", "\"noatime nodiratime\"")),
+        ("a list with a number", bent("[\"noatime\"]", "[\"noatime\", 3]")),
+        ("an empty list of options", bent("[\"noatime\"]", "[]")),
+        ("an axis in a stack", bent("\"6GiB\"", "[\"6GiB\", \"8GiB\"]")),
+        ("a required option missing", stack("device = { loop = {} }\nfilesystem = \"ext4\"")),
+        ("the main option twice", stack("filesystem = { tmpfs = \"1GiB\", size = \"2GiB\" }")),
+        ("options inside and beside", stack("filesystem = { tmpfs = { size = \"1GiB\" }, mount = [\"x\"] }")),
+        ("an option that the layer refuses", bent(", serial = \"S5GX\"", "")),
+        ("no filesystem", stack("device = { loop = \"1GiB\" }")),
+        ("filesystem and directory", stack("filesystem = \"tmpfs\"\ndirectory = \"/x\"")),
+        ("no device", stack("filesystem = \"ext4\"")),
+        ("a device under a folder", stack("device = { loop = \"1GiB\" }\nfilesystem = \"tmpfs\"")),
+        (
+            "volumes that are no list",
+            stack("device = { loop = \"1GiB\" }\nvolume = { mirror = 2 }\nfilesystem = \"xfs\""),
+        ),
+        ("an empty list of volumes", stack("device = { loop = \"1GiB\" }\nvolume = []\nfilesystem = \"xfs\"")),
+        ("too small a number", stack("device = { loop = \"1GiB\" }\nvolume = [{ mirror = 1 }]\nfilesystem = \"xfs\"")),
+        ("WAL on an unknown stack", bent("wal = \"ext4\"", "wal = \"ext5\"")),
+        ("WAL on the stack itself", bent("wal = \"ext4\"", "wal = \"xfs-disk\"")),
+        ("reuse that is text", stack("directory = \"/x\"\nreuse = \"yes\"")),
+    ]
+}
+
+fn servers_and_workloads() -> Vec<(&'static str, String)> {
+    vec![
+        ("an unknown key of postgres", bent("settings = {", "setings = {")),
+        ("a relative bin", bent("[postgres]", "[postgres]\nbin = \"pg15\"")),
+        ("an empty list of servers", bent("[postgres]", "[postgres]\nbin = []")),
+        ("the same server twice", bent("[postgres]", "[postgres]\nbin = [\"/opt/pg\", \"/opt/pg/\"]")),
+        ("a setting that is a date", bent("fsync = true", "fsync = 2020-01-01")),
+        ("a setting with the same value twice", bent("fsync = true", "fsync = [true, \"on\"]")),
+        ("an empty list of settings", bent("fsync = true", "fsync = []")),
+        ("a setting twice", bent("fsync = true", "fsync = true, FSYNC = false")),
+        ("a setting with a bad name", bent("fsync = true", "\"f sync\" = true")),
+        ("a setting named like an option", bent("fsync = true", "clients = 3")),
+        ("initdb as text", bent("[postgres]", "[postgres]\ninitdb = \"--data-checksums -k\"")),
+        ("an unknown kind of workload", bent("pgbench = {", "pgbnech = {")),
+        ("a workload without kind", bent("sync = {}", "")),
+        ("two kinds in one workload", bent("sync = {}", "sync = {}\npgbench = {}")),
+        ("options beside the kind", bent("sync = {}", "sync = {}\nclients = 4")),
+        ("options without kind", bent("sync = {}", "clients = 4")),
+        ("a kind that is a number", bent("sync = {}", "sync = 4")),
+        ("options of a workload that has none", bent("sync = {}", "sync = { clients = 4 }")),
+        ("an unknown option of a workload", bent("clients = [", "client = [")),
+        ("a span without unit", bent("\"60s\"", "60")),
+        ("a word that is not one of these", bent("clients = [1, 4, 16]", "mode = \"prepard\"")),
+        ("a share that cannot be read", bent("50% of RAM", "50% of the RAM")),
+        ("an axis with a value twice", bent("[1, 4, 16]", "[1, 4, 1]")),
+        ("an axis with a value out of range", bent("[1, 4, 16]", "[1, 0, -16]")),
+        ("an option that takes one value", bent("duration = \"60s\"", "duration = [\"60s\", \"90s\"]")),
+        ("an option that the workload refuses", bent("duration", "latency_limit = \"5ms\", duration")),
+        ("a combination that the workload refuses", bent("duration", "jobs = 4, duration")),
+        ("more cases than anybody can wait for", bent("[1, 4, 16]", &format!("{:?}", (1..6000).collect::<Vec<_>>()))),
+    ]
+}
+
+fn choices_of_cases() -> Vec<(&'static str, String)> {
+    let everything = "[[exclude]]\nstack = \"t\"\n";
+    let duplicate = "[workload.v]\npgbench = { clients = [2, 4] }";
+    vec![
+        ("a baseline that is not there", bent("baseline = \"ext4\"", "baseline = \"ext5\"")),
+        ("a baseline of an unknown axis", bent("baseline = \"ext4\"", "baseline = { wal_sync_metod = \"fdatasync\" }")),
+        ("a baseline of an unknown value", bent("\"ext4\"", "{ wal_sync_method = \"fdatasink\" }")),
+        ("a baseline of no axis", bent("\"ext4\"", "{ fsync = true }")),
+        ("a baseline that no case has", bent("\"ext4\"", "{ workload = \"sync\", clients = 4 }")),
+        ("a baseline that is excluded", bent("\"tmp\"\nwal_sync_method = \"open_datasync\"", "\"ext4\"")),
+        ("a baseline that is a list", bent("\"ext4\"", "[\"ext4\"]")),
+        ("an unknown axis in exclude", bent("\nwal_sync_method = \"open", "\nwal_sync_methd = \"open")),
+        ("an unknown value in exclude", bent("stack = \"tmp\"", "stack = \"temp\"")),
+        ("bin in exclude", bent("stack = \"tmp\"", "bin = \"auto\"")),
+        ("an exclude that matches nothing", bent("stack = \"tmp\"", "workload = \"sync\"")),
+        ("an exclude that names nothing", small("[[exclude]]\n")),
+        ("an exclude in single brackets", small("[exclude]\nstack = \"t\"\n")),
+        ("an exclude with an empty list", small("[[exclude]]\nstack = []\n")),
+        ("an exclude with a table", small("[[exclude]]\nstack = { t = 1 }\n")),
+        ("everything excluded", small(everything)),
+        ("duplicate cases", small(duplicate)),
+    ]
+}
+
+#[test]
+fn every_mistake_is_shown_where_it_stands_with_what_to_do() {
+    let mut shown = String::new();
+    for (title, text) in [whole_file(), stacks(), servers_and_workloads(), choices_of_cases()].concat() {
+        let error = parse(&text, "plan.toml", &catalogue()).expect_err(title);
+        assert_eq!(error.kind(), Kind::User);
+        let message = error.to_string();
+        assert!(message.starts_with("plan.toml has "), "{title}: {message}");
+        assert!(!message.chars().any(|c| c.is_control() && c != '\n'), "{title}: {message:?}");
+        shown.push_str(&format!("=== {title}\n{message}\n\n"));
+    }
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("bad_plans", shown);
+    });
+}
+
+#[test]
+fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let text = MANUAL.replace("blocks = 3", "blocks = 0").replace("6GiB", "6").replace("[1, 4, 16]", "[]");
+    let message = parse(&text, "plan.toml", &catalogue()).unwrap_err().to_string();
+    assert!(message.starts_with("plan.toml has 3 mistakes\n\n"), "{message}");
+    let places: Vec<Option<usize>> =
+        ["plan.toml:3:", "plan.toml:7:", "plan.toml:25:"].iter().map(|place| message.find(place)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{message}");
+}
+
+#[test]
+fn colour_changes_nothing_but_the_colour() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bent("blocks", "bloks")).unwrap();
+    let plain = read(file.path(), &catalogue()).unwrap_err().to_string();
+    let painted = read_painted(file.path(), &catalogue(), Paint::Coloured).unwrap_err().to_string();
+    assert!(painted.contains("\u{1b}[") && !plain.contains('\u{1b}'));
+    let mut bare = String::new();
+    for (i, part) in painted.split("\u{1b}[").enumerate() {
+        bare.push_str(if i == 0 { part } else { part.split_once('m').unwrap().1 });
+    }
+    assert_eq!(bare, plain);
+}
+
+#[test]
+fn a_file_that_is_no_plan_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |name: &str, bytes: Option<&[u8]>| {
+        let path = folder.path().join(name);
+        if let Some(bytes) = bytes {
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let error = read(&path, &catalogue()).unwrap_err();
+        assert_eq!(error.kind(), Kind::User);
+        assert!(error.to_string().contains(name), "{error}");
+        error.to_string()
+    };
+    assert!(said("missing.toml", None).contains("No such file"));
+    assert!(said("binary.toml", Some(b"name = 1\n\xff")).contains("line 2 is not UTF-8"));
+    assert!(said("huge.toml", Some(&vec![b'#'; (1 << 20) + 1])).contains("1048576 bytes"));
+    assert!(read(folder.path(), &catalogue()).unwrap_err().to_string().contains("directory"));
+}

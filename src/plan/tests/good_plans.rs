@@ -1,0 +1,200 @@
+//! What good plans mean.
+
+use super::{MANUAL, catalogue, small};
+use crate::plan::{Plan, check, parse};
+use crate::record::options::OptionValue;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn plan(text: &str) -> Plan {
+    parse(text, "plan.toml", &catalogue()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ids(plan: &Plan) -> Vec<&str> {
+    plan.cases.iter().map(|case| case.id.as_str()).collect()
+}
+
+#[test]
+fn the_plan_of_the_manual_makes_the_cases_that_it_names() {
+    let plan = plan(MANUAL);
+    insta::assert_snapshot!(ids(&plan).join("\n"), @r"
+    ext4.tpcb.clients-1.wal_sync_method-fdatasync
+    ext4.tpcb.clients-1.wal_sync_method-open_datasync
+    ext4.tpcb.clients-4.wal_sync_method-fdatasync
+    ext4.tpcb.clients-4.wal_sync_method-open_datasync
+    ext4.tpcb.clients-16.wal_sync_method-fdatasync
+    ext4.tpcb.clients-16.wal_sync_method-open_datasync
+    ext4.sync
+    xfs-disk.tpcb.clients-1.wal_sync_method-fdatasync
+    xfs-disk.tpcb.clients-1.wal_sync_method-open_datasync
+    xfs-disk.tpcb.clients-4.wal_sync_method-fdatasync
+    xfs-disk.tpcb.clients-4.wal_sync_method-open_datasync
+    xfs-disk.tpcb.clients-16.wal_sync_method-fdatasync
+    xfs-disk.tpcb.clients-16.wal_sync_method-open_datasync
+    xfs-disk.sync
+    tmp.tpcb.clients-1.wal_sync_method-fdatasync
+    tmp.tpcb.clients-4.wal_sync_method-fdatasync
+    tmp.tpcb.clients-16.wal_sync_method-fdatasync
+    tmp.sync
+    here.tpcb.clients-1.wal_sync_method-fdatasync
+    here.tpcb.clients-1.wal_sync_method-open_datasync
+    here.tpcb.clients-4.wal_sync_method-fdatasync
+    here.tpcb.clients-4.wal_sync_method-open_datasync
+    here.tpcb.clients-16.wal_sync_method-fdatasync
+    here.tpcb.clients-16.wal_sync_method-open_datasync
+    here.sync
+    ");
+    assert_eq!(plan.order.len(), plan.cases.len() * 3);
+    assert_eq!(plan.baseline, BTreeMap::from([("stack".into(), "ext4".into())]));
+    assert_eq!((plan.seed, plan.blocks, plan.sha256.len()), (42, 3, 64));
+}
+
+#[test]
+fn a_case_holds_all_that_it_needs_and_axes_only_what_varies() {
+    let plan = plan(MANUAL);
+    let case = plan.cases.iter().find(|case| case.id == "xfs-disk.tpcb.clients-4.wal_sync_method-fdatasync").unwrap();
+    assert_eq!(case.stack.layers.iter().map(|l| l.layer.as_str()).collect::<Vec<_>>(), ["disk", "xfs"]);
+    assert_eq!(case.stack.layers[0].options.text("serial"), Some("S5GX"));
+    assert_eq!(case.wal_stack.as_ref().unwrap().name, "ext4");
+    let postgres = case.postgres.as_ref().unwrap();
+    assert_eq!(postgres.bin, "auto");
+    assert_eq!(postgres.settings["fsync"], "on");
+    assert_eq!(postgres.settings["wal_sync_method"], "fdatasync");
+    assert_eq!(case.workload.options.text("scale"), Some("50% of RAM"));
+    assert_eq!(case.workload.options.integer("clients"), Some(4));
+    let axes: Vec<String> = case.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    assert_eq!(axes, ["clients=4", "stack=xfs-disk", "wal_sync_method=fdatasync", "workload=tpcb"]);
+}
+
+#[test]
+fn a_workload_without_server_does_not_cross_with_the_server() {
+    let plan = plan(MANUAL);
+    let sync: Vec<_> = plan.cases.iter().filter(|case| case.workload.kind == "sync").collect();
+    assert_eq!(sync.len(), 4);
+    assert!(sync.iter().all(|case| case.postgres.is_none() && case.wal_stack.is_none()));
+}
+
+#[test]
+fn the_three_spellings_of_a_layer_mean_the_same() {
+    let layer = |filesystem: &str| {
+        let text = small("").replace("\"tmpfs\"", filesystem);
+        plan(&text).cases[0].stack.layers.clone()
+    };
+    assert_eq!(
+        layer(r#"{ tmpfs = "4GiB", mount = ["huge=always"] }"#),
+        layer(r#"{ tmpfs = { size = "4GiB", mount = ["huge=always"] } }"#)
+    );
+    assert_eq!(layer(r#""tmpfs""#), layer("{ tmpfs = {} }"));
+    assert_eq!(layer(r#"{ directory = "/srv/pg" }"#), {
+        let text = small("").replace("filesystem = \"tmpfs\"", "directory = \"/srv/pg\"");
+        plan(&text).cases[0].stack.layers.clone()
+    });
+    let headers = "name = \"p\"\n[stack.t.filesystem.tmpfs]\nsize = \"4GiB\"\n[workload.w.sync]\n";
+    assert_eq!(plan(headers).cases[0].stack.layers, layer(r#"{ tmpfs = "4GiB" }"#));
+}
+
+#[test]
+fn volumes_stand_between_device_and_filesystem() {
+    let text = "name = \"p\"\n[stack.m]\ndevice = { loop = \"1GiB\" }\nvolume = [{ mirror = 2 }]\nfilesystem = \"xfs\"\nreuse = true\n[workload]\ns = \"sync\"\n";
+    let plan = plan(text);
+    let stack = &plan.cases[0].stack;
+    assert_eq!(stack.layers.iter().map(|l| l.layer.as_str()).collect::<Vec<_>>(), ["loop", "mirror", "xfs"]);
+    assert_eq!(stack.layers[1].options.get("width"), Some(&OptionValue::Integer(2)));
+    assert!(stack.reuse);
+    assert_eq!((plan.seed, plan.blocks), (1, 3));
+    assert!(plan.baseline.is_empty());
+}
+
+#[test]
+fn several_servers_are_an_axis_named_by_what_differs() {
+    let bins = "[postgres]\nbin = [\"/usr/lib/postgresql/15/bin\", \"/usr/lib/postgresql/18/bin/\"]\n";
+    let plan = plan(&small(bins));
+    assert_eq!(
+        ids(&plan),
+        [
+            "t.w.clients-1.postgres-15",
+            "t.w.clients-1.postgres-18",
+            "t.w.clients-2.postgres-15",
+            "t.w.clients-2.postgres-18"
+        ]
+    );
+    assert_eq!(plan.cases[1].axes["postgres"], "/usr/lib/postgresql/18/bin");
+    assert_eq!(plan.cases[1].postgres.as_ref().unwrap().bin, "/usr/lib/postgresql/18/bin");
+}
+
+#[test]
+fn settings_take_numbers_flags_texts_and_dotted_names() {
+    let settings = "[postgres.settings]\nmax_connections = 50\nfsync = false\nbgwriter_lru_multiplier = 2.5\nauto_explain.log_analyze = true\nsynchronous_standby_names = \"\"\n";
+    let plan = plan(&small(settings));
+    let settings = &plan.cases[0].postgres.as_ref().unwrap().settings;
+    let shown: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(
+        shown,
+        [
+            "auto_explain.log_analyze=on",
+            "bgwriter_lru_multiplier=2.5",
+            "fsync=off",
+            "max_connections=50",
+            "synchronous_standby_names="
+        ]
+    );
+}
+
+#[test]
+fn a_baseline_can_be_any_axis_however_its_value_is_written() {
+    let text = |baseline: &str| {
+        small("[postgres]\nsettings = { fsync = [true, false], wal_buffers = [4, 8] }")
+            .replace("name = \"p\"", &format!("name = \"p\"\nbaseline = {baseline}"))
+    };
+    let baseline = |written: &str| plan(&text(written)).baseline;
+    assert_eq!(baseline("{ fsync = false }"), BTreeMap::from([("fsync".into(), "off".into())]));
+    assert_eq!(baseline("{ fsync = \"on\", clients = 2 }").len(), 2);
+    assert_eq!(baseline("\"t\""), BTreeMap::from([("stack".into(), "t".into())]));
+}
+
+#[test]
+fn exclusion_removes_exactly_the_cases_that_match() {
+    let settings = "[postgres]\nsettings = { fsync = [true, false], wal_buffers = [4, 8, 16] }\n";
+    let whole = plan(&small(settings));
+    let with = |exclude: &str| {
+        let plan = plan(&small(&format!("{settings}{exclude}")));
+        plan.cases.iter().map(|case| case.id.clone()).collect::<BTreeSet<String>>()
+    };
+    let expected = |keep: &dyn Fn(&BTreeMap<String, String>) -> bool| {
+        whole.cases.iter().filter(|case| keep(&case.axes)).map(|case| case.id.clone()).collect::<BTreeSet<String>>()
+    };
+    assert_eq!(whole.cases.len(), 12);
+    let one = with("[[exclude]]\nfsync = false\nwal_buffers = [4, 8]\n");
+    assert_eq!(one, expected(&|axes| !(axes["fsync"] == "off" && axes["wal_buffers"] != "16")));
+    let two = with("[[exclude]]\nfsync = \"off\"\n[[exclude]]\nclients = 2\nwal_buffers = 4\n");
+    assert_eq!(
+        two,
+        expected(&|axes| axes["fsync"] != "off" && !(axes["clients"] == "2" && axes["wal_buffers"] == "4"))
+    );
+}
+
+#[test]
+fn excluding_does_not_need_an_axis_that_varies() {
+    let text = small("[[exclude]]\nworkload = \"w\"\nmode = \"simple\"\n")
+        .replace("[workload.w]", "[workload.v]\npgbench = { mode = \"prepared\" }\n[workload.w]")
+        .replace("clients = [1, 2]", "mode = \"simple\"");
+    assert_eq!(ids(&plan(&text)), ["t.v"]);
+}
+
+#[test]
+fn two_stacks_that_are_alike_are_an_a_a_comparison() {
+    let text = small("[stack.again]\nfilesystem = \"tmpfs\"");
+    assert_eq!(plan(&text).cases.len(), 4);
+}
+
+#[test]
+fn the_order_depends_on_the_seed_and_nothing_else() {
+    let seeded = |seed: u32| plan(&MANUAL.replace("seed = 42", &format!("seed = {seed}"))).order;
+    assert_eq!(seeded(7), seeded(7));
+    assert_ne!(seeded(7), seeded(8));
+}
+
+#[test]
+fn windows_line_ends_and_a_byte_order_mark_are_no_mistake() {
+    let text = format!("\u{feff}{}", MANUAL.replace('\n', "\r\n"));
+    assert!(check(&text, &catalogue()).is_ok());
+}

@@ -1,0 +1,204 @@
+//! The TOML text as a tree whose every key and value knows where it stands.
+//!
+//! Owns the step from the `toml` crate's tables to ours: in the order of the document, with integers and fractions read.
+//! Absent on purpose: what any key means.
+
+use super::problem::{Problem, Problems};
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// Where something stands in the text, in bytes.
+pub(super) type Span = Range<usize>;
+
+/// Deepest nesting of tables and lists that a plan may have; a plan needs six.
+const MAX_DEPTH: usize = 32;
+
+/// Most parts of a dotted key that the TOML parser is trusted with.
+const MAX_KEY_PARTS: usize = 1000;
+
+/// A key with its place.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    /// The key, unquoted.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    /// Where it stands; for a table with a header, the header.
+    pub span: Span,
+    /// The value.
+    pub value: Value,
+}
+
+/// One key of a table with its value.
+pub(super) type Pair = (Key, Node);
+
+/// A TOML value.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    /// A string.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A finite number with a fraction or an exponent.
+    Number(f64),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A date or time; nothing in a plan is one.
+    Moment,
+    /// An array.
+    List(Vec<Node>),
+    /// A table, in the order of the document.
+    Table(Vec<Pair>),
+}
+
+impl Node {
+    /// What it is, as a person would call it.
+    pub fn noun(&self) -> &'static str {
+        match self.value {
+            Value::Text(_) => "text",
+            Value::Integer(_) => "a whole number",
+            Value::Number(_) => "a number with a fraction",
+            Value::Boolean(_) => "true or false",
+            Value::Moment => "a date or time",
+            Value::List(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The value of `key` in a table.
+pub(super) fn get<'t>(pairs: &'t [Pair], key: &str) -> Option<&'t Pair> {
+    pairs.iter().find(|(k, _)| k.text == key)
+}
+
+/// Parses the text; `None` after a syntax error, all of which are added to `problems`.
+pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
+    if longest_key(text) > MAX_KEY_PARTS {
+        problems.add(Problem::at(0..0, format!("a key has more than {MAX_KEY_PARTS} parts; that is no plan")));
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        problems.add(Problem::at(span, error.message()).label("TOML cannot be read here"));
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+    let before = problems.len();
+    let pairs = convert_table(table.get_ref(), 0, problems);
+    (problems.len() == before).then_some(pairs)
+}
+
+/// Upper bound of the number of parts of any dotted key: one of tens of thousands would make nested tables that nobody
+/// can walk without overflowing the stack. A scan, not a parse: it may count the dots of a multi-line string as well.
+fn longest_key(text: &str) -> usize {
+    let (mut longest, mut parts, mut quote, mut comment) = (0, 1, None, false);
+    for c in text.chars() {
+        match (c, quote) {
+            ('\n', _) => (parts, quote, comment) = (1, None, false),
+            (c, Some(open)) if c == open => quote = None,
+            ('"' | '\'', None) if !comment => quote = Some(c),
+            ('#', None) => comment = true,
+            ('=' | ',' | '{' | '[', None) => parts = 1,
+            ('.', None) if !comment => parts += 1,
+            _ => {}
+        }
+        longest = longest.max(parts);
+    }
+    longest
+}
+
+fn convert_table(table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = table
+        .iter()
+        .map(|(key, value)| {
+            let key = Key { text: key.get_ref().to_string(), span: key.span() };
+            (key, convert(value.get_ref(), value.span(), depth + 1, problems))
+        })
+        .collect();
+    pairs.sort_by_key(|(key, _)| key.span.start);
+    pairs
+}
+
+fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problems) -> Node {
+    if depth > MAX_DEPTH {
+        problems.add(Problem::at(span.clone(), format!("nested more than {MAX_DEPTH} deep; that is no plan")));
+        return Node { span, value: Value::Moment };
+    }
+    let value = match value {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
+        DeValue::Datetime(_) => Value::Moment,
+        DeValue::Integer(digits) => match i64::from_str_radix(digits.as_str(), digits.radix()) {
+            Ok(number) => Value::Integer(number),
+            Err(_) => {
+                problems.add(Problem::at(span.clone(), format!("`{digits}` does not fit into 64 bits")));
+                Value::Moment
+            }
+        },
+        DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
+            Ok(number) if number.is_finite() => Value::Number(number),
+            _ => {
+                problems.add(Problem::at(span.clone(), format!("`{digits}` is not a finite number")));
+                Value::Moment
+            }
+        },
+        DeValue::Array(items) => {
+            Value::List(items.iter().map(|item| convert(item.get_ref(), item.span(), depth + 1, problems)).collect())
+        }
+        DeValue::Table(table) => Value::Table(convert_table(table, depth, problems)),
+    };
+    Node { span, value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_in_the_order_of_the_document() {
+        let mut problems = Problems::default();
+        let pairs = parse("z = 1\na = 2\n[m]\n[b]\n", &mut problems).unwrap();
+        assert_eq!(pairs.iter().map(|(key, _)| key.text.as_str()).collect::<Vec<_>>(), ["z", "a", "m", "b"]);
+    }
+
+    #[test]
+    fn every_syntax_error_is_told() {
+        let mut problems = Problems::default();
+        assert!(parse("a = \nb = [1\nc = 'x\n", &mut problems).is_none());
+        assert!(problems.len() >= 2, "{problems:?}");
+    }
+
+    #[test]
+    fn endless_keys_are_refused_and_do_not_overflow_the_stack() {
+        for text in [format!("{}b = 1", "a.".repeat(200_000)), format!("x = {{ {}b = 1 }}", "a.".repeat(200_000))] {
+            assert!(parse(&text, &mut Problems::default()).is_none());
+        }
+        assert!(parse(&format!("x = {}", "[".repeat(200_000)), &mut Problems::default()).is_none());
+        let quoted = format!("{}b = 1", "\"a\".".repeat(200_000));
+        assert!(parse(&quoted, &mut Problems::default()).is_none());
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_where_they_stand() {
+        for text in ["a = 99999999999999999999", "a = inf", "a = nan", "a = 1e999"] {
+            let mut problems = Problems::default();
+            assert!(parse(text, &mut problems).is_none(), "{text}");
+            assert_eq!(problems.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! One written value against the kind of its option.
+//!
+//! Owns what each [`OptionKind`] accepts, how it is described to a person, and when two written values are the same
+//! (`1GiB` and `1024MiB`). Absent on purpose: which options there are.
+
+use super::problem::suggestion;
+use super::tree::{Node, Span, Value};
+use crate::record::options::{OptionKind, OptionValue};
+use crate::units::{Bytes, Micros};
+
+/// One value that an option, a setting or any other axis can take.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Choice {
+    /// The value as it goes into the case.
+    pub value: OptionValue,
+    /// What makes it equal to another: unit-free where the kind has units.
+    pub identity: String,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What is wrong with one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Where.
+    pub span: Span,
+    /// What, to follow the option's name: "wants ..., found ...".
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    fn new(span: &Span, message: impl Into<String>) -> Refusal {
+        Refusal { span: span.clone(), message: message.into(), help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Refusal {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The kind in words, to follow "wants".
+pub(super) fn describe(kind: OptionKind) -> String {
+    match kind {
+        OptionKind::Integer { min } => format!("a whole number of at least {min}"),
+        OptionKind::Number => "a number above 0".to_owned(),
+        OptionKind::Boolean => "true or false".to_owned(),
+        OptionKind::Text => "text".to_owned(),
+        OptionKind::Path => "an absolute path".to_owned(),
+        OptionKind::OneOf(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+        OptionKind::TextOrList => "text or a list of texts".to_owned(),
+        OptionKind::TextList => "a list of texts".to_owned(),
+        OptionKind::Size => "a size with its unit, such as \"6GiB\"".to_owned(),
+        OptionKind::Span => "a time span with its unit, such as \"60s\"".to_owned(),
+        OptionKind::IntegerOrShare => {
+            "a whole number of at least 1, or a share of memory such as \"50% of RAM\"".to_owned()
+        }
+    }
+}
+
+/// Whether a list of values of this kind can be an axis: lists that are one value cannot.
+pub(super) fn is_scalar(kind: OptionKind) -> bool {
+    !matches!(kind, OptionKind::TextOrList | OptionKind::TextList)
+}
+
+/// Reads one value of an option of `kind`.
+pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
+    let value = match (kind, &node.value) {
+        (OptionKind::Size | OptionKind::Span, _) => return read_with_unit(kind, node),
+        (OptionKind::Integer { .. } | OptionKind::IntegerOrShare, Value::Integer(n)) => whole(kind, *n, node)?,
+        (OptionKind::Number, Value::Integer(n)) if *n > 0 => OptionValue::Integer(*n),
+        (OptionKind::Number, Value::Number(n)) if *n > 0.0 => OptionValue::Number(*n),
+        (OptionKind::Number, Value::Integer(_) | Value::Number(_)) => {
+            return Err(Refusal::new(&node.span, "must be above 0"));
+        }
+        (OptionKind::Boolean, Value::Boolean(flag)) => OptionValue::Boolean(*flag),
+        (OptionKind::Text | OptionKind::TextOrList, Value::Text(_)) => OptionValue::Text(proper_text(node)?),
+        (OptionKind::Path, Value::Text(_)) => OptionValue::Text(absolute_path(node)?),
+        (OptionKind::OneOf(words), Value::Text(text)) if words.contains(&text.as_str()) => {
+            OptionValue::Text(text.clone())
+        }
+        (OptionKind::TextOrList | OptionKind::TextList, Value::List(items)) => text_list(kind, node, items)?,
+        (OptionKind::IntegerOrShare, Value::Text(text)) => match share_of_memory(text) {
+            Some(share) => OptionValue::Text(share),
+            None => return Err(refuse(kind, node)),
+        },
+        _ => return Err(refuse(kind, node)),
+    };
+    let identity = value.plain();
+    Ok(Choice { value, identity, span: node.span.clone() })
+}
+
+/// Says what was wanted and what was found, and how to write it where the intent is plain.
+fn refuse(kind: OptionKind, node: &Node) -> Refusal {
+    let found = match (kind, &node.value) {
+        (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Value::Text(text)) => format!("\"{text}\""),
+        _ => node.noun().to_owned(),
+    };
+    let refusal = Refusal::new(&node.span, format!("wants {}, found {found}", describe(kind)));
+    match (kind, &node.value) {
+        (OptionKind::Boolean, Value::Text(text)) if matches!(text.as_str(), "true" | "false") => {
+            refusal.help(format!("write it without quotes: {text}"))
+        }
+        (OptionKind::OneOf(words), Value::Text(text)) => refusal.help(suggestion(text, words.iter().copied())),
+        (OptionKind::TextList, Value::Text(text)) => refusal.help(as_list(text)),
+        (OptionKind::Size, Value::Integer(n)) if *n > 0 => refusal.help(format!("write it as \"{n}GiB\"")),
+        (OptionKind::Span, Value::Integer(n)) if *n > 0 => refusal.help(format!("write it as \"{n}s\"")),
+        _ => refusal,
+    }
+}
+
+fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
+    let Some(text) = node.text() else { return Err(refuse(kind, node)) };
+    let identity = if kind == OptionKind::Size {
+        match Bytes::parse(text) {
+            Ok(Bytes(0)) => return Err(Refusal::new(&node.span, "must be above 0")),
+            Ok(Bytes(bytes)) => Ok(format!("bytes:{bytes}")),
+            Err(message) => Err(message),
+        }
+    } else {
+        Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
+    };
+    let wants = |message| Refusal::new(&node.span, format!("wants {}: {message}", describe(kind)));
+    Ok(Choice {
+        value: OptionValue::Text(text.trim().to_owned()),
+        identity: identity.map_err(wants)?,
+        span: node.span.clone(),
+    })
+}
+
+fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, Refusal> {
+    let least = if let OptionKind::Integer { min } = kind { min } else { 1 };
+    if n < least {
+        return Err(Refusal::new(&node.span, format!("must be at least {least}, found {n}")));
+    }
+    Ok(OptionValue::Integer(n))
+}
+
+/// What a scalar can be compared as where its kind is not known: in `[[exclude]]` and `baseline`.
+pub(super) fn identities(node: &Node) -> Option<Vec<String>> {
+    Some(match &node.value {
+        Value::Text(text) => {
+            let mut all = vec![text.clone()];
+            all.extend(Bytes::parse(text).ok().map(|bytes| format!("bytes:{}", bytes.0)));
+            all.extend(Micros::parse(text).ok().map(|span| format!("us:{}", span.0)));
+            all.extend(share_of_memory(text));
+            all
+        }
+        Value::Integer(n) => vec![n.to_string()],
+        Value::Number(n) => vec![n.to_string()],
+        Value::Boolean(flag) => vec![flag.to_string(), on_off(*flag).to_owned()],
+        Value::Moment | Value::List(_) | Value::Table(_) => return None,
+    })
+}
+
+/// A flag as PostgreSQL shows it.
+pub(super) fn on_off(flag: bool) -> &'static str {
+    if flag { "on" } else { "off" }
+}
+
+/// `50% of RAM` in its one spelling: `50 %of ram` becomes the same. `None` where it is no share above zero.
+fn share_of_memory(text: &str) -> Option<String> {
+    let (number, rest) = text.split_once('%')?;
+    let share: f64 = number.trim().parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0)?;
+    let words: Vec<String> = rest.split_whitespace().map(str::to_lowercase).collect();
+    (words == ["of", "ram"]).then(|| format!("{share}% of RAM"))
+}
+
+/// The text of the node: not empty, on one line, without control characters.
+pub(super) fn proper_text(node: &Node) -> Result<String, Refusal> {
+    let text = node.text().unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err(Refusal::new(&node.span, "is empty").help("leave it out instead"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Refusal::new(&node.span, "contains a line end or another control character"));
+    }
+    Ok(text.to_owned())
+}
+
+/// The text of the node as an absolute path.
+pub(super) fn absolute_path(node: &Node) -> Result<String, Refusal> {
+    let text = proper_text(node)?;
+    if text.starts_with('/') {
+        return Ok(text);
+    }
+    Err(Refusal::new(&node.span, format!("wants an absolute path, found \"{text}\"")).help("write it from `/` on"))
+}
+
+fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValue, Refusal> {
+    if items.is_empty() {
+        return Err(Refusal::new(&node.span, "is an empty list").help("leave it out instead"));
+    }
+    let mut texts = Vec::with_capacity(items.len());
+    for item in items {
+        if item.text().is_none() {
+            let message = format!("wants {}, found {} in the list", describe(kind), item.noun());
+            return Err(Refusal::new(&item.span, message).help("put quotes around it"));
+        }
+        texts.push(OptionValue::Text(proper_text(item)?));
+    }
+    Ok(OptionValue::List(texts))
+}
+
+fn as_list(text: &str) -> String {
+    let items: Vec<String> = text.split_whitespace().map(|word| format!("{word:?}")).collect();
+    format!("write it as a list, one argument each: [{}]", items.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::problem::Problems;
+    use super::super::tree;
+    use super::*;
+
+    fn node(text: &str) -> Node {
+        tree::parse(&format!("x = {text}"), &mut Problems::default()).unwrap().remove(0).1
+    }
+
+    fn refusal(kind: OptionKind, text: &str) -> String {
+        let refusal = read(kind, &node(text)).unwrap_err();
+        format!("{}; {}", refusal.message, refusal.help.unwrap_or_default())
+    }
+
+    #[test]
+    fn equal_values_have_one_identity_however_they_are_written() {
+        let identity = |kind, text| read(kind, &node(text)).unwrap().identity;
+        assert_eq!(identity(OptionKind::Size, "'1GiB'"), identity(OptionKind::Size, "'1024 MB'"));
+        assert_eq!(identity(OptionKind::Span, "'1min'"), identity(OptionKind::Span, "'60s'"));
+        assert_eq!(identity(OptionKind::Number, "100"), identity(OptionKind::Number, "1e2"));
+        assert_eq!(identity(OptionKind::IntegerOrShare, "'50 % of ram'"), "50% of RAM");
+    }
+
+    #[test]
+    fn refusals_say_what_is_wanted_and_how_to_write_it() {
+        assert_eq!(
+            refusal(OptionKind::Span, "60"),
+            "wants a time span with its unit, such as \"60s\", found a whole number; write it as \"60s\""
+        );
+        assert!(refusal(OptionKind::Size, "'6 gigs'").contains("unknown unit `gigs`"));
+        assert!(refusal(OptionKind::Size, "'0GiB'").contains("above 0"));
+        assert!(refusal(OptionKind::TextList, "'-E a=b'").contains(r#"["-E", "a=b"]"#));
+        assert!(refusal(OptionKind::TextList, "[]").contains("empty list; leave it out"));
+        assert!(refusal(OptionKind::OneOf(&["simple", "prepared"]), "'prepard'").contains("did you mean `prepared`?"));
+        assert!(refusal(OptionKind::Boolean, "'true'").contains("without quotes"));
+        assert!(refusal(OptionKind::Path, "'a/b'").contains("absolute path"));
+        assert!(refusal(OptionKind::Integer { min: 1 }, "0").contains("at least 1, found 0"));
+        assert!(refusal(OptionKind::IntegerOrShare, "'half of RAM'").contains("50% of RAM"));
+        assert!(refusal(OptionKind::Number, "-1.5").contains("above 0"));
+        assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line end"));
+    }
+}

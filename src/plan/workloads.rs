@@ -1,0 +1,112 @@
+//! The tables `[workload.NAME]`: exactly one key, the kind, with its options.
+
+use super::names::{self, named_tables};
+use super::options::{Axis, Lists, Written, read_options};
+use super::problem::{Problem, Problems, nearest, suggestion};
+use super::tree::{Key, Node, Pair, Value};
+use super::{Catalogue, Entry};
+
+/// A workload that has been read.
+pub(super) struct WorkloadDraft<'c> {
+    /// Its name, where it is written.
+    pub name: Key,
+    /// Its kind.
+    pub entry: &'c Entry,
+    /// Its options, in the order of the plan.
+    pub axes: Vec<Axis>,
+}
+
+/// Reads every workload; those with mistakes are left out and told in `problems`.
+pub(super) fn read_workloads<'c>(
+    root: &[Pair],
+    catalogue: &'c Catalogue,
+    problems: &mut Problems,
+) -> Vec<WorkloadDraft<'c>> {
+    let mut workloads = Vec::new();
+    for (name, node) in named_tables(root, "workload", "[workload.tpcb]", problems) {
+        names::check(name, "workload", problems);
+        workloads.extend(read_workload(name, node, catalogue, problems));
+    }
+    workloads
+}
+
+fn read_workload<'c>(
+    name: &Key,
+    node: &Node,
+    catalogue: &'c Catalogue,
+    problems: &mut Problems,
+) -> Option<WorkloadDraft<'c>> {
+    let (kind, written) = match &node.value {
+        Value::Text(kind) => (Key { text: kind.clone(), span: node.span.clone() }, None),
+        Value::Table(pairs) => {
+            let (kind, written) = only_kind(name, pairs, catalogue, problems)?;
+            (kind.clone(), Some(written))
+        }
+        _ => {
+            let message = format!("workload `{}` wants a table, found {}", name.text, node.noun());
+            problems.add(Problem::at(node.span.clone(), message));
+            return None;
+        }
+    };
+    let Some(entry) = catalogue.workloads.iter().find(|entry| entry.name == kind.text) else {
+        unknown_kind(&kind, catalogue, problems);
+        return None;
+    };
+    let pairs: &[Pair] = match written.map(|node| (node, &node.value)) {
+        None => &[],
+        Some((_, Value::Table(inner))) => inner,
+        Some((node, _)) => {
+            let message = format!("`{}` wants a table of options, found {}", kind.text, node.noun());
+            let problem = Problem::at(node.span.clone(), message);
+            problems.add(problem.help(format!("write {} = {{}} for none", kind.text)));
+            return None;
+        }
+    };
+    let what = format!("workload `{}`", entry.name);
+    let written = Written { entry, what, place: kind.span.clone(), main: None, pairs: pairs.iter().collect() };
+    let axes = read_options(&written, Lists::AreAxes, problems)?;
+    Some(WorkloadDraft { name: name.clone(), entry, axes })
+}
+
+fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems: &mut Problems) -> Option<&'t Pair> {
+    let is_kind = |key: &Key| catalogue.workloads.iter().any(|entry| entry.name == key.text);
+    let known: Vec<String> = catalogue.workloads.iter().map(|entry| format!("`{}`", entry.name)).collect();
+    match pairs {
+        [only] => Some(only),
+        [] => {
+            let problem = Problem::at(name.span.clone(), format!("workload `{}` has no kind", name.text));
+            problems.add(problem.help(format!("add KIND = {{ ... }}; known: {}", known.join(", "))));
+            None
+        }
+        [(first, _), (second, _), ..] => {
+            let kinds: Vec<&Key> = pairs.iter().map(|(key, _)| key).filter(|key| is_kind(key)).collect();
+            match kinds.as_slice() {
+                [] => unknown_kind(first, catalogue, problems),
+                [kind] => {
+                    let stranger = if kind.text == first.text { second } else { first };
+                    let message = format!("`{}` stands beside the kind `{}`", stranger.text, kind.text);
+                    let help = format!("options go inside: {} = {{ {} = ... }}", kind.text, stranger.text);
+                    problems.add(Problem::at(stranger.span.clone(), message).help(help));
+                }
+                [one, other, ..] => {
+                    let message = format!("workload `{}` has two kinds", name.text);
+                    let problem = Problem::at(other.span.clone(), message).also(one.span.clone(), "the other one");
+                    problems.add(problem.help("write a workload for each"));
+                }
+            }
+            None
+        }
+    }
+}
+
+fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
+    let known = || catalogue.workloads.iter().map(|entry| entry.name);
+    let owner = catalogue.workloads.iter().find(|entry| entry.options.iter().any(|spec| spec.key == kind.text));
+    let help = match owner {
+        Some(owner) if nearest(&kind.text, known()).is_none() => {
+            format!("it is an option of `{0}`; write {0} = {{ {1} = ... }}", owner.name, kind.text)
+        }
+        _ => suggestion(&kind.text, known()),
+    };
+    problems.add(Problem::at(kind.span.clone(), format!("`{}` is no kind of workload", kind.text)).help(help));
+}
