@@ -89,7 +89,9 @@ fn check_name(name: &str) -> Result<()> {
 
 fn check_value(name: &str, value: &str) -> Result<()> {
     if value.chars().any(char::is_control) {
-        return Err(Error::user(format!("the value of the setting `{name}` has a line break or another control character")));
+        return Err(Error::user(format!(
+            "the value of the setting `{name}` has a line break or another control character"
+        )));
     }
     Ok(())
 }

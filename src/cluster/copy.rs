@@ -82,12 +82,8 @@ impl Copying<'_> {
     fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
         let mut source = File::open(from).or_host(|| format!("read {}", from.display()))?;
         let mode = source.metadata().or_host(|| format!("read {}", from.display()))?.mode() & 0o7777;
-        let mut target = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(to)
-            .map_err(|e| write_error(to, &e))?;
+        let mut target =
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(to).map_err(|e| write_error(to, &e))?;
         loop {
             let length = match source.read(&mut self.block) {
                 Ok(0) => break,

@@ -131,7 +131,10 @@ fn folders_in(folder: &Path, prefix: &'static str) -> impl Iterator<Item = PathB
 /// Programs that a folder lacks. A link to a program of another name (Debian's `pg_wrapper`) does not count as one.
 fn missing_programs(folder: &Path) -> Vec<&'static str> {
     let is_there = |name: &&str| {
-        folder.join(name).canonicalize().is_ok_and(|real| real.is_file() && real.file_name().is_some_and(|file| file == *name))
+        folder
+            .join(name)
+            .canonicalize()
+            .is_ok_and(|real| real.is_file() && real.file_name().is_some_and(|file| file == *name))
     };
     PROGRAMS.into_iter().filter(|name| !is_there(name)).collect()
 }
@@ -247,10 +250,7 @@ mod tests {
         }
         let mut found = cached_folders(cache.path());
         found.sort();
-        assert_eq!(
-            found,
-            [cache.path().join("postgresql-17/bin"), cache.path().join("postgresql-18/pginstall/bin")]
-        );
+        assert_eq!(found, [cache.path().join("postgresql-17/bin"), cache.path().join("postgresql-18/pginstall/bin")]);
     }
 
     #[test]

@@ -33,7 +33,10 @@ pub fn spec_in(install: Installation, folder: &Path) -> ServerSpec {
         wal: None,
         socket_folder: folder.join("s"),
         log: folder.join("server.log"),
-        settings: BTreeMap::from([("fsync".to_owned(), "off".to_owned()), ("shared_buffers".to_owned(), "16MB".to_owned())]),
+        settings: BTreeMap::from([
+            ("fsync".to_owned(), "off".to_owned()),
+            ("shared_buffers".to_owned(), "16MB".to_owned()),
+        ]),
         initdb: Vec::new(),
     }
 }

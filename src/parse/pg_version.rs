@@ -34,7 +34,6 @@ pub fn parse(text: &str) -> Result<PgVersion> {
     Ok(PgVersion { major, minor, text: version.to_owned() })
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

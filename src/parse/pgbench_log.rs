@@ -159,13 +159,7 @@ mod tests {
         let done = read("0 1 2145 0 1795229731 831364\n", PLAIN).unwrap()[0];
         assert_eq!(
             done,
-            Transaction {
-                ended: Ended::Done(2145),
-                script: 0,
-                at_us: 1_795_229_731_831_364,
-                lag_us: None,
-                retries: 0
-            }
+            Transaction { ended: Ended::Done(2145), script: 0, at_us: 1_795_229_731_831_364, lag_us: None, retries: 0 }
         );
         let late = read("0 2 skipped 0 1795229738 945106 0\n1 2 4500 1 1795229738 7 1234\n", LAG).unwrap();
         assert_eq!((late[0].ended, late[0].lag_us), (Ended::Skipped, Some(0)));
