@@ -103,7 +103,7 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     const MOST_DIGITS: usize = 18;
     let mut value = 0u64;
     let mut digits = 0;
-    for byte in rest.iter() {
+    for byte in *rest {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             break;
