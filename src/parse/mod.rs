@@ -10,3 +10,6 @@ pub mod proc_pid_stat;
 pub mod proc_pid_status;
 pub mod proc_stat;
 pub mod vmstat;
+pub mod pg_version;
+pub mod pgbench_log;
+pub mod pgbench_summary;

@@ -2,8 +2,11 @@
 //!
 //! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
 
+pub mod pgbench;
+pub mod sync;
+
 use crate::cluster::server::Server;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::users::User;
@@ -14,7 +17,7 @@ use hdrhistogram::Histogram;
 use std::path::{Path, PathBuf};
 
 /// Every workload, in the order in which the manual lists them.
-pub const ALL: &[&dyn Workload] = &[];
+pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &sync::Sync];
 
 /// What the client did in one second of the measurement.
 #[derive(Debug, Clone)]
@@ -82,6 +85,15 @@ pub struct Raw {
     pub counts: serde_json::Value,
     /// Text of the tool's summary (standard output).
     pub summary: String,
+}
+
+/// An empty histogram of latencies in microseconds: three significant digits, as wide as what it is given.
+///
+/// # Errors
+/// Never in practice: the number of digits is a constant that hdrhistogram takes.
+pub fn empty_histogram() -> Result<Histogram<u64>> {
+    const SIGNIFICANT_DIGITS: u8 = 3;
+    Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))
 }
 
 /// One kind of workload.

@@ -1,0 +1,156 @@
+//! The settings file that pgstrata puts beside `postgresql.conf`: which settings, and how a value is quoted.
+
+use super::server::ServerSpec;
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use std::path::Path;
+
+/// Name of our file in the data folder.
+const FILE: &str = "pgstrata.conf";
+
+/// Settings that pgstrata needs for itself, each with the reason that a person gets who asks for another value.
+const OURS: [(&str, &str); 12] = [
+    ("listen_addresses", "servers listen on a private socket only"),
+    ("port", "the socket's name depends on it"),
+    ("unix_socket_directories", "servers listen in a private folder"),
+    ("unix_socket_permissions", "servers listen in a private folder"),
+    ("unix_socket_group", "servers listen in a private folder"),
+    ("data_directory", "the data lie on the stack under test"),
+    ("config_file", "pgstrata writes the settings itself"),
+    ("hba_file", "clients of the private socket are trusted"),
+    ("ident_file", "clients of the private socket are trusted"),
+    ("external_pid_file", "pgstrata holds the server itself"),
+    ("logging_collector", "the log goes to the run folder, not onto the stack"),
+    ("log_destination", "the log goes to the run folder, not onto the stack"),
+];
+
+/// Why a plan may not set `name`; `None` where it may.
+#[must_use]
+pub fn reserved(name: &str) -> Option<&'static str> {
+    OURS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name)).map(|(_, reason)| *reason)
+}
+
+/// Writes the settings of `spec` into its data folder and makes `postgresql.conf` include them, last.
+pub fn write(spec: &ServerSpec) -> Result<()> {
+    let text = text(spec)?;
+    let file = spec.data.join(FILE);
+    files::write_whole(&file, text.as_bytes())?;
+    files::set_mode(&file, 0o600)?;
+    files::give_to(&file, &spec.user)?;
+    let main = spec.data.join("postgresql.conf");
+    let include = format!("include '{FILE}'");
+    let had = std::fs::read_to_string(&main).or_host(|| format!("read {}", main.display()))?;
+    if had.lines().any(|line| line.trim() == include) {
+        return Ok(());
+    }
+    files::write_whole(&main, format!("{}\n{include}\n", had.trim_end()).as_bytes())?;
+    files::set_mode(&main, 0o600)?;
+    files::give_to(&main, &spec.user)
+}
+
+fn text(spec: &ServerSpec) -> Result<String> {
+    let mut text = String::from("# Written by pgstrata at every start.\n");
+    let socket_folder = spec.socket_folder.to_str().unwrap_or_default();
+    // The value is a list of folders: quoted once as an item, once as a value.
+    let listed = format!("\"{}\"", socket_folder.replace('"', "\"\""));
+    let ours = [
+        ("listen_addresses", ""),
+        ("unix_socket_directories", &listed),
+        ("unix_socket_permissions", "0700"),
+        ("logging_collector", "off"),
+        ("log_destination", "stderr"),
+        ("log_line_prefix", "%m [%p] "),
+    ];
+    let asked = spec.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in asked.clone() {
+        if let Some(reason) = reserved(name) {
+            return Err(Error::user(format!("the setting `{name}` is pgstrata's own: {reason}")));
+        }
+        check_name(name)?;
+        check_value(name, value)?;
+    }
+    for (name, value) in ours.into_iter().chain(asked) {
+        text.push_str(&format!("{name} = {}\n", quoted(value)));
+    }
+    Ok(text)
+}
+
+/// A value as the lexer of postgresql.conf reads it back: in quotes, quotes doubled, backslashes escaped
+/// (PostgreSQL, "Setting Parameters", and `guc-file.l`).
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let good = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    if good { Ok(()) } else { Err(Error::user(format!("`{name}` cannot be the name of a setting"))) }
+}
+
+fn check_value(name: &str, value: &str) -> Result<()> {
+    if value.chars().any(char::is_control) {
+        return Err(Error::user(format!(
+            "the value of the setting `{name}` has a line break or another control character"
+        )));
+    }
+    Ok(())
+}
+
+/// The setting that a server's log blames, as it words it since PostgreSQL 9: `unrecognized configuration parameter
+/// "x"`, `invalid value for parameter "x"`, `parameter "x" requires ...`.
+#[must_use]
+pub fn blamed_setting(log: &str) -> Option<&str> {
+    log.lines()
+        .filter(|line| line.contains("LOG:") || line.contains("FATAL:"))
+        .find_map(|line| Some(line.split_once("parameter \"")?.1.split_once('"')?.0))
+}
+
+/// A socket's path has at most 107 bytes (`sun_path` of unix(7)); too long a one fails with words that help nobody.
+pub fn check_socket_path(socket: &Path) -> Result<()> {
+    const MOST: usize = 107;
+    let length = socket.as_os_str().len();
+    if length <= MOST && socket.to_str().is_some() {
+        return Ok(());
+    }
+    Err(Error::host(format!(
+        "the socket's path {} has {length} bytes (at most {MOST} are possible) or is not UTF-8",
+        socket.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_as_postgresql_reads_them() {
+        assert_eq!(quoted("128MB"), "'128MB'");
+        assert_eq!(quoted(r"it's C:\x"), r"'it''s C:\\x'");
+    }
+
+    #[test]
+    fn the_blamed_setting_is_found_in_the_log() {
+        let log = "2026-01-01 [7] LOG:  unrecognized configuration parameter \"wal_snyc_method\" in file \"x\" line 3\n\
+                   2026-01-01 [7] FATAL:  configuration file \"y\" contains errors\n";
+        assert_eq!(blamed_setting(log), Some("wal_snyc_method"));
+        assert_eq!(blamed_setting("LOG:  invalid value for parameter \"wal_level\": \"x\""), Some("wal_level"));
+        assert_eq!(blamed_setting("FATAL:  could not map memory"), None);
+    }
+
+    #[test]
+    fn names_and_values_that_would_break_the_file_are_refused() {
+        assert!(check_name("a b").is_err());
+        assert!(check_name("fsync = off #").is_err());
+        assert!(check_name("auto_explain.log_min_duration").is_ok());
+        assert!(check_value("x", "on\nfsync = off").is_err());
+        assert!(reserved("Port").is_some());
+        assert!(reserved("fsync").is_none());
+    }
+
+    #[test]
+    fn a_socket_path_that_is_too_long_says_so() {
+        assert!(check_socket_path(Path::new("/tmp/s/.s.PGSQL.5432")).is_ok());
+        let long = format!("/{}", "x".repeat(107));
+        assert!(check_socket_path(Path::new(&long)).unwrap_err().to_string().contains("108 bytes"));
+    }
+}

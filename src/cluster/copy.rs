@@ -1,0 +1,199 @@
+//! Copying a cleanly stopped cluster onto a stack.
+//!
+//! Plain reads and writes in large blocks: `copy_file_range`, reflinks and holes would give some filesystems another
+//! layout than the same data written by a server, and the comparison would be of copies, not of stacks.
+
+use super::server::ServerSpec;
+use crate::error::{Context, Error, Result};
+use crate::host::files;
+use crate::host::signals::Interrupt;
+use crate::host::users::User;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
+use std::path::Path;
+
+/// One read and one write: large enough that the number of system calls does not matter.
+const BLOCK: usize = 1 << 20;
+
+/// See [`super::server::copy`].
+pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
+    if template.join("postmaster.pid").exists() {
+        return Err(Error::bug(format!("the template {} belongs to a server that runs", template.display())));
+    }
+    let mut copying = Copying { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0 };
+    copying.folder(template, &spec.data, spec.wal.is_some())?;
+    if let Some(wal) = &spec.wal {
+        copying.folder(&template.join("pg_wal"), wal, false)?;
+        let link = spec.data.join("pg_wal");
+        symlink(wal, &link).or_host(|| format!("make the link {}", link.display()))?;
+        files::give_to(&link, &spec.user)?;
+        sync(wal)?;
+    }
+    sync(&spec.data)?;
+    Ok(copying.bytes)
+}
+
+struct Copying<'a> {
+    user: &'a User,
+    interrupt: &'a Interrupt,
+    block: Vec<u8>,
+    bytes: u64,
+}
+
+impl Copying<'_> {
+    /// Copies what a folder holds into `to`, which is made, or is there and empty.
+    fn folder(&mut self, from: &Path, to: &Path, without_wal: bool) -> Result<()> {
+        let mode = fs::metadata(from).or_host(|| format!("read {}", from.display()))?.mode() & 0o7777;
+        match fs::read_dir(to) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Error::host(format!("{} is not empty", to.display())));
+                }
+                files::set_mode(to, mode)?;
+            }
+            Err(_) => files::make_folder(to, mode).map_err(|e| e.hint("is its filesystem full or read-only?"))?,
+        }
+        files::give_to(to, self.user)?;
+        let mut entries: Vec<_> = fs::read_dir(from)
+            .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+            .or_host(|| format!("read the folder {}", from.display()))?;
+        // The same order for every stack: it decides where files lie.
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            self.interrupt.check()?;
+            let (from, to) = (entry.path(), to.join(entry.file_name()));
+            let kind = entry.file_type().or_host(|| format!("read {}", from.display()))?;
+            if without_wal && entry.file_name() == "pg_wal" {
+                continue;
+            }
+            if kind.is_dir() {
+                self.folder(&from, &to, false)?;
+            } else if kind.is_file() {
+                self.file(&from, &to)?;
+            } else {
+                let what = from.display();
+                return Err(Error::bug(format!("the template has {what}, which is neither file nor folder")));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
+        let mut source = File::open(from).or_host(|| format!("read {}", from.display()))?;
+        let mode = source.metadata().or_host(|| format!("read {}", from.display()))?.mode() & 0o7777;
+        let mut target =
+            OpenOptions::new().write(true).create_new(true).mode(mode).open(to).map_err(|e| write_error(to, &e))?;
+        loop {
+            let length = match source.read(&mut self.block) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(Error::host(e.to_string()).while_doing(format!("read {}", from.display()))),
+            };
+            target.write_all(&self.block[..length]).map_err(|e| write_error(to, &e))?;
+            self.bytes += length as u64;
+            self.interrupt.check()?;
+        }
+        files::set_mode(to, mode)?;
+        files::give_to(to, self.user)
+    }
+}
+
+fn write_error(path: &Path, e: &io::Error) -> Error {
+    let error = Error::host(e.to_string()).while_doing(format!("write {}", path.display()));
+    if e.kind() == io::ErrorKind::StorageFull {
+        return error.hint("the stack is too small for the data: make it larger, or the workload's scale smaller");
+    }
+    error
+}
+
+/// Writes back everything of the filesystem that holds `folder`; a write that failed later shows up here.
+fn sync(folder: &Path) -> Result<()> {
+    let open = File::open(folder).or_host(|| format!("open {}", folder.display()))?;
+    rustix::fs::syncfs(&open)
+        .map_err(io::Error::from)
+        .map_err(|e| write_error(folder, &e).while_doing("sync the copied data"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::testing::{some_installation, spec_in};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn template_in(folder: &Path) -> std::path::PathBuf {
+        let template = folder.join("template");
+        fs::create_dir_all(template.join("pg_wal/archive_status")).unwrap();
+        fs::create_dir_all(template.join("base/1")).unwrap();
+        fs::write(template.join("base/1/2619"), vec![7u8; 3_000_000]).unwrap();
+        fs::write(template.join("pg_wal/000000010000000000000001"), vec![0u8; 1 << 20]).unwrap();
+        fs::set_permissions(template.join("base/1/2619"), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(&template, fs::Permissions::from_mode(0o700)).unwrap();
+        template
+    }
+
+    #[test]
+    fn a_copy_has_the_same_bytes_modes_and_no_holes_and_the_wal_elsewhere() {
+        let Some(install) = some_installation() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let template = template_in(folder.path());
+        let mut spec = spec_in(install, folder.path());
+        spec.wal = Some(folder.path().join("wal"));
+        let copied = copy(&template, &spec, &Interrupt::never()).unwrap();
+        assert_eq!(copied, 3_000_000 + (1 << 20));
+        let file = spec.data.join("base/1/2619");
+        assert_eq!(fs::read(&file).unwrap(), vec![7u8; 3_000_000]);
+        let facts = fs::metadata(&file).unwrap();
+        assert_eq!((facts.mode() & 0o7777, facts.uid()), (0o600, spec.user.uid));
+        assert_eq!(fs::metadata(&spec.data).unwrap().mode() & 0o7777, 0o700);
+        assert_eq!(fs::read_link(spec.data.join("pg_wal")).unwrap(), folder.path().join("wal"));
+        let wal = fs::metadata(folder.path().join("wal/000000010000000000000001")).unwrap();
+        assert!(wal.blocks() * 512 >= 1 << 20, "zeros are written, not left out");
+    }
+
+    #[test]
+    fn a_full_disk_names_the_file_and_says_what_to_do() {
+        let Some(install) = some_installation() else { return };
+        if !crate::host::users::is_root() {
+            println!("skipped: needs root, to mount a small tmpfs");
+            return;
+        }
+        let host = crate::host::Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let small = folder.path().join("small");
+        fs::create_dir(&small).unwrap();
+        let mount = crate::host::command::Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "pgstrata-test"]);
+        host.run(&mount.arg(&small)).unwrap();
+        let mut spec = spec_in(install, folder.path());
+        spec.data = small.join("data");
+        let copied = copy(&template_in(folder.path()), &spec, &Interrupt::never());
+        host.run(&crate::host::command::Command::new("umount").arg(&small)).unwrap();
+        let error = copied.unwrap_err();
+        assert!(error.to_string().contains("small/data/base/1/2619: No space left"), "{error}");
+        assert!(error.hint_text().unwrap().contains("too small"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_holds_something_is_not_copied_into() {
+        let Some(install) = some_installation() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let template = template_in(folder.path());
+        let spec = spec_in(install, folder.path());
+        fs::create_dir(&spec.data).unwrap();
+        fs::write(spec.data.join("precious"), "x").unwrap();
+        assert!(copy(&template, &spec, &Interrupt::never()).unwrap_err().to_string().contains("is not empty"));
+        assert_eq!(fs::read(spec.data.join("precious")).unwrap(), b"x");
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_copy() {
+        let Some(install) = some_installation() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let template = template_in(folder.path());
+        let interrupt = Interrupt::never();
+        interrupt.raise();
+        let error = copy(&template, &spec_in(install, folder.path()), &interrupt).unwrap_err();
+        assert_eq!(error.kind(), crate::error::Kind::Interrupted);
+    }
+}

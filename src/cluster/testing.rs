@@ -1,0 +1,49 @@
+//! A real server for the tests of this room and of workloads.
+
+use super::install::{self, Installation};
+use super::server::{self, Server, ServerSpec};
+use crate::host::users::{self, User};
+use crate::host::{Host, files};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The newest installation; without one, says that the test is skipped.
+pub fn some_installation() -> Option<Installation> {
+    let found = install::find(&Host::this(), "auto").ok();
+    if found.is_none() {
+        println!("skipped: no PostgreSQL on this machine");
+    }
+    found
+}
+
+/// The user that servers run as.
+pub fn server_user() -> User {
+    users::server_user(&Host::this()).unwrap()
+}
+
+/// A server below `folder`, which is given to the server's user.
+pub fn spec_in(install: Installation, folder: &Path) -> ServerSpec {
+    let user = server_user();
+    files::set_mode(folder, 0o755).unwrap();
+    files::give_to(folder, &user).unwrap();
+    ServerSpec {
+        install,
+        user,
+        data: folder.join("data"),
+        wal: None,
+        socket_folder: folder.join("s"),
+        log: folder.join("server.log"),
+        settings: BTreeMap::from([
+            ("fsync".to_owned(), "off".to_owned()),
+            ("shared_buffers".to_owned(), "16MB".to_owned()),
+        ]),
+        initdb: Vec::new(),
+    }
+}
+
+/// A running server with an empty cluster below `folder`.
+pub fn server_in(host: &Host, folder: &Path) -> Option<Server> {
+    let spec = spec_in(some_installation()?, folder);
+    server::init(host, &spec).unwrap();
+    Some(Server::start(host, spec).unwrap())
+}

@@ -1,0 +1,230 @@
+//! Undoing a server that nobody holds any more: after a crash of pgstrata, from the ledger alone.
+//!
+//! A server is known by the working folder of its processes, which is its data folder: PostgreSQL goes there before
+//! anything else. What a killed postmaster leaves in shared memory is removed too, and only what is known to be its
+//! own. Absent on purpose: the data folder and the socket's folder themselves; whoever made them removes them.
+
+use crate::error::{Context, Error, Result};
+use crate::host::command::Command;
+use crate::host::time::{now, sleep};
+use crate::host::{Host, files};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// An immediate shutdown writes nothing and takes milliseconds; the postmaster kills its own laggards after 5 s.
+const QUIT_LIMIT: Duration = Duration::from_secs(8);
+
+/// A process that does not die within this after SIGKILL hangs in the kernel, in I/O on a dead device.
+const KILL_LIMIT: Duration = Duration::from_secs(30);
+
+/// File in the socket's folder that says which shared memory the server holds.
+const NOTE: &str = "shared-memory.json";
+
+/// Where POSIX shared memory lies on Linux (shm_overview(7)).
+const SHM_FOLDER: &str = "/dev/shm";
+
+/// Shared memory that a running server holds and that outlives it when it is killed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct SharedMemory {
+    /// Process id of the postmaster, who made the System V segment.
+    postmaster: u32,
+    /// Key of the System V segment that guards the data folder.
+    sysv_key: Option<i64>,
+    /// POSIX segment that lists all others (`dsm_control` in PostgreSQL's words): `/dev/shm/PostgreSQL.613940324`.
+    control: Option<PathBuf>,
+}
+
+/// Writes down what shared memory a server holds, for [`undo_server`] after a crash.
+pub(super) fn note(host: &Host, postmaster: u32, socket_folder: &Path) -> Result<()> {
+    let text = serde_json::to_vec(&held_by(host, postmaster)).or_host(|| "write a note".to_owned())?;
+    files::write_whole(&socket_folder.join(NOTE), &text)
+}
+
+/// Ends every process whose working folder is `data`, first politely (immediate shutdown), then by force, and removes
+/// the shared memory that they leave. Does nothing where there is none.
+///
+/// # Errors
+/// When processes remain.
+pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()> {
+    let data = data.canonicalize().unwrap_or_else(|_| data.to_path_buf());
+    let memory = memory_of(host, &data, socket_folder);
+    for (signal, limit) in [(Signal::QUIT, QUIT_LIMIT), (Signal::KILL, KILL_LIMIT)] {
+        let begun = now();
+        loop {
+            let left = processes_in(host, &data);
+            if left.is_empty() {
+                return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
+            }
+            if begun.elapsed() > limit {
+                break;
+            }
+            for pid in &left {
+                // It may have ended since it was listed; its folder was checked a moment ago.
+                kill_process(*pid, signal).ok();
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
+    let left: Vec<i32> = processes_in(host, &data).into_iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+    if left.is_empty() {
+        return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
+    }
+    Err(Error::host(format!("the processes {left:?} of the server in {} cannot be killed", data.display()))
+        .hint("they hang in the kernel; look at dmesg for errors of the device below"))
+}
+
+/// Processes whose working folder is `data`, or was before it was deleted.
+fn processes_in(host: &Host, data: &Path) -> Vec<Pid> {
+    let deleted = PathBuf::from(format!("{} (deleted)", data.display()));
+    let entries = std::fs::read_dir(host.path("/proc")).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<i32>().ok()?, entry.path())))
+        .filter(|(_, process)| {
+            std::fs::read_link(process.join("cwd")).is_ok_and(|folder| folder == data || folder == deleted)
+        })
+        .filter_map(|(pid, _)| Pid::from_raw(pid))
+        .collect()
+}
+
+/// What the note says and what a postmaster that still runs, or its pid file, shows; either may be absent.
+fn memory_of(host: &Host, data: &Path, socket_folder: &Path) -> Vec<SharedMemory> {
+    let noted = std::fs::read(socket_folder.join(NOTE)).ok();
+    let noted = noted.and_then(|text| serde_json::from_slice::<SharedMemory>(&text).ok());
+    let pid_file = std::fs::read_to_string(data.join("postmaster.pid")).ok();
+    let shown = pid_file.and_then(|text| {
+        let postmaster = text.lines().next()?.trim().parse().ok()?;
+        Some(SharedMemory { sysv_key: key_in_pid_file(&text), ..held_by(host, postmaster) })
+    });
+    noted.into_iter().chain(shown).collect()
+}
+
+/// Line 7 of postmaster.pid: key and id of the System V segment (`miscadmin.h`, LOCK_FILE_LINE_SHMEM_KEY).
+fn key_in_pid_file(text: &str) -> Option<i64> {
+    text.lines().nth(6)?.split_whitespace().next()?.parse().ok()
+}
+
+/// What a running postmaster has mapped: `/SYSV009ac126 (deleted)`, `/dev/shm/PostgreSQL.613940324`.
+fn held_by(host: &Host, postmaster: u32) -> SharedMemory {
+    let maps = host.read(format!("/proc/{postmaster}/maps")).unwrap_or_default();
+    let mut memory = SharedMemory { postmaster, ..SharedMemory::default() };
+    for path in maps.lines().filter_map(|line| line.split_whitespace().nth(5)) {
+        if let Some(key) = path.strip_prefix("/SYSV") {
+            memory.sysv_key = i64::from_str_radix(key, 16).ok();
+        } else if segment_number(Path::new(path)).is_some() {
+            memory.control = Some(PathBuf::from(path));
+        }
+    }
+    memory
+}
+
+/// The number in `/dev/shm/PostgreSQL.613940324`; `None` for any other path.
+fn segment_number(path: &Path) -> Option<u32> {
+    let name = path.strip_prefix(SHM_FOLDER).ok()?.to_str()?;
+    name.strip_prefix("PostgreSQL.")?.parse().ok()
+}
+
+fn remove(host: &Host, memory: &SharedMemory, socket_folder: &Path) -> Result<()> {
+    if let Some(id) = memory.sysv_key.and_then(|key| orphaned_sysv(host, key, memory.postmaster)) {
+        host.run(&Command::new("ipcrm").args(["-m", &id.to_string()]))?;
+    }
+    let Some(control) = memory.control.as_deref().filter(|path| segment_number(path).is_some()) else { return Ok(()) };
+    let owner = |path: &Path| std::fs::metadata(path).map(|facts| facts.uid()).ok();
+    // The note lies in a folder of the server's user, who must not make us remove anybody else's segments.
+    let (Some(ours), Ok(listed)) = (owner(socket_folder), std::fs::read(control)) else { return Ok(()) };
+    let numbers: BTreeSet<u32> = listed.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+    for entry in std::fs::read_dir(SHM_FOLDER).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_listed = segment_number(&path).is_some_and(|number| numbers.contains(&number));
+        if (is_listed || path == control) && owner(&path) == Some(ours) {
+            std::fs::remove_file(&path).or_host(|| format!("remove {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Id of the System V segment with this key that this postmaster made and that nobody uses (`/proc/sysvipc/shm`:
+/// key, shmid, perms, size, cpid, lpid, nattch, ...).
+fn orphaned_sysv(host: &Host, key: i64, postmaster: u32) -> Option<i64> {
+    let table = host.read("/proc/sysvipc/shm").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<i64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+        let ours = *fields.first()? == key && *fields.get(4)? == i64::from(postmaster) && *fields.get(6)? == 0;
+        ours.then(|| fields.get(1).copied())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::testing::server_in;
+
+    #[test]
+    fn a_killed_server_leaves_no_process_and_no_shared_memory_after_undo() {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = server_in(&host, folder.path()) else { return };
+        let spec = server.spec.clone();
+        // A backend that is attached to dynamic segments of its own.
+        let mut client = server.connect("postgres").unwrap();
+        client.query("set statement_timeout = 0; create table t as select generate_series(1, 1000) as x").unwrap();
+        let memory = held_by(&host, server.pid());
+        assert!(memory.sysv_key.is_some() && memory.control.is_some(), "{memory:?}");
+        for pid in processes_in(&host, &spec.data) {
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        std::mem::forget(server);
+        undo_server(&host, &spec.data, &spec.socket_folder).unwrap();
+        assert!(processes_in(&host, &spec.data).is_empty());
+        assert!(!memory.control.as_ref().unwrap().exists());
+        let table = host.read("/proc/sysvipc/shm").unwrap();
+        let key = memory.sysv_key.unwrap().to_string();
+        assert!(!table.lines().any(|line| line.split_whitespace().next() == Some(&key)), "{table}");
+        undo_server(&host, &spec.data, &spec.socket_folder).unwrap();
+    }
+
+    #[test]
+    fn a_server_that_runs_on_is_ended_although_its_folder_is_gone() {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = server_in(&host, folder.path()) else { return };
+        let spec = server.spec.clone();
+        std::fs::remove_dir_all(&spec.data).unwrap();
+        assert!(!processes_in(&host, &spec.data).is_empty());
+        undo_server(&host, &spec.data, &spec.socket_folder).unwrap();
+        assert!(processes_in(&host, &spec.data).is_empty());
+        drop(server);
+    }
+
+    #[test]
+    fn only_segments_of_postgresql_in_their_place_are_taken_for_such() {
+        assert_eq!(segment_number(Path::new("/dev/shm/PostgreSQL.613940324")), Some(613_940_324));
+        assert_eq!(segment_number(Path::new("/dev/shm/../etc/passwd")), None);
+        assert_eq!(segment_number(Path::new("/dev/shm/PostgreSQL.x")), None);
+        assert_eq!(segment_number(Path::new("/tmp/PostgreSQL.1")), None);
+    }
+
+    #[test]
+    fn the_key_stands_on_line_seven_of_the_pid_file() {
+        let text = "19451\n/d\n1795229731\n5432\n/s\n\n 10141990         4\nready   \n";
+        assert_eq!(key_in_pid_file(text), Some(10_141_990));
+        assert_eq!(key_in_pid_file("1\n"), None);
+    }
+
+    #[test]
+    fn a_segment_of_another_postmaster_or_in_use_is_not_ours_to_remove() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("proc/sysvipc")).unwrap();
+        let row = |nattch: u32| format!("key shmid perms size cpid lpid nattch\n 77 4 600 56 1000 1001 {nattch}\n");
+        let host = Host::rooted(folder.path());
+        let table = folder.path().join("proc/sysvipc/shm");
+        std::fs::write(&table, row(0)).unwrap();
+        assert_eq!(orphaned_sysv(&host, 77, 1000), Some(4));
+        assert_eq!(orphaned_sysv(&host, 77, 999), None);
+        std::fs::write(&table, row(1)).unwrap();
+        assert_eq!(orphaned_sysv(&host, 77, 1000), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! `postgres --version`: one line, `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+
+use crate::error::{Error, Result};
+
+/// Version of a PostgreSQL program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PgVersion {
+    /// Major version: 15.
+    pub major: u32,
+    /// Minor version; `None` for beta and development versions (`19devel`).
+    pub minor: Option<u32>,
+    /// Everything after `(PostgreSQL) `, the packager's remark included.
+    pub text: String,
+}
+
+/// Reads the first line of `PROGRAM --version`, as the server programs print it since PostgreSQL 10.
+///
+/// # Errors
+/// With the line, when it is of another form.
+pub fn parse(text: &str) -> Result<PgVersion> {
+    let line = text.lines().next().unwrap_or_default().trim();
+    let wrong = |wanted: &str| {
+        Error::tool(format!("the output of `--version`, line 1: wanted {wanted}, found `{line}`"))
+            .hint("is this a program of PostgreSQL?")
+    };
+    let (_, version) = line.split_once(" (PostgreSQL) ").ok_or_else(|| wrong("`NAME (PostgreSQL) VERSION`"))?;
+    let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
+    let major_digits = digits(version);
+    let major = major_digits.parse().map_err(|_| wrong("a major version as a whole number"))?;
+    let minor = match version[major_digits.len()..].strip_prefix('.') {
+        Some(rest) => Some(digits(rest).parse().map_err(|_| wrong("a minor version as a whole number"))?),
+        None => None,
+    };
+    Ok(PgVersion { major, minor, text: version.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debian_wheel_and_development_versions_read() {
+        let debian = parse("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n").unwrap();
+        assert_eq!((debian.major, debian.minor), (15, Some(18)));
+        assert_eq!(debian.text, "15.18 (Debian 15.18-0+deb12u1)");
+        assert_eq!(parse("postgres (PostgreSQL) 18.6\n").unwrap().minor, Some(6));
+        let devel = parse("postgres (PostgreSQL) 19devel\n").unwrap();
+        assert_eq!((devel.major, devel.minor), (19, None));
+    }
+
+    #[test]
+    fn another_programs_version_is_refused_with_its_line() {
+        let error = parse("mysqld  Ver 8.0.36 for Linux").unwrap_err().to_string();
+        assert!(error.contains("mysqld  Ver 8.0.36"), "{error}");
+        assert!(parse("").is_err());
+        assert!(parse("postgres (PostgreSQL) x").is_err());
+        assert!(parse("postgres (PostgreSQL) 15.x").is_err());
+    }
+}

@@ -1,0 +1,268 @@
+//! Running pgbench: its arguments, its process, and who waits for it.
+
+use super::options::{ScriptSource, Settings};
+use super::pipes::Pipes;
+use super::seconds::{Collector, Counts, Told};
+use crate::cluster::server::{DATABASE, PORT, ROLE, Server};
+use crate::error::{Context, Error, Result};
+use crate::host::command::{Command, last_lines};
+use crate::host::files;
+use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
+use crate::parse::pgbench_log::Columns;
+use crate::units::Micros;
+use crate::workload::{Listener, Place};
+use hdrhistogram::Histogram;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How often an interrupt, the end of pgbench and what the readers tell are looked for.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// pgbench dies of an interrupt at once; this is for one that hangs.
+const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// Lines that a failure shows of what pgbench said.
+const ERROR_LINES: usize = 12;
+
+/// pgbench in its own process group, killed when dropped.
+struct Running {
+    child: Child,
+    ended: bool,
+}
+
+impl Running {
+    fn start(place: &Place<'_>, command: &Command, name: &str) -> Result<Running> {
+        let create = |extension: &str| {
+            let path = place.raw.join(format!("{name}.{extension}"));
+            File::create(&path).or_store(|| format!("write {}", path.display()))
+        };
+        let command = command.clone().user(place.user);
+        let child = place.host.spawn(&command, Stdio::from(create("out")?), Stdio::from(create("err")?))?;
+        Ok(Running { child, ended: false })
+    }
+
+    fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
+        let status = self.child.try_wait().or_host(|| "ask whether pgbench still runs".to_owned())?;
+        self.ended |= status.is_some();
+        Ok(status)
+    }
+
+    fn wait(&mut self, interrupt: &Interrupt) -> Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.has_ended()? {
+                return Ok(status);
+            }
+            interrupt.check()?;
+            sleep(GLANCE);
+        }
+    }
+
+    fn kill(&mut self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let (Some(group), false) = (group, self.ended) else { return };
+        for signal in [Signal::INT, Signal::KILL] {
+            // It may have ended by itself in this very moment.
+            kill_process_group(group, signal).ok();
+            let begun = now();
+            while begun.elapsed() < END_LIMIT {
+                if !matches!(self.has_ended(), Ok(None)) {
+                    return;
+                }
+                sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The server of a place; a pgbench workload always has one.
+pub fn server_of<'a>(place: &Place<'a>) -> Result<&'a Server> {
+    place.server.ok_or_else(|| Error::bug("pgbench was asked to run without a server"))
+}
+
+/// Arguments that say where the server is.
+fn address(server: &Server) -> Vec<String> {
+    let folder = server.spec.socket_folder.display().to_string();
+    ["-h", &folder, "-p", &PORT.to_string(), "-U", ROLE].map(str::to_owned).to_vec()
+}
+
+/// Fills the database: tables, data, VACUUM and primary keys, in pgbench's own order.
+pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
+    let server = server_of(place)?;
+    let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
+    args.extend(address(server));
+    args.push(DATABASE.to_owned());
+    run_to_end(place, server, &args, "pgbench-init")
+}
+
+/// Runs unmeasured.
+pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64) -> Result<()> {
+    let server = server_of(place)?;
+    let args = run_args(place, server, settings, units, settings.warmup)?;
+    run_to_end(place, server, &args, "pgbench-warmup")
+}
+
+/// Runs a pgbench whose transactions nobody counts.
+fn run_to_end(place: &Place<'_>, server: &Server, args: &[String], name: &str) -> Result<()> {
+    let pipes = Pipes::make(place.raw, place.user)?;
+    let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), args);
+    let status = Running::start(place, &command, name)?.wait(place.interrupt)?;
+    judged(place, status, name)
+}
+
+/// Runs measured: counts and latencies of each script.
+pub fn measure(
+    place: &Place<'_>,
+    settings: &Settings,
+    units: u64,
+    listener: &dyn Listener,
+) -> Result<(Counts, Vec<Histogram<u64>>)> {
+    let server = server_of(place)?;
+    let mut args = run_args(place, server, settings, units, settings.duration)?;
+    let pipes = Pipes::make(place.raw, place.user)?;
+    args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
+    let streams = settings.jobs as usize;
+    let (tell, heard) = mpsc::channel();
+    let limit_us = settings.latency_limit.map(|limit| limit.0);
+    let collector = Collector::new(streams, settings.scripts.len(), limit_us, tell.clone())?;
+    let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
+    let mut running = Running::start(place, &command, "pgbench")?;
+    let pid = running.child.id();
+    let columns = Columns { lag: settings.rate.is_some(), retries: false };
+    let ended = AtomicBool::new(false);
+    let status = std::thread::scope(|scope| {
+        for thread in 0..streams {
+            let (tell, pipes, collector, ended) = (tell.clone(), &pipes, &collector, &ended);
+            scope.spawn(move || {
+                let outcome = pipes.read(pid, thread, columns, ended, collector).and_then(|()| collector.end(thread));
+                if let Err(error) = outcome {
+                    // The listening end goes away only when the measurement has failed already.
+                    drop(tell.send(Told::Failed(error)));
+                }
+            });
+        }
+        let status = attend(&mut running, place.interrupt, &heard, listener);
+        running.kill();
+        ended.store(true, Ordering::SeqCst);
+        status
+    })?;
+    // A pgbench that failed explains itself better than the log that it left half written.
+    judged(place, status, "pgbench")?;
+    let counted = collector.finish()?;
+    for told in heard.try_iter() {
+        pass_on(told, listener)?;
+    }
+    Ok(counted)
+}
+
+/// Passes on what the readers tell until pgbench ends.
+fn attend(
+    running: &mut Running,
+    interrupt: &Interrupt,
+    heard: &Receiver<Told>,
+    listener: &dyn Listener,
+) -> Result<ExitStatus> {
+    loop {
+        match heard.recv_timeout(GLANCE) {
+            Ok(Told::Failed(error)) => {
+                // A pgbench that has just ended by itself says why its log broke off.
+                sleep(GLANCE);
+                return running.has_ended()?.filter(|status| !status.success()).ok_or(error);
+            }
+            Ok(told) => pass_on(told, listener)?,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        interrupt.check()?;
+        if let Some(status) = running.has_ended()? {
+            return Ok(status);
+        }
+    }
+}
+
+fn pass_on(told: Told, listener: &dyn Listener) -> Result<()> {
+    match told {
+        Told::Began(wall_us) => listener.began(wall_us),
+        Told::Second(second) => listener.second(second),
+        Told::Failed(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The error for a pgbench that failed, in its own words.
+fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
+    if status.success() {
+        return Ok(());
+    }
+    let said = std::fs::read(place.raw.join(format!("{name}.err"))).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let how = match status.code() {
+        Some(code) => format!("failed with exit code {code}"),
+        None => format!("was killed ({status})"),
+    };
+    let error = Error::tool(format!("pgbench {how}; it said:\n{}", last_lines(&said, ERROR_LINES)));
+    Err(if said.contains("too many clients") || said.contains("connection slots are reserved") {
+        error.hint("raise `max_connections` in the plan's settings above the number of clients")
+    } else if said.contains("No space left on device") {
+        error.hint("the stack is too small for the data: make it larger, or the scale smaller")
+    } else {
+        error
+    })
+}
+
+/// Arguments of a run, warm-up or measured. No VACUUM before it: the template is vacuumed.
+fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64, span: Micros) -> Result<Vec<String>> {
+    let seconds = (span.0 / 1_000_000).to_string();
+    let (clients, jobs) = (settings.clients.to_string(), settings.jobs.to_string());
+    // With a progress report, even one that never comes, pgbench's summary has the latency as measured; without,
+    // duration x clients / transactions.
+    let mut args: Vec<String> =
+        ["-n", "-T", &seconds, "-c", &clients, "-j", &jobs, "-M", &settings.mode, "-P", "1000000"]
+            .map(str::to_owned)
+            .to_vec();
+    if settings.statements {
+        args.push("-r".to_owned());
+    }
+    if let Some(rate) = settings.rate {
+        args.extend(["-R".to_owned(), rate.to_string()]);
+    }
+    if let Some(limit) = settings.latency_limit {
+        args.extend(["-L".to_owned(), limit.millis().to_string()]);
+    }
+    if !settings.uses_builtin() {
+        args.extend(["-s".to_owned(), units.to_string()]);
+    }
+    for (number, script) in settings.scripts.iter().enumerate() {
+        match &script.source {
+            ScriptSource::Builtin(name) => args.extend(["-b".to_owned(), format!("{name}@{}", script.weight)]),
+            ScriptSource::File(path) => {
+                let kept = keep_script(place, path, number)?;
+                args.extend(["-f".to_owned(), format!("{}@{}", kept.display(), script.weight)]);
+            }
+        }
+    }
+    args.extend(address(server));
+    args.push(DATABASE.to_owned());
+    Ok(args)
+}
+
+/// Copies a script into the raw folder: it belongs to the evidence, and the clients' user may not be able to read it
+/// where it lies.
+fn keep_script(place: &Place<'_>, path: &Path, number: usize) -> Result<PathBuf> {
+    let text = std::fs::read(path).or_user(|| format!("read the script {}", path.display()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kept = place.raw.join(format!("script-{}-{name}", number + 1));
+    files::write_whole(&kept, &text)?;
+    files::set_mode(&kept, 0o644)?;
+    Ok(kept)
+}

@@ -1,0 +1,401 @@
+//! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
+
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::units::{Bytes, Micros};
+use std::path::{Path, PathBuf};
+
+/// Bytes of tables and indexes that one unit of scale takes: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages
+/// enlarged an empty database by 784 228 352 bytes; at scale 10 it was 0.1 % more a unit.
+pub const BYTES_PER_SCALE: u64 = 15_684_567;
+
+/// Built-in scripts of every version since 9.6.
+pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
+
+const DEFAULT_SCRIPT: &str = "tpcb-like";
+const DEFAULT_DURATION: Micros = Micros(60_000_000);
+const DEFAULT_WARMUP: Micros = Micros(10_000_000);
+
+/// Specs, in the order of the manual.
+pub const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "script",
+        kind: OptionKind::TextOrList,
+        axis: false,
+        required: false,
+        default: Some(DEFAULT_SCRIPT),
+        doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`; several are mixed, by \
+              weight where one is given: `select-only@9`",
+    },
+    OptionSpec {
+        key: "scale",
+        kind: OptionKind::IntegerOrShare,
+        axis: true,
+        required: true,
+        default: None,
+        doc: "size of the data: units of 100 000 accounts (15 MiB each), or a share of memory: `50% of RAM`",
+    },
+    OptionSpec {
+        key: "clients",
+        kind: OptionKind::Integer { min: 1 },
+        axis: true,
+        required: false,
+        default: Some("1"),
+        doc: "clients that work at the same time, each on a connection of its own",
+    },
+    OptionSpec {
+        key: "jobs",
+        kind: OptionKind::Integer { min: 1 },
+        axis: false,
+        required: false,
+        default: Some("as many as CPUs, at most as many as clients"),
+        doc: "threads of pgbench that the clients share",
+    },
+    OptionSpec {
+        key: "mode",
+        kind: OptionKind::OneOf(&["simple", "extended", "prepared"]),
+        axis: true,
+        required: false,
+        default: Some("simple"),
+        doc: "protocol that queries are sent with",
+    },
+    OptionSpec {
+        key: "rate",
+        kind: OptionKind::Number,
+        axis: true,
+        required: false,
+        default: None,
+        doc: "transactions a second to aim at, for all clients together; latency then counts from when a transaction \
+              was due; without it, as fast as possible",
+    },
+    OptionSpec {
+        key: "latency_limit",
+        kind: OptionKind::Span,
+        axis: false,
+        required: false,
+        default: None,
+        doc: "slower transactions count as late; with `rate`, those already later than this are skipped",
+    },
+    OptionSpec {
+        key: "duration",
+        kind: OptionKind::Span,
+        axis: false,
+        required: false,
+        default: Some("60s"),
+        doc: "how long it is measured, in whole seconds",
+    },
+    OptionSpec {
+        key: "warmup",
+        kind: OptionKind::Span,
+        axis: false,
+        required: false,
+        default: Some("10s"),
+        doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all",
+    },
+    OptionSpec {
+        key: "cache",
+        kind: OptionKind::OneOf(&["warm", "cold"]),
+        axis: true,
+        required: false,
+        default: Some("warm"),
+        doc: "state of the operating system's page cache when the warm-up begins: warm from the copying of the data, or \
+              cold: dropped",
+    },
+    OptionSpec {
+        key: "statements",
+        kind: OptionKind::Boolean,
+        axis: false,
+        required: false,
+        default: Some("true"),
+        doc: "mean latency of each statement (pgbench -r; costs two readings of the clock a statement)",
+    },
+];
+
+/// How much data.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// So many units.
+    Units(u64),
+    /// As many units as fill this share of the machine's memory, 0.5 for a half.
+    ShareOfMemory(f64),
+}
+
+/// One script with its weight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Name of its measure: the built-in's name or the file's stem, numbered where two are the same.
+    pub name: String,
+    /// Where it comes from.
+    pub source: ScriptSource,
+    /// How often it is picked, relative to the others.
+    pub weight: u32,
+}
+
+/// Where a script comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptSource {
+    /// One of [`BUILTINS`].
+    Builtin(&'static str),
+    /// A file.
+    File(PathBuf),
+}
+
+/// The options with their types and defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// At least one.
+    pub scripts: Vec<Script>,
+    /// How much data.
+    pub scale: Scale,
+    /// At least 1.
+    pub clients: u64,
+    /// Between 1 and `clients`.
+    pub jobs: u64,
+    /// `simple`, `extended`, `prepared`.
+    pub mode: String,
+    /// Transactions a second.
+    pub rate: Option<f64>,
+    /// Limit for late transactions.
+    pub latency_limit: Option<Micros>,
+    /// Whole seconds, at least one.
+    pub duration: Micros,
+    /// Whole seconds.
+    pub warmup: Micros,
+    /// Whether statements are timed.
+    pub statements: bool,
+}
+
+impl Settings {
+    /// Reads and checks the options, but for the existence of files.
+    ///
+    /// # Errors
+    /// The key and what is wrong with it.
+    pub fn from(options: &Options) -> Result<Settings, OptionProblem> {
+        let clients = count(options, "clients")?.unwrap_or(1);
+        let jobs = match count(options, "jobs")? {
+            Some(jobs) if jobs > clients => {
+                let message = format!("{jobs} threads are more than {clients} clients");
+                return Err(OptionProblem::at("jobs", message).help("leave `jobs` out: it follows the clients"));
+            }
+            Some(jobs) => jobs,
+            None => clients.min(std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64)),
+        };
+        let rate = options.number("rate");
+        if rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
+            return Err(OptionProblem::at("rate", "must be above 0 transactions a second"));
+        }
+        let latency_limit = span(options, "latency_limit")?;
+        if latency_limit == Some(Micros(0)) {
+            return Err(OptionProblem::at("latency_limit", "must be above 0"));
+        }
+        let duration = whole_seconds(options, "duration")?.unwrap_or(DEFAULT_DURATION);
+        if duration.0 == 0 {
+            return Err(OptionProblem::at("duration", "must be at least 1s"));
+        }
+        Ok(Settings {
+            scripts: scripts(options)?,
+            scale: scale(options)?,
+            clients,
+            jobs,
+            mode: options.text("mode").unwrap_or("simple").to_owned(),
+            rate,
+            latency_limit,
+            duration,
+            warmup: whole_seconds(options, "warmup")?.unwrap_or(DEFAULT_WARMUP),
+            statements: options.boolean("statements").unwrap_or(true),
+        })
+    }
+
+    /// Units of scale on a machine with so much memory; at least 1.
+    #[must_use]
+    pub fn units(&self, memory: Bytes) -> u64 {
+        match self.scale {
+            Scale::Units(units) => units,
+            Scale::ShareOfMemory(share) => ((memory.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1),
+        }
+    }
+
+    /// Whether a built-in script is among the scripts: pgbench then finds the scale out by itself.
+    #[must_use]
+    pub fn uses_builtin(&self) -> bool {
+        self.scripts.iter().any(|script| matches!(script.source, ScriptSource::Builtin(_)))
+    }
+}
+
+/// Names each file of a script that is not there.
+///
+/// # Errors
+/// The first such file.
+pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
+    for script in &settings.scripts {
+        if let ScriptSource::File(path) = &script.source
+            && !path.is_file()
+        {
+            return Err(OptionProblem::at("script", format!("there is no file {}", path.display()))
+                .help("give the script's full path"));
+        }
+    }
+    Ok(())
+}
+
+fn scripts(options: &Options) -> Result<Vec<Script>, OptionProblem> {
+    let mut texts = options.texts("script");
+    if texts.is_empty() {
+        texts.push(DEFAULT_SCRIPT.to_owned());
+    }
+    let mut scripts: Vec<Script> = Vec::new();
+    for text in &texts {
+        let mut script = script(text)?;
+        let same = scripts.iter().filter(|other| other.source.plain_name() == script.name).count();
+        if same > 0 {
+            script.name = format!("{}#{}", script.name, same + 1);
+        }
+        scripts.push(script);
+    }
+    Ok(scripts)
+}
+
+fn script(text: &str) -> Result<Script, OptionProblem> {
+    let (what, weight) = match text.rsplit_once('@') {
+        Some((what, weight)) if !weight.is_empty() && weight.bytes().all(|b| b.is_ascii_digit()) => {
+            let weight: u32 = weight.parse().unwrap_or(0);
+            if weight == 0 {
+                return Err(OptionProblem::at("script", format!("the weight in `{text}` must be between 1 and 2^32")));
+            }
+            (what, weight)
+        }
+        _ => (text, 1),
+    };
+    let source = match BUILTINS.iter().find(|name| **name == what) {
+        Some(name) => ScriptSource::Builtin(name),
+        None if Path::new(what).extension().is_some_and(|e| e == "sql") || what.contains('/') => {
+            ScriptSource::File(PathBuf::from(what))
+        }
+        None => {
+            let message = format!("`{what}` is neither a built-in script nor a file `path.sql`");
+            return Err(OptionProblem::at("script", message).help(format!("built in are {}", BUILTINS.join(", "))));
+        }
+    };
+    Ok(Script { name: source.plain_name(), source, weight })
+}
+
+impl ScriptSource {
+    fn plain_name(&self) -> String {
+        match self {
+            ScriptSource::Builtin(name) => (*name).to_owned(),
+            ScriptSource::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+fn scale(options: &Options) -> Result<Scale, OptionProblem> {
+    const FORMS: &str = "write a whole number of at least 1, or a share of memory: \"50% of RAM\"";
+    let wrong = |message: String| OptionProblem::at("scale", message).help(FORMS);
+    match options.get("scale") {
+        Some(OptionValue::Integer(units)) if *units >= 1 => Ok(Scale::Units(units.unsigned_abs())),
+        Some(OptionValue::Text(text)) => {
+            let share = text.trim().strip_suffix("of RAM").and_then(|share| share.trim().strip_suffix('%'));
+            let percent = share.and_then(|share| share.trim().parse::<f64>().ok());
+            match percent.filter(|percent| *percent > 0.0 && percent.is_finite()) {
+                Some(percent) => Ok(Scale::ShareOfMemory(percent / 100.0)),
+                None => Err(wrong(format!("`{text}` is not a scale"))),
+            }
+        }
+        Some(other) => Err(wrong(format!("`{}` is not a scale", other.plain()))),
+        None => Err(wrong("is missing".to_owned())),
+    }
+}
+
+fn count(options: &Options, key: &'static str) -> Result<Option<u64>, OptionProblem> {
+    match options.integer(key) {
+        Some(number) if number >= 1 => Ok(Some(number.unsigned_abs())),
+        Some(number) => Err(OptionProblem::at(key, format!("{number} is below 1"))),
+        None => Ok(None),
+    }
+}
+
+fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
+    match options.text(key) {
+        Some(text) => Micros::parse(text).map(Some).map_err(|message| OptionProblem::at(key, message)),
+        None => Ok(None),
+    }
+}
+
+fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
+    match span(options, key)? {
+        Some(span) if !span.0.is_multiple_of(1_000_000) => {
+            Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds, which pgbench wants")))
+        }
+        span => Ok(span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(pairs: &[(&str, OptionValue)]) -> Options {
+        let mut options = Options::default();
+        options.set("scale", OptionValue::Integer(10));
+        for (key, value) in pairs {
+            options.set(key, value.clone());
+        }
+        options
+    }
+
+    fn text(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn a_scale_alone_is_a_whole_workload() {
+        let settings = Settings::from(&options(&[])).unwrap();
+        assert_eq!(settings.scripts[0].name, "tpcb-like");
+        assert_eq!((settings.clients, settings.jobs, settings.units(Bytes(1 << 30))), (1, 1, 10));
+        assert_eq!((settings.duration, settings.warmup), (Micros(60_000_000), Micros(10_000_000)));
+        assert!(settings.statements && settings.uses_builtin());
+    }
+
+    #[test]
+    fn a_share_of_memory_becomes_units() {
+        let half = Settings::from(&options(&[("scale", text("50% of RAM"))])).unwrap();
+        assert_eq!(half.units(Bytes(16 << 30)), 547);
+        assert_eq!(half.units(Bytes(1)), 1);
+        assert!(Settings::from(&options(&[("scale", text("50%"))])).is_err());
+        assert!(Settings::from(&options(&[("scale", text("-5% of RAM"))])).is_err());
+        assert!(Settings::from(&options(&[("scale", OptionValue::Integer(0))])).is_err());
+    }
+
+    #[test]
+    fn scripts_carry_weights_and_names_of_their_own() {
+        let list = ["select-only@9", "/srv/a@b.sql", "/srv/x/a@b.sql@3", "tpcb-like"];
+        let list = OptionValue::List(list.map(text).to_vec());
+        let scripts = Settings::from(&options(&[("script", list)])).unwrap().scripts;
+        let seen: Vec<_> = scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
+        assert_eq!(seen, [("select-only", 9), ("a@b", 1), ("a@b#2", 3), ("tpcb-like", 1)]);
+        let problem = Settings::from(&options(&[("script", text("tpcb"))])).unwrap_err();
+        assert!(problem.help.unwrap().contains("tpcb-like"));
+        assert!(Settings::from(&options(&[("script", text("tpcb-like@0"))])).is_err());
+    }
+
+    #[test]
+    fn what_pgbench_could_not_do_is_refused_with_its_key() {
+        for (key, value) in [
+            ("duration", text("1500ms")),
+            ("duration", text("0s")),
+            ("warmup", text("10")),
+            ("jobs", OptionValue::Integer(2)),
+            ("rate", OptionValue::Number(0.0)),
+            ("latency_limit", text("0ms")),
+            ("clients", OptionValue::Integer(0)),
+        ] {
+            let problem = Settings::from(&options(&[(key, value)])).unwrap_err();
+            assert_eq!(problem.key.as_deref(), Some(key), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_script_file_that_is_not_there_is_named() {
+        let settings = Settings::from(&options(&[("script", text("/nowhere/x.sql"))])).unwrap();
+        assert!(check_files(&settings).unwrap_err().message.contains("/nowhere/x.sql"));
+    }
+}

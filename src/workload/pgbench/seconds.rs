@@ -1,0 +1,447 @@
+//! Transactions of several streams (one for each thread of pgbench) to seconds and totals.
+//!
+//! Only seconds that are still open are held: a second is told as soon as every stream has passed it. Telling goes
+//! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
+
+use super::super::{ClientSecond, empty_histogram};
+use crate::error::{Error, Result};
+use crate::parse::pgbench_log::{Ended, Transaction};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::mpsc::Sender;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// A last second counts as whole when at most this much of it is missing: pgbench's own duration includes the set-up
+/// of connections, so that the time from the first transaction to the last is a little shorter than planned.
+const MISSING_US: u64 = SECOND_US / 100;
+
+/// Transactions held back until every stream has told its first, and with them where the first second begins.
+const HELD: usize = 100_000;
+
+/// A completion time this far beyond the seconds seen so far is a broken line, not a stall.
+const LONGEST_STALL_S: u64 = 86_400;
+
+/// What readers tell the thread that attends pgbench.
+#[derive(Debug)]
+pub enum Told {
+    /// The first transaction began at this wall clock moment, microseconds.
+    Began(u64),
+    /// A second is complete.
+    Second(ClientSecond),
+    /// A reader cannot go on.
+    Failed(Error),
+}
+
+/// What was counted in a whole measurement; kept with the raw output.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Wall clock at the first transaction's start, microseconds; `None` where there was none.
+    pub began_us: Option<u64>,
+    /// Wall clock at the last transaction's end, microseconds.
+    pub last_us: u64,
+    /// Whole seconds told.
+    pub seconds: u64,
+    /// Transactions whose second had been told already (a clock that was set back); counted in the next open one.
+    pub out_of_order: u64,
+    /// One for each script.
+    pub scripts: Vec<ScriptCounts>,
+}
+
+/// What was counted of one script.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScriptCounts {
+    /// Transactions done.
+    pub done: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Skipped.
+    pub skipped: u64,
+    /// Slower than the limit.
+    pub late: u64,
+    /// Retries.
+    pub retries: u64,
+    /// Sum of the latencies of those done, microseconds.
+    pub latency_us_sum: u64,
+}
+
+/// Takes transactions from all readers.
+#[derive(Debug)]
+pub struct Collector {
+    state: Mutex<State>,
+}
+
+impl Collector {
+    /// A collector for so many streams and scripts; `limit_us` makes transactions late.
+    pub fn new(streams: usize, scripts: usize, limit_us: Option<u64>, told: Sender<Told>) -> Result<Collector> {
+        let histograms = (0..scripts).map(|_| empty_histogram()).collect::<Result<_>>()?;
+        Ok(Collector {
+            state: Mutex::new(State {
+                streams: vec![Stream::default(); streams],
+                limit_us,
+                told,
+                held: Vec::new(),
+                open: VecDeque::new(),
+                first_open: 0,
+                counts: Counts { scripts: vec![ScriptCounts::default(); scripts], ..Counts::default() },
+                histograms,
+            }),
+        })
+    }
+
+    /// Takes the next transactions of a stream, in its order.
+    pub fn take(&self, stream: usize, transactions: &[Transaction]) -> Result<()> {
+        self.with(|state| state.take(stream, transactions))
+    }
+
+    /// Nothing more will come from a stream.
+    pub fn end(&self, stream: usize) -> Result<()> {
+        self.with(|state| state.end(stream))
+    }
+
+    /// Tells the last whole seconds and gives the counts, with the latencies of each script. All streams have ended.
+    pub fn finish(self) -> Result<(Counts, Vec<Histogram<u64>>)> {
+        let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
+        state.finish()?;
+        Ok((state.counts, state.histograms))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let mut state = self.state.lock().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
+        act(&mut state)
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Stream {
+    has_begun: bool,
+    has_ended: bool,
+    /// The latest second seen, from 0.
+    passed: u64,
+}
+
+/// A second that is still open.
+#[derive(Debug, Default)]
+struct Bin {
+    /// Latencies by script; shorter than the scripts where the later ones have none.
+    latencies: Vec<Option<Histogram<u64>>>,
+    failed: u64,
+    skipped: u64,
+    late: u64,
+    retries: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    streams: Vec<Stream>,
+    limit_us: Option<u64>,
+    told: Sender<Told>,
+    /// Transactions before the first second's beginning is known, with their stream.
+    held: Vec<(usize, Transaction)>,
+    open: VecDeque<Bin>,
+    /// The second, from 0, of the first open bin.
+    first_open: u64,
+    counts: Counts,
+    histograms: Vec<Histogram<u64>>,
+}
+
+impl State {
+    fn take(&mut self, stream: usize, transactions: &[Transaction]) -> Result<()> {
+        let Some(last) = transactions.last() else { return Ok(()) };
+        self.streams[stream].has_begun = true;
+        match self.counts.began_us {
+            Some(began_us) => {
+                for transaction in transactions {
+                    self.count(began_us, transaction)?;
+                }
+                self.pass(stream, began_us, last);
+            }
+            None => {
+                self.held.extend(transactions.iter().map(|transaction| (stream, *transaction)));
+                self.begin_when_known(self.held.len() >= HELD)?;
+            }
+        }
+        self.tell_complete()
+    }
+
+    fn end(&mut self, stream: usize) -> Result<()> {
+        self.streams[stream].has_ended = true;
+        self.begin_when_known(false)?;
+        self.tell_complete()
+    }
+
+    /// The first second begins when the earliest of the first transactions began.
+    fn begin_when_known(&mut self, at_once: bool) -> Result<()> {
+        let known = self.streams.iter().all(|stream| stream.has_begun || stream.has_ended);
+        if self.counts.began_us.is_some() || !(known || at_once) {
+            return Ok(());
+        }
+        let start = |transaction: &Transaction| match transaction.ended {
+            Ended::Done(latency_us) => transaction.at_us.saturating_sub(latency_us),
+            Ended::Skipped | Ended::Failed => transaction.at_us,
+        };
+        let Some(began_us) = self.held.iter().map(|(_, transaction)| start(transaction)).min() else { return Ok(()) };
+        self.counts.began_us = Some(began_us);
+        self.tell(Told::Began(began_us));
+        for (stream, transaction) in std::mem::take(&mut self.held) {
+            self.count(began_us, &transaction)?;
+            self.pass(stream, began_us, &transaction);
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, stream: usize, began_us: u64, transaction: &Transaction) {
+        let second = transaction.at_us.saturating_sub(began_us) / SECOND_US;
+        let passed = &mut self.streams[stream].passed;
+        *passed = second.max(*passed);
+    }
+
+    fn count(&mut self, began_us: u64, transaction: &Transaction) -> Result<()> {
+        let second = transaction.at_us.saturating_sub(began_us) / SECOND_US;
+        if second < self.first_open {
+            self.counts.out_of_order += 1;
+        }
+        let index = second.saturating_sub(self.first_open);
+        if index > self.open.len() as u64 + LONGEST_STALL_S {
+            return Err(Error::tool(format!(
+                "pgbench's transaction log: a transaction ends {index} s after the one before it"
+            )));
+        }
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        while self.open.len() <= index {
+            self.open.push_back(Bin::default());
+        }
+        let script = transaction.script as usize;
+        let Some(counts) = self.counts.scripts.get_mut(script) else {
+            return Err(Error::tool(format!("pgbench's transaction log: there is no script {script}")));
+        };
+        let bin = &mut self.open[index];
+        counts.retries += transaction.retries;
+        bin.retries += transaction.retries;
+        self.counts.last_us = self.counts.last_us.max(transaction.at_us);
+        match transaction.ended {
+            Ended::Done(latency_us) => {
+                counts.done += 1;
+                counts.latency_us_sum += latency_us;
+                let late = u64::from(self.limit_us.is_some_and(|limit_us| latency_us > limit_us));
+                counts.late += late;
+                bin.late += late;
+                bin.record(script, latency_us)?;
+            }
+            Ended::Failed => {
+                counts.failed += 1;
+                bin.failed += 1;
+            }
+            Ended::Skipped => {
+                counts.skipped += 1;
+                bin.skipped += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells every second that all streams have passed.
+    fn tell_complete(&mut self) -> Result<()> {
+        if self.counts.began_us.is_none() {
+            return Ok(());
+        }
+        let alive = self.streams.iter().filter(|stream| !stream.has_ended);
+        let Some(passed) = alive.map(|stream| stream.passed).min() else { return Ok(()) };
+        self.tell_up_to(passed)
+    }
+
+    fn tell_up_to(&mut self, seconds: u64) -> Result<()> {
+        while self.first_open < seconds {
+            let bin = self.open.pop_front().unwrap_or_default();
+            self.first_open += 1;
+            let second = self.close(bin)?;
+            self.tell(Told::Second(second));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let Some(began_us) = self.counts.began_us else { return Ok(()) };
+        let whole = (self.counts.last_us.saturating_sub(began_us) + MISSING_US) / SECOND_US;
+        self.tell_up_to(whole)?;
+        self.counts.seconds = self.first_open;
+        // What is left lies in a second that was cut off: it counts in the totals alone.
+        for bin in std::mem::take(&mut self.open) {
+            self.close(bin)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a bin to the totals and makes a second of it.
+    fn close(&mut self, bin: Bin) -> Result<ClientSecond> {
+        let mut all: Option<Histogram<u64>> = None;
+        for (total, latencies) in self.histograms.iter_mut().zip(bin.latencies) {
+            let Some(latencies) = latencies else { continue };
+            total.add(&latencies).map_err(|e| Error::bug(format!("adding latencies: {e}")))?;
+            match &mut all {
+                Some(all) => all.add(&latencies).map_err(|e| Error::bug(format!("adding latencies: {e}")))?,
+                None => all = Some(latencies),
+            }
+        }
+        let latencies = all.map_or_else(empty_histogram, Ok)?;
+        Ok(ClientSecond {
+            second: self.first_open,
+            done: latencies.len(),
+            failed: bin.failed,
+            skipped: bin.skipped,
+            late: bin.late,
+            retries: bin.retries,
+            latencies,
+        })
+    }
+
+    fn tell(&self, told: Told) {
+        // The listening end goes away only when the measurement has failed already.
+        drop(self.told.send(told));
+    }
+}
+
+impl Bin {
+    fn record(&mut self, script: usize, latency_us: u64) -> Result<()> {
+        if self.latencies.len() <= script {
+            self.latencies.resize(script + 1, None);
+        }
+        let latencies = &mut self.latencies[script];
+        if latencies.is_none() {
+            *latencies = Some(empty_histogram()?);
+        }
+        let Some(latencies) = latencies else { return Ok(()) };
+        latencies.record(latency_us).map_err(|e| Error::bug(format!("recording a latency of {latency_us} us: {e}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+    use std::sync::mpsc::{Receiver, channel};
+
+    const START: u64 = 1_000_000_000_000_000;
+
+    fn done(at_us: u64, latency_us: u64) -> Transaction {
+        Transaction { ended: Ended::Done(latency_us), script: 0, at_us: START + at_us, lag_us: None, retries: 0 }
+    }
+
+    fn collector(streams: usize) -> (Collector, Receiver<Told>) {
+        let (told, heard) = channel();
+        (Collector::new(streams, 2, Some(1_000), told).unwrap(), heard)
+    }
+
+    fn seconds(heard: &Receiver<Told>) -> Vec<(u64, u64)> {
+        let told = heard.try_iter();
+        told.filter_map(|told| if let Told::Second(s) = told { Some((s.second, s.done)) } else { None }).collect()
+    }
+
+    #[test]
+    fn seconds_count_from_the_first_transactions_start_and_come_when_every_stream_has_passed_them() {
+        let (collector, heard) = collector(2);
+        collector.take(0, &[done(500, 400), done(900_000, 10)]).unwrap();
+        assert!(heard.try_recv().is_err(), "the other stream may have begun earlier");
+        collector.take(1, &[done(600, 550)]).unwrap();
+        assert!(matches!(heard.try_recv().unwrap(), Told::Began(us) if us == START + 50));
+        collector.take(0, &[done(1_000_049, 5), done(1_000_050, 5), done(3_500_000, 5)]).unwrap();
+        assert!(seconds(&heard).is_empty());
+        collector.take(1, &[done(2_100_000, 5)]).unwrap();
+        assert_eq!(seconds(&heard), [(1, 4), (2, 1)]);
+        collector.end(0).unwrap();
+        collector.end(1).unwrap();
+        let (counts, histograms) = collector.finish().unwrap();
+        assert_eq!(seconds(&heard), [(3, 1)], "the fourth is cut off");
+        assert_eq!((counts.seconds, counts.scripts[0].done, histograms[0].len()), (3, 7, 7));
+        assert_eq!(counts.last_us, START + 3_500_000);
+        assert_eq!(counts.scripts[0].latency_us_sum, 400 + 10 + 550 + 20);
+    }
+
+    #[test]
+    fn a_stall_is_seconds_with_nothing_done() {
+        let (collector, heard) = collector(1);
+        collector.take(0, &[done(100, 100), done(4_000_200, 4_000_100)]).unwrap();
+        collector.end(0).unwrap();
+        let (counts, _) = collector.finish().unwrap();
+        assert_eq!(seconds(&heard), [(1, 1), (2, 0), (3, 0), (4, 0)]);
+        assert_eq!(counts.scripts[0].late, 1);
+    }
+
+    #[test]
+    fn a_last_second_that_lacks_milliseconds_is_whole() {
+        let (collector, heard) = collector(1);
+        collector.take(0, &[done(100, 100), done(1_995_000, 10)]).unwrap();
+        collector.end(0).unwrap();
+        collector.finish().unwrap();
+        assert_eq!(seconds(&heard), [(1, 1), (2, 1)]);
+    }
+
+    #[test]
+    fn a_stream_without_a_transaction_holds_nobody_up_once_it_has_ended() {
+        let (collector, heard) = collector(2);
+        collector.take(0, &[done(100, 100), done(2_000_200, 5)]).unwrap();
+        assert!(seconds(&heard).is_empty());
+        collector.end(1).unwrap();
+        assert_eq!(seconds(&heard), [(1, 1), (2, 0)]);
+    }
+
+    #[test]
+    fn failures_skips_and_scripts_are_told_apart() {
+        let (collector, heard) = collector(1);
+        let of = |ended, script| Transaction { ended, script, ..done(1_100_000, 0) };
+        let ends = [of(Ended::Failed, 0), of(Ended::Skipped, 1), of(Ended::Done(7), 1), of(Ended::Done(9_000), 0)];
+        collector.take(0, &[done(1, 1)]).unwrap();
+        collector.take(0, &ends).unwrap();
+        assert!(collector.take(0, &[of(Ended::Failed, 2)]).unwrap_err().to_string().contains("no script 2"));
+        collector.take(0, &[done(2_000_001, 1)]).unwrap();
+        let told: Vec<Told> = heard.try_iter().collect();
+        let Told::Second(second) = &told[2] else { panic!("{told:?}") };
+        assert_eq!((second.second, second.done, second.failed, second.skipped, second.late), (2, 2, 1, 1, 1));
+        collector.end(0).unwrap();
+        let (counts, histograms) = collector.finish().unwrap();
+        assert_eq!((counts.scripts[1].done, counts.scripts[1].skipped, histograms[1].len()), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_transaction_of_a_second_that_was_told_counts_in_the_next_and_is_noted() {
+        let (collector, heard) = collector(1);
+        collector.take(0, &[done(1, 1), done(1_500_000, 1), done(900_000, 1)]).unwrap();
+        collector.take(0, &[done(800_000, 1), done(2_000_001, 1)]).unwrap();
+        assert_eq!(seconds(&heard), [(1, 2), (2, 2)]);
+        assert_eq!(collector.finish().unwrap().0.out_of_order, 1);
+    }
+
+    #[test]
+    fn a_time_stamp_from_nowhere_is_an_error_and_not_a_million_empty_seconds() {
+        let (collector, _heard) = collector(1);
+        collector.take(0, &[done(1, 1)]).unwrap();
+        assert!(collector.take(0, &[done(86_400_000_000 * 400, 1)]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_whatever_the_order_of_the_streams(
+            steps in proptest::collection::vec((0usize..3, 0u64..700_000, 1u64..50_000), 1..200)
+        ) {
+            let (collector, heard) = collector(3);
+            let mut at = [60_000u64; 3];
+            for (stream, step, latency) in &steps {
+                at[*stream] += step;
+                collector.take(*stream, &[done(at[*stream], *latency)]).unwrap();
+            }
+            for stream in 0..3 {
+                collector.end(stream).unwrap();
+            }
+            let (counts, histograms) = collector.finish().unwrap();
+            let told = seconds(&heard);
+            prop_assert_eq!(counts.scripts[0].done, steps.len() as u64);
+            prop_assert_eq!(histograms[0].len(), steps.len() as u64);
+            prop_assert_eq!(told.len() as u64, counts.seconds);
+            prop_assert!(told.iter().enumerate().all(|(i, (second, _))| *second == i as u64 + 1));
+            prop_assert!(told.iter().map(|(_, done)| done).sum::<u64>() <= steps.len() as u64);
+            prop_assert_eq!(counts.out_of_order, 0);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! pgbench against a real server.
+
+use super::Pgbench;
+use crate::cluster::server::{DATABASE, Server};
+use crate::cluster::testing::server_in;
+use crate::error::{Kind, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::record::options::{OptionValue, Options};
+use crate::record::trial::Figures;
+use crate::units::{Bytes, Micros};
+use crate::workload::{ClientSecond, Listener, Place, Raw, Workload};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use tempfile::TempDir;
+
+const MEMORY: Bytes = Bytes(1 << 30);
+
+/// A server with pgbench's tables at scale 1, and folders beside it.
+struct Bench {
+    host: Host,
+    server: Option<Server>,
+    folder: TempDir,
+    raw: PathBuf,
+    interrupt: Interrupt,
+}
+
+impl Bench {
+    fn new() -> Option<Bench> {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let server = Some(server_in(&host, folder.path())?);
+        let raw = folder.path().join("raw");
+        std::fs::create_dir(&raw).unwrap();
+        let bench = Bench { host, server, folder, raw, interrupt: Interrupt::never() };
+        Pgbench.load(&bench.place(), &options(&[]), MEMORY).unwrap();
+        Some(bench)
+    }
+
+    fn measure(&self, options: &Options, listener: &dyn Listener) -> Result<Raw> {
+        Pgbench.check(options).unwrap();
+        Pgbench.measure(&self.place(), options, MEMORY, listener)
+    }
+
+    fn place(&self) -> Place<'_> {
+        let server = self.server.as_ref().unwrap();
+        Place {
+            host: &self.host,
+            folder: self.folder.path(),
+            server: Some(server),
+            user: &server.spec.user,
+            interrupt: &self.interrupt,
+            raw: &self.raw,
+        }
+    }
+
+    /// No pipe, no process is left.
+    fn assert_clean(&self) {
+        let left: Vec<_> = self.raw.read_dir().unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("pipes-")), "{left:?}");
+        let mut client = self.server.as_ref().unwrap().connect(DATABASE).unwrap();
+        let sql = "select count(*) from pg_stat_activity where application_name = 'pgbench'";
+        for _ in 0..200 {
+            if client.query(sql).unwrap()[0][0].as_deref() == Some("0") {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("clients of pgbench are left");
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            drop(server.kill(&self.host));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Ears {
+    began: Mutex<Vec<u64>>,
+    seconds: Mutex<Vec<ClientSecond>>,
+    on_second: Option<Interrupt>,
+}
+
+impl Listener for Ears {
+    fn began(&self, wall_us: u64) {
+        self.began.lock().unwrap().push(wall_us);
+    }
+    fn second(&self, second: ClientSecond) {
+        self.seconds.lock().unwrap().push(second);
+        if let Some(interrupt) = &self.on_second {
+            interrupt.raise();
+        }
+    }
+}
+
+fn text(text: &str) -> OptionValue {
+    OptionValue::Text(text.to_owned())
+}
+
+fn options(pairs: &[(&str, OptionValue)]) -> Options {
+    let mut options = Options::default();
+    options.set("scale", OptionValue::Integer(1));
+    options.set("clients", OptionValue::Integer(2));
+    options.set("jobs", OptionValue::Integer(2));
+    options.set("duration", text("3s"));
+    for (key, value) in pairs {
+        options.set(key, value.clone());
+    }
+    options
+}
+
+fn assert_agrees(figures: &Figures, checks: &[&str]) {
+    let what: Vec<&str> = figures.checks.iter().map(|check| check.what.as_str()).collect();
+    assert_eq!(what, checks);
+    assert!(figures.checks.iter().all(|check| check.agrees), "{:?}", figures.checks);
+}
+
+#[test]
+fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
+    let Some(bench) = Bench::new() else { return };
+    let options = options(&[]);
+    Pgbench.warm_up(&bench.place(), &self::options(&[("warmup", text("1s"))]), MEMORY).unwrap();
+    let ears = Ears::default();
+    let raw = bench.measure(&options, &ears).unwrap();
+    let figures = Pgbench.read(&options, &raw).unwrap();
+    assert_agrees(&figures, &["transactions", "failed", "latency_ms_mean"]);
+    let all = &figures.measures[0];
+    assert_eq!((all.name.as_str(), figures.measures.len()), ("transactions", 1));
+    assert!(all.done > Some(0) && figures.connect_us > Some(0));
+    assert_eq!(raw.latencies[0].1.len(), all.done.unwrap());
+    assert_eq!(figures.statements.len(), 11);
+    assert_eq!(figures.statements[0].script, "tpcb-like");
+    let seconds = ears.seconds.into_inner().unwrap();
+    assert_eq!(ears.began.into_inner().unwrap().len(), 1);
+    assert!(seconds.iter().enumerate().all(|(i, second)| second.second == i as u64 + 1));
+    assert!((2..=4).contains(&seconds.len()), "{}", seconds.len());
+    let told: u64 = seconds.iter().map(|second| second.done).sum();
+    assert!(told > 0 && told <= all.done.unwrap());
+    let rows = bench.server.as_ref().unwrap().connect(DATABASE).unwrap().query("select count(*) from pgbench_history");
+    assert!(rows.unwrap()[0][0].as_ref().unwrap().parse::<u64>().unwrap() > all.done.unwrap(), "warm-up included");
+    bench.assert_clean();
+}
+
+#[test]
+fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
+    let Some(bench) = Bench::new() else { return };
+    // Each transaction takes 20 ms of one client: 100 a second can be done, 400 are due.
+    let script = bench.folder.path().join("slow.sql");
+    std::fs::write(&script, "\\sleep 20 ms\nSELECT 1;\n").unwrap();
+    let slow = text(script.to_str().unwrap());
+    let wanted = options(&[
+        ("script", slow),
+        ("rate", OptionValue::Number(400.0)),
+        ("latency_limit", text("60ms")),
+        ("duration", text("2s")),
+    ]);
+    let raw = bench.measure(&wanted, &Ears::default()).unwrap();
+    let figures = Pgbench.read(&wanted, &raw).unwrap();
+    assert_agrees(&figures, &["transactions", "failed", "skipped", "late", "latency_ms_mean"]);
+    let all = &figures.measures[0];
+    assert!(all.skipped > 0 && all.late > 0, "{all:?}");
+    // Begun when 60 ms late at most, done 20 ms later: well above the 20 ms that the work takes.
+    assert!(all.latency_us_sum / all.done.unwrap() > 40_000, "{all:?}");
+    bench.assert_clean();
+}
+
+#[test]
+fn scripts_are_measured_each_for_itself() {
+    let Some(bench) = Bench::new() else { return };
+    let list = OptionValue::List(vec![text("select-only@3"), text("simple-update")]);
+    let wanted = options(&[("script", list), ("mode", text("prepared")), ("duration", text("1s"))]);
+    let raw = bench.measure(&wanted, &Ears::default()).unwrap();
+    let figures = Pgbench.read(&wanted, &raw).unwrap();
+    assert_agrees(&figures, &["transactions", "failed", "latency_ms_mean"]);
+    let names: Vec<&str> = figures.measures.iter().map(|measure| measure.name.as_str()).collect();
+    assert_eq!(names, ["transactions", "select-only", "simple-update"]);
+    let done: Vec<u64> = figures.measures.iter().filter_map(|measure| measure.done).collect();
+    assert_eq!(done[0], done[1] + done[2]);
+    assert!(done[1] > done[2]);
+    let tags: Vec<(&str, u64)> = raw.latencies.iter().map(|(name, h)| (name.as_str(), h.len())).collect();
+    assert_eq!(tags, [("transactions", done[0]), ("select-only", done[1]), ("simple-update", done[2])]);
+}
+
+#[test]
+fn an_sql_error_in_a_script_is_told_in_pgbenchs_words() {
+    let Some(bench) = Bench::new() else { return };
+    let script = bench.folder.path().join("wrong.sql");
+    std::fs::write(&script, "SELECT * FROM no_such_table;\n").unwrap();
+    let wanted = options(&[("script", text(script.to_str().unwrap()))]);
+    let error = bench.measure(&wanted, &Ears::default()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Tool);
+    assert!(error.to_string().contains("no_such_table"), "{error}");
+    bench.assert_clean();
+}
+
+#[test]
+fn an_interrupt_ends_pgbench_and_leaves_nothing() {
+    let Some(bench) = Bench::new() else { return };
+    let ears = Ears { on_second: Some(bench.interrupt.clone()), ..Ears::default() };
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &ears).unwrap_err();
+    assert_eq!(error.kind(), Kind::Interrupted);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
+    let Some(mut bench) = Bench::new() else { return };
+    struct Killer(u32);
+    impl Listener for Killer {
+        fn began(&self, _: u64) {}
+        fn second(&self, _: ClientSecond) {
+            let pid = rustix::process::Pid::from_raw(self.0.cast_signed()).unwrap();
+            // A second call finds it gone.
+            rustix::process::kill_process(pid, rustix::process::Signal::QUIT).ok();
+        }
+    }
+    let pid = bench.server.as_ref().unwrap().pid();
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(pid)).unwrap_err();
+    assert_eq!(error.kind(), Kind::Tool);
+    assert!(error.to_string().contains("pgbench failed with exit code"), "{error}");
+    drop(bench.server.take());
+}
+
+#[test]
+fn a_pgbench_that_is_killed_midway_is_an_error() {
+    let Some(bench) = Bench::new() else { return };
+    /// Kills the process that holds our pipes' other end: found by the name of its log.
+    struct Killer(PathBuf);
+    impl Listener for Killer {
+        fn began(&self, _: u64) {}
+        fn second(&self, _: ClientSecond) {
+            let pipes =
+                self.0.read_dir().unwrap().flatten().find(|e| e.file_name().to_string_lossy().starts_with("pipes-"));
+            let name = pipes.unwrap().path().read_dir().unwrap().flatten().next().unwrap().file_name();
+            let pid = name.to_str().unwrap().split('.').nth(1).unwrap().parse().unwrap();
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+        }
+    }
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(bench.raw.clone())).unwrap_err();
+    assert!(error.to_string().contains("was killed"), "{error}");
+    bench.assert_clean();
+}
+
+#[test]
+fn more_clients_than_scale_is_warned_of() {
+    assert!(Pgbench.warnings(&options(&[]), MEMORY)[0].contains("2 clients at scale 1"));
+    assert!(Pgbench.warnings(&options(&[("script", text("select-only"))]), MEMORY).is_empty());
+    let half = Pgbench.data_set(&options(&[("scale", text("50% of RAM"))]), MEMORY).unwrap();
+    assert_eq!(half.key, "pgbench-scale-34");
+    assert!(half.expected > Bytes(500 << 20) && half.expected < Bytes(520 << 20));
+    assert_eq!(Pgbench.spans(&options(&[])), (Micros(10_000_000), Micros(3_000_000)));
+}
