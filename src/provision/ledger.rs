@@ -131,12 +131,18 @@ struct Line {
 /// `$XDG_STATE_HOME/pgstrata` or `~/.local/state/pgstrata` for others.
 ///
 /// # Errors
-/// When none of these is known.
+/// When none of these is known, or `$PGSTRATA_STATE` is a relative path.
 pub fn default_folder() -> Result<PathBuf> {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder_by(|name| std::env::var_os(name).map(PathBuf::from), crate::host::users::is_root())
+}
+
+fn folder_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
+    let given = |name| variable(name).is_some_and(|value| !value.as_os_str().is_empty());
+    let variable = |name| variable(name).filter(|value| value.is_absolute());
     let state = match variable("PGSTRATA_STATE") {
         Some(state) => Some(state),
-        None if crate::host::users::is_root() => Some(PathBuf::from("/var/lib/pgstrata")),
+        None if given("PGSTRATA_STATE") => return Err(Error::user("PGSTRATA_STATE is not an absolute path")),
+        None if is_root => Some(PathBuf::from("/var/lib/pgstrata")),
         None => variable("XDG_STATE_HOME")
             .or_else(|| variable("HOME").map(|home| home.join(".local/state")))
             .map(|state| state.join("pgstrata")),

@@ -100,7 +100,8 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
 /// # Errors
 /// With mount's words and the kernel's; or when an option was silently dropped.
 pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
-    let target = site.folder.join(&site.name);
+    // The mount table shows paths without symlinks.
+    let target = resolve(&site.folder)?.join(&site.name);
     folder::make(site.ledger, folder::OWNER, &target)?;
     let thing = Thing::new(wanted.owner, "mount")
         .with_path("target", &target)?

@@ -40,24 +40,54 @@ fn every_filesystem_is_built_read_back_and_undone() {
 #[test]
 fn stacks_without_a_device_are_built_and_undone() {
     let Some(place) = Place::new() else { return };
-    let here = options_of(&[("directory", text(place.path().to_str().unwrap()))]);
     let tmpfs = options_of(&[("size", text("5000kB")), ("mount", OptionValue::List(vec![text("huge=never,noatime")]))]);
     let specs = [
         stack("tmp", vec![layer("tmpfs", tmpfs)]),
         stack("ram", vec![layer("ramfs", mounted(&["noatime", "mode=0700"]))]),
-        stack("here", vec![layer("directory", here)]),
     ];
     for spec in &specs {
         assert_eq!(stacks::unmet(&place.host, spec), []);
         let built = place.build(spec).unwrap();
         fs::write(built.folder.join("file"), "x").unwrap();
-        let fstype = built.facts.mount.as_ref().unwrap().fstype.as_str();
-        match spec.name.as_str() {
-            "here" => assert!(built.folder.starts_with(place.path())),
-            _ => assert!(fstype.ends_with("fs") && built.facts.layers[0].details["devices end"].contains("in memory")),
-        }
+        assert!(built.facts.mount.as_ref().unwrap().fstype.ends_with("fs"));
+        assert!(built.facts.layers[0].details["devices end"].contains("in memory"));
     }
     place.clean();
+}
+
+#[test]
+fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
+    let place = Place::of_anybody();
+    let others = tempfile::tempdir().unwrap();
+    fs::write(others.path().join("theirs"), "x").unwrap();
+    let at = |path: &str| stack("here", vec![layer("directory", options_of(&[("directory", text(path))]))]);
+    let spec = at(others.path().to_str().unwrap());
+    assert_eq!(stacks::unmet(&place.host, &spec), []);
+    let built = place.build(&spec).unwrap();
+    fs::write(built.folder.join("file"), "x").unwrap();
+    assert_eq!(fs::read_dir(others.path()).unwrap().count(), 2);
+    assert!(built.facts.mount.is_some() && built.facts.free_bytes.is_some());
+    place.clean();
+    assert_eq!(fs::read_dir(others.path()).unwrap().count(), 1);
+    assert!(stacks::unmet(&Host::this(), &at("/no/such"))[0].hint.contains("mkdir -p /no/such"));
+}
+
+#[test]
+fn what_needs_root_says_so_without_it() {
+    let spec =
+        |name| stack(name, vec![layer("loop", options_of(&[("loop", text("1MiB"))])), layer(name, Options::default())]);
+    let told =
+        stacks::unmet(&Host::this(), &spec("ext4")).iter().filter(|unmet| unmet.what.starts_with("root")).count();
+    assert_eq!(told, usize::from(!crate::host::users::is_root()), "once for the whole stack");
+}
+
+#[test]
+fn the_folder_of_a_run_is_made_and_undone() {
+    let place = Place::of_anybody();
+    let folder = super::folder::make_for_run(place.ledger(), &place.run_id).unwrap();
+    assert!(folder.is_dir() && folder.to_str().unwrap().contains("pgstrata-"));
+    place.clean();
+    assert!(!folder.exists());
 }
 
 #[test]

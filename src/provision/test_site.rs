@@ -27,18 +27,18 @@ impl Place {
             println!("skipped: building stacks needs root");
             return None;
         }
-        let folder = tempfile::tempdir().unwrap();
-        let run_id = files::random_id().unwrap();
-        let place = Place { host: Host::this(), run_id, ledger: None, folder, interrupt: Interrupt::never() };
-        Some(place.with_run())
+        Some(Place::of_anybody())
     }
 
-    /// Begins a run.
-    pub fn with_run(mut self) -> Place {
-        let ledger = Ledger::create(&self.ledger_folder(), &self.run_id).unwrap();
-        folder::make(&ledger, folder::OWNER, &self.site_folder()).unwrap();
-        self.ledger = Some(ledger);
-        self
+    /// A fresh one for what needs no root.
+    pub fn of_anybody() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let run_id = files::random_id().unwrap();
+        let mut place = Place { host: Host::this(), run_id, ledger: None, folder, interrupt: Interrupt::never() };
+        let ledger = Ledger::create(&place.ledger_folder(), &place.run_id).unwrap();
+        folder::make(&ledger, folder::OWNER, &place.site_folder()).unwrap();
+        place.ledger = Some(ledger);
+        place
     }
 
     pub fn path(&self) -> PathBuf {
