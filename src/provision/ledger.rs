@@ -1,11 +1,24 @@
 //! The ledger: everything that a run makes on the machine, written down before it is made.
 //!
-//! One file a run, `<ledger folder>/<run id>.jsonl`, append-only, each line synced before the deed. A line is either
-//! `{"made": N, "thing": {...}}` or `{"undone": N}`. Whoever holds the file's lock (flock) owns the run; `clean` takes
-//! only ledgers that nobody holds. A last line that is cut off was never followed by its deed and is ignored.
+//! One file a run, `<ledger folder>/<run id>.jsonl`, append-only, each line synced before the deed. The first line is
+//! `{"ledger": FORMAT}`; every other is `{"made": N, "thing": {...}}` or `{"undone": N}`. Whoever holds the file's lock
+//! (flock) owns the run; `clean` takes only ledgers that nobody holds. A last line that is cut off was never followed
+//! by its deed and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
 
+use crate::error::{Context, Error, Result};
+use crate::host::files::sync_folder;
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Version of a ledger's lines. 1: the first.
+pub const FORMAT: u32 = 1;
 
 /// One thing that a run makes: enough to find it again, to be sure that it is ours, and to undo it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +31,416 @@ pub struct Thing {
     pub marks: BTreeMap<String, String>,
 }
 
-/// The ledger of one run, open and locked.
+impl Thing {
+    /// A thing without marks.
+    pub fn new(owner: impl Into<String>, kind: impl Into<String>) -> Thing {
+        Thing { owner: owner.into(), kind: kind.into(), marks: BTreeMap::new() }
+    }
+
+    /// Adds a mark.
+    #[must_use]
+    pub fn with(mut self, mark: &str, value: impl Into<String>) -> Thing {
+        self.marks.insert(mark.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a path as a mark.
+    ///
+    /// # Errors
+    /// When the path is not UTF-8: it could not be written down so that it is found again.
+    pub fn with_path(self, mark: &str, path: &Path) -> Result<Thing> {
+        let text = path.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))?;
+        Ok(self.with(mark, text))
+    }
+
+    /// The value of a mark.
+    ///
+    /// # Errors
+    /// When the ledger lacks it.
+    pub fn mark(&self, mark: &str) -> Result<&str> {
+        let missing = || Error::bug(format!("the ledger's entry of {self} has no `{mark}`"));
+        self.marks.get(mark).map(String::as_str).ok_or_else(missing)
+    }
+}
+
+impl std::fmt::Display for Thing {
+    /// `the mount /run/pgstrata-1/x of ext4`: kind, the mark that best finds it, owner.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let finds = ["path", "target", "image", "device", "data"].iter().find_map(|mark| self.marks.get(*mark));
+        let which = finds.or_else(|| self.marks.values().next()).map_or("", String::as_str);
+        write!(f, "the {} {which} of {}", self.kind, self.owner)
+    }
+}
+
+/// The ledger of one run, open and locked for as long as the value lives. Children do not inherit the lock (the file is
+/// opened close-on-exec).
 #[derive(Debug)]
-pub struct Ledger {}
+pub struct Ledger {
+    path: PathBuf,
+    book: Mutex<Book>,
+}
+
+#[derive(Debug)]
+struct Book {
+    file: File,
+    /// Length of the file's whole lines.
+    bytes: u64,
+    replayed: Replayed,
+    #[cfg(test)]
+    dies: Option<Death>,
+}
+
+/// Where a test lets a run die: before or after the line of an entry is written; in both cases its deed is not done.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Death {
+    Before(u64),
+    After(u64),
+}
+
+/// What the lines of a ledger add up to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Replayed {
+    next: u64,
+    open: BTreeMap<u64, Thing>,
+}
+
+/// A ledger that lies in the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The run that made it.
+    pub run_id: String,
+    /// Whether a live process owns it.
+    pub held: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    made: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thing: Option<Thing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undone: Option<u64>,
+}
+
+/// The folder of the ledgers: `ledger` below `$PGSTRATA_STATE`; else below `/var/lib/pgstrata` for root and below
+/// `$XDG_STATE_HOME/pgstrata` or `~/.local/state/pgstrata` for others.
+///
+/// # Errors
+/// When none of these is known, or `$PGSTRATA_STATE` is a relative path.
+pub fn default_folder() -> Result<PathBuf> {
+    folder_by(|name| std::env::var_os(name).map(PathBuf::from), crate::host::users::is_root())
+}
+
+fn folder_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
+    let given = |name| variable(name).is_some_and(|value| !value.as_os_str().is_empty());
+    let variable = |name| variable(name).filter(|value| value.is_absolute());
+    let state = match variable("PGSTRATA_STATE") {
+        Some(state) => Some(state),
+        None if given("PGSTRATA_STATE") => return Err(Error::user("PGSTRATA_STATE is not an absolute path")),
+        None if is_root => Some(PathBuf::from("/var/lib/pgstrata")),
+        None => variable("XDG_STATE_HOME")
+            .or_else(|| variable("HOME").map(|home| home.join(".local/state")))
+            .map(|state| state.join("pgstrata")),
+    };
+    state.map(|state| state.join("ledger")).ok_or_else(|| {
+        Error::host("there is no folder for the ledger: neither HOME nor XDG_STATE_HOME is set")
+            .hint("set PGSTRATA_STATE to a folder of yours")
+    })
+}
+
+impl Ledger {
+    /// Makes the ledger of a new run and locks it. It appears under its name whole and locked.
+    ///
+    /// # Errors
+    /// When there is one already, or the folder cannot be written.
+    pub fn create(folder: &Path, run_id: &str) -> Result<Ledger> {
+        let path = file_of(folder, run_id)?;
+        make_private(folder)?;
+        let part = folder.join(format!(".{run_id}.{}.part", std::process::id()));
+        let made = create_at(&part, &path);
+        // Left over only when the steps above failed, or the link worked and the name is not needed any more.
+        drop(fs::remove_file(&part));
+        let (file, bytes) = made?;
+        sync_folder(folder)?;
+        Ok(Ledger::of(path, file, bytes, Replayed::default()))
+    }
+
+    /// The ledger of a run that goes on: locks the one that is there, or makes one. What it still lists is to be undone
+    /// by the caller before anything else is built.
+    ///
+    /// # Errors
+    /// When a live run holds it, or it cannot be read.
+    pub fn open_for_resume(folder: &Path, run_id: &str) -> Result<Ledger> {
+        if file_of(folder, run_id)?.exists() { Ledger::take(folder, run_id) } else { Ledger::create(folder, run_id) }
+    }
+
+    /// Takes over the ledger of a run that is no more.
+    ///
+    /// # Errors
+    /// When there is none, a live run holds it, or it holds anything but whole lines of a ledger.
+    pub fn take(folder: &Path, run_id: &str) -> Result<Ledger> {
+        let path = file_of(folder, run_id)?;
+        let gone = || Error::user(format!("there is no ledger of the run {run_id} in {}", folder.display()));
+        let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(gone()),
+            opened => opened.or_host(|| format!("open the ledger {}", path.display()))?,
+        };
+        lock_soon(&file, run_id)?;
+        // Its owner may have finished, and removed it, between our open and our lock.
+        let ours = file.metadata().or_host(|| format!("look at {}", path.display()))?.ino();
+        if fs::metadata(&path).map(|now| now.ino()).ok() != Some(ours) {
+            return Err(gone());
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).or_host(|| format!("read {}", path.display()))?;
+        let (replayed, bytes) = replay(&content, &path)?;
+        file.set_len(bytes)
+            .and_then(|()| file.seek(SeekFrom::End(0)))
+            .or_host(|| format!("cut off the unfinished last line of {}", path.display()))?;
+        Ok(Ledger::of(path, file, bytes, replayed))
+    }
+
+    fn of(path: PathBuf, file: File, bytes: u64, replayed: Replayed) -> Ledger {
+        let book = Book {
+            file,
+            bytes,
+            replayed,
+            #[cfg(test)]
+            dies: None,
+        };
+        Ledger { path, book: Mutex::new(book) }
+    }
+
+    /// Makes [`Ledger::enter`] fail at an entry.
+    #[cfg(test)]
+    pub(super) fn die(&self, death: Death) {
+        self.book().dies = Some(death);
+    }
+
+    /// Where the ledger lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes down, durably, what is about to be made. Returns the entry's number.
+    ///
+    /// # Errors
+    /// When the line cannot be written or synced: then the thing must not be made.
+    pub fn enter(&self, thing: Thing) -> Result<u64> {
+        let mut book = self.book();
+        let number = book.replayed.next;
+        #[cfg(test)]
+        if book.dies == Some(Death::Before(number)) {
+            return Err(Error::bug("the test ends here"));
+        }
+        let line = Line { made: Some(number), thing: Some(thing.clone()), ..Line::default() };
+        book.append(&line, true).map_err(|e| e.while_doing(format!("write {thing} into {}", self.path.display())))?;
+        book.replayed.open.insert(number, thing);
+        book.replayed.next += 1;
+        #[cfg(test)]
+        if book.dies == Some(Death::After(number)) {
+            return Err(Error::bug("the test ends here"));
+        }
+        Ok(number)
+    }
+
+    /// Writes down that a thing is no more. Not synced: a lost line makes a later walk try once more, which does no harm.
+    ///
+    /// # Errors
+    /// When the line cannot be written.
+    pub fn undone(&self, number: u64) -> Result<()> {
+        let mut book = self.book();
+        if !book.replayed.open.contains_key(&number) {
+            return Ok(());
+        }
+        let line = Line { undone: Some(number), ..Line::default() };
+        book.append(&line, false).map_err(|e| e.while_doing(format!("write into {}", self.path.display())))?;
+        book.replayed.open.remove(&number);
+        Ok(())
+    }
+
+    /// The number of the next entry: what is entered from now on lies at or above it.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.book().replayed.next
+    }
+
+    /// What is made and not undone, in the order in which it was made.
+    #[must_use]
+    pub fn open_things(&self) -> Vec<(u64, Thing)> {
+        self.book().replayed.open.iter().map(|(number, thing)| (*number, thing.clone())).collect()
+    }
+
+    /// Ends the run's hold. The file is removed when all is undone, else left for `clean`.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn close(self) -> Result<()> {
+        if !self.book().replayed.open.is_empty() {
+            return Ok(());
+        }
+        fs::remove_file(&self.path).or_host(|| format!("remove {}", self.path.display()))?;
+        sync_folder(self.path.parent().unwrap_or(Path::new("/")))
+    }
+
+    /// A panic of another thread cannot leave the book half changed: memory follows the file, line by line.
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Ledger {
+    /// Closing alone would leave the lock with a child that another thread has forked and that has not yet executed its
+    /// program.
+    fn drop(&mut self) {
+        // Nothing can be done about a failure, and closing the file comes next.
+        flock(&self.book().file, FlockOperation::Unlock).unwrap_or_default();
+    }
+}
+
+impl Book {
+    /// Appends a line whole or not at all, so that a full disk cannot leave half a line before the next one.
+    fn append(&mut self, line: &Line, sync: bool) -> Result<()> {
+        let text = text_of(line)?;
+        let written = self.file.write_all(&text).and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
+        if let Err(e) = written {
+            self.file
+                .set_len(self.bytes)
+                .and_then(|()| self.file.seek(SeekFrom::End(0)))
+                .or_host(|| format!("take back a line that could not be written ({e})"))?;
+            return Err(Error::host(e.to_string()));
+        }
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+}
+
+/// The ledgers in `folder`, by run id. Empty where there is no such folder.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn list(folder: &Path) -> Result<Vec<Listed>> {
+    let reading = || format!("read the folder {}", folder.display());
+    let entries = match fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.or_host(reading)?,
+    };
+    let mut listed = Vec::new();
+    for entry in entries {
+        let name = entry.or_host(reading)?.file_name().to_string_lossy().into_owned();
+        let Some(run_id) = name.strip_suffix(".jsonl").filter(|id| is_run_id(id)) else { continue };
+        match File::open(folder.join(&name)) {
+            // It was finished since the folder was read.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            opened => {
+                let file = opened.or_host(|| format!("open the ledger {name}"))?;
+                let held = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
+                listed.push(Listed { run_id: run_id.to_owned(), held });
+            }
+        }
+    }
+    listed.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+    Ok(listed)
+}
+
+fn is_run_id(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !id.is_empty() && !id.starts_with('.') && id.len() <= 200 && id.chars().all(plain)
+}
+
+fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {
+    if is_run_id(run_id) {
+        Ok(folder.join(format!("{run_id}.jsonl")))
+    } else {
+        Err(Error::user(format!("`{run_id}` is not the id of a run"))
+            .hint("ids hold letters, digits, `-`, `_` and `.`"))
+    }
+}
+
+/// Only its owner may write there: `clean` does, as root, what the ledgers in it say.
+fn make_private(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let making = || format!("make the ledger's folder {}", folder.display());
+    let parent = folder.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(parent).or_host(making)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).or_host(making)?;
+    sync_folder(parent)
+}
+
+fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
+    let making = || format!("make the ledger {}", path.display());
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part).or_host(making)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).or_host(making)?;
+    let header = text_of(&Line { ledger: Some(FORMAT), ..Line::default() })?;
+    file.write_all(&header).and_then(|()| file.sync_all()).or_host(making)?;
+    fs::hard_link(part, path).or_host(making)?;
+    Ok((file, header.len() as u64))
+}
+
+/// Locks, waiting a little: somebody who lists ledgers holds each for an instant.
+fn lock_soon(file: &File, run_id: &str) -> Result<()> {
+    for _ in 0..20 {
+        if flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok(());
+        }
+        crate::host::time::sleep(Duration::from_millis(10));
+    }
+    Err(Error::user(format!("the run {run_id} is still alive")).hint("interrupt it with Ctrl-C and let it tear down"))
+}
+
+fn text_of(line: &Line) -> Result<Vec<u8>> {
+    let mut text =
+        serde_json::to_vec(line).map_err(|e| Error::bug(format!("a ledger line does not serialise: {e}")))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Adds up the whole lines of a ledger; returns with them the bytes that they take.
+fn replay(content: &[u8], path: &Path) -> Result<(Replayed, u64)> {
+    let whole = content.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let mut replayed = Replayed::default();
+    let lines = content[..whole].split_inclusive(|byte| *byte == b'\n');
+    for (index, line) in lines.enumerate() {
+        let wrong = |what: String| {
+            Error::host(format!("{}, line {}: {what}", path.display(), index + 1))
+                .hint("the ledger is damaged; look at what it lists, undo that by hand, then remove the file")
+        };
+        let line: Line = serde_json::from_slice(line).map_err(|e| wrong(format!("not a line of a ledger: {e}")))?;
+        replayed.take_in(index, line).map_err(wrong)?;
+    }
+    Ok((replayed, whole as u64))
+}
+
+impl Replayed {
+    fn take_in(&mut self, index: usize, line: Line) -> Result<(), String> {
+        match (index, line) {
+            (0, Line { ledger: Some(FORMAT), made: None, thing: None, undone: None }) => Ok(()),
+            (0, Line { ledger: Some(format), .. }) => {
+                Err(format!("a ledger of format {format}; this program knows {FORMAT}"))
+            }
+            (1.., Line { ledger: None, made: Some(number), thing: Some(thing), undone: None })
+                if number >= self.next =>
+            {
+                self.open.insert(number, thing);
+                self.next = number + 1;
+                Ok(())
+            }
+            (1.., Line { ledger: None, made: None, thing: None, undone: Some(number) }) => {
+                self.open.remove(&number).map(drop).ok_or_else(|| format!("entry {number} is undone, but was not open"))
+            }
+            _ => Err("neither an entry made nor an entry undone, or out of order".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

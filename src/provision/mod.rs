@@ -4,7 +4,30 @@
 //! down, and `pgstrata clean` after a crash, are the same walk through the ledger in reverse. Absent on purpose:
 //! PostgreSQL, workloads, results.
 
+pub mod btrfs;
+pub mod devices;
+pub mod directory;
+pub mod disk;
+pub mod ext;
+pub mod filesystem;
+pub mod folder;
+mod guard;
 pub mod ledger;
+pub mod loop_image;
+pub mod mount;
+pub mod needs;
+mod options_kept;
+pub mod ramfs;
+pub mod stack;
+mod sysfs;
+pub mod tmpfs;
+pub mod undo;
+pub mod xfs;
+
+#[cfg(test)]
+mod real_tests;
+#[cfg(test)]
+mod test_site;
 
 use crate::error::Result;
 use crate::host::Host;
@@ -16,7 +39,24 @@ use ledger::{Ledger, Thing};
 use std::path::PathBuf;
 
 /// Every layer, in the order in which the manual lists them.
-pub const ALL: &[&dyn Layer] = &[];
+pub const ALL: &[&dyn Layer] = &[
+    &loop_image::LoopImage,
+    &disk::Disk,
+    &ext::EXT2,
+    &ext::EXT3,
+    &ext::EXT4,
+    &xfs::XFS,
+    &btrfs::BTRFS,
+    &tmpfs::Tmpfs,
+    &ramfs::Ramfs,
+    &directory::Directory,
+];
+
+/// The layer that a plan calls `name`.
+#[must_use]
+pub fn layer(name: &str) -> Option<&'static dyn Layer> {
+    ALL.iter().copied().find(|layer| layer.name() == name)
+}
 
 /// What a layer stands on or offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +157,15 @@ pub trait Layer: Sync {
     /// # Errors
     /// What failed, with the tool's own words. What was made up to there is in the ledger and is undone by the caller.
     fn build(&self, site: &Site<'_>, below: Option<&Ground>, options: &Options) -> Result<Built>;
+    /// Called once the whole stack stands, the lowest layer first: mends what the layers above undid and reads back again
+    /// what they changed.
+    ///
+    /// # Errors
+    /// When what was asked of this layer does not hold any more.
+    fn finish(&self, host: &Host, options: &Options, facts: &mut LayerFacts) -> Result<()> {
+        let _ = (host, options, facts);
+        Ok(())
+    }
     /// Undoes one thing that this layer entered into the ledger. Does nothing when it is not there (any more), and
     /// refuses when what is there is not what the ledger describes.
     ///

@@ -1,0 +1,206 @@
+//! The block devices below a folder: which they are, and what sysfs says of each.
+//!
+//! Goes from the filesystem's device down: partitions to their disk, loop devices to the device that holds their file,
+//! device mapper and md through `slaves/`, btrfs to all its members. Where it goes no further, it says why.
+
+use super::mount;
+use super::sysfs::{self, Node};
+use crate::error::Result;
+use crate::host::Host;
+use crate::parse::mountinfo::Mount;
+use crate::record::facts::{DeviceFacts, WriteCache};
+use std::path::Path;
+
+/// Columns of a line in `/proc/diskstats` when flushes are counted (Documentation/admin-guide/iostats.rst: three that
+/// name the device, 17 counters since Linux 5.5).
+const COLUMNS_WITH_FLUSHES: usize = 20;
+
+/// Deeper stacks do not exist; a loop in a fake or broken tree ends here.
+const DEEPEST: u32 = 16;
+
+/// What lies below a folder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Below {
+    /// The devices, the filesystem's own first.
+    pub devices: Vec<DeviceFacts>,
+    /// Why the way down ended before a device that stands on nothing, one for each place where it did.
+    pub ends: Vec<String>,
+}
+
+/// The block devices below a folder or file, depth 0 the one that its filesystem stands on. Empty for filesystems
+/// without one.
+///
+/// # Errors
+/// When the folder does not exist or the mount table cannot be read.
+pub fn devices_below(host: &Host, folder: &Path) -> Result<Vec<DeviceFacts>> {
+    below(host, folder).map(|below| below.devices)
+}
+
+/// Same, with the reasons where the way down ends early.
+///
+/// # Errors
+/// When the folder does not exist or the mount table cannot be read.
+pub fn below(host: &Host, folder: &Path) -> Result<Below> {
+    let mut walk = Walk { host, table: mount::table(host)?, below: Below::default() };
+    walk.file(&mount::resolve(folder)?, 0);
+    Ok(walk.below)
+}
+
+struct Walk<'a> {
+    host: &'a Host,
+    table: Vec<Mount>,
+    below: Below,
+}
+
+impl Walk<'_> {
+    /// The devices of the filesystem that holds `path`.
+    fn file(&mut self, path: &Path, depth: u32) {
+        let found = mount::holding(&self.table, path).map(|mount| (devices_of(self.host, mount), described(mount)));
+        match found {
+            Ok((nodes, _)) if !nodes.is_empty() => nodes.into_iter().for_each(|node| self.device(node, depth)),
+            Ok((_, described)) => self.below.ends.push(described),
+            Err(e) => self.below.ends.push(e.to_string()),
+        }
+    }
+
+    fn device(&mut self, node: Node, depth: u32) {
+        let known = self.below.devices.iter().any(|facts| (facts.major, facts.minor) == (node.major, node.minor));
+        if known || depth > DEEPEST {
+            return;
+        }
+        self.below.devices.push(facts(self.host, node, depth));
+        if let Some(disk) = node.whole_disk(self.host) {
+            self.device(disk, depth + 1);
+        } else if let Some(file) = node.backing_file(self.host) {
+            self.file(Path::new(&file), depth + 1);
+        } else {
+            node.slaves(self.host).into_iter().for_each(|slave| self.device(slave, depth + 1));
+        }
+    }
+}
+
+/// The devices that a mounted filesystem stands on: its device number, or, for one with an anonymous number (btrfs,
+/// fuseblk), its source and that one's companions.
+fn devices_of(host: &Host, mount: &Mount) -> Vec<Node> {
+    let own = Node { major: mount.major, minor: mount.minor };
+    if own.exists(host) {
+        return vec![own];
+    }
+    let Some(name) = kernel_name(host, &mount.source) else { return Vec::new() };
+    let members = sysfs::btrfs_devices(host, &name);
+    let names = if mount.fstype == "btrfs" && !members.is_empty() { members } else { vec![name] };
+    names.iter().filter_map(|name| Node::named(host, name)).collect()
+}
+
+/// `/dev/mapper/vg-pg` -> `dm-0`.
+fn kernel_name(host: &Host, source: &str) -> Option<String> {
+    let real = std::fs::canonicalize(host.path(source)).ok();
+    let path = real.as_deref().unwrap_or(Path::new(source));
+    source.starts_with("/dev/").then(|| path.file_name())?.map(|name| name.to_string_lossy().into_owned())
+}
+
+fn described(mount: &Mount) -> String {
+    let why = match mount.fstype.as_str() {
+        "tmpfs" | "ramfs" => "it keeps its files in memory",
+        "overlay" => "an overlay does not tell which device its upper folder lies on",
+        "zfs" => "ZFS does not show its devices to the kernel's block layer",
+        fstype if fstype.starts_with("nfs") || fstype == "cifs" => "it is on another machine",
+        fstype if fstype.starts_with("fuse") => "a program in user space serves it",
+        _ => "it has no block device",
+    };
+    format!("nothing below {} ({}): {why}", mount.target, mount.fstype)
+}
+
+/// What sysfs says of one device. A partition shares its disk's queue.
+fn facts(host: &Host, node: Node, depth: u32) -> DeviceFacts {
+    let partition = node.is_partition(host);
+    let queue = |name: &str| {
+        let own = node.attribute(host, &format!("queue/{name}"));
+        own.or_else(|| partition.then(|| node.attribute(host, &format!("../queue/{name}"))).flatten())
+    };
+    let number = |name: &str| queue(name).and_then(|text| text.parse().ok());
+    let flag = |name: &str| queue(name).and_then(|text| sysfs::truth(&text));
+    let identity = Identity::of(host, node);
+    DeviceFacts {
+        depth,
+        name: node.name(host).unwrap_or_else(|| format!("{}:{}", node.major, node.minor)),
+        major: node.major,
+        minor: node.minor,
+        size_bytes: identity.size_bytes,
+        model: identity.model,
+        serial: identity.serial,
+        wwn: identity.wwn,
+        rotational: flag("rotational"),
+        write_cache: queue("write_cache").and_then(|text| write_cache(&text)),
+        fua: flag("fua"),
+        logical_block_bytes: number("logical_block_size"),
+        physical_block_bytes: number("physical_block_size"),
+        scheduler: queue("scheduler").map(|text| scheduler(&text)),
+        nr_requests: number("nr_requests"),
+        discard_max_bytes: queue("discard_max_bytes").and_then(|text| text.parse().ok()),
+        backing_file: node.backing_file(host),
+        direct_io: node.flag(host, "loop/dio"),
+        counts_flushes: counts_flushes(host, node).map(|counted| counted && !partition),
+    }
+}
+
+fn write_cache(text: &str) -> Option<WriteCache> {
+    match text {
+        "write back" => Some(WriteCache::WriteBack),
+        "write through" => Some(WriteCache::WriteThrough),
+        _ => None,
+    }
+}
+
+/// The one in brackets: `none [mq-deadline] kyber`. A device with no choice prints just `none`.
+fn scheduler(text: &str) -> String {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text, |(chosen, _)| chosen).to_owned()
+}
+
+/// Whether the device has counters, with flushes among them; `None` where it has no line at all.
+fn counts_flushes(host: &Host, node: Node) -> Option<bool> {
+    let table = host.read_optional("/proc/diskstats")?;
+    let own = [node.major.to_string(), node.minor.to_string()];
+    let line = table.lines().find(|line| line.split_whitespace().take(2).eq(own.iter().map(String::as_str)))?;
+    Some(line.split_whitespace().count() >= COLUMNS_WITH_FLUSHES)
+}
+
+/// What a device says it is. A partition has its disk's model, serial and WWN, and a size of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub model: Option<String>,
+    pub serial: Option<String>,
+    pub wwn: Option<String>,
+    pub size_bytes: Option<u64>,
+}
+
+impl Identity {
+    /// Reads it where the drivers put it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
+    pub fn of(host: &Host, node: Node) -> Identity {
+        let disk = node.whole_disk(host).unwrap_or(node);
+        let first = |names: &[&str]| names.iter().find_map(|name| disk.attribute(host, name));
+        let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();
+        let from_udev = |key: &str| udev.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);
+        Identity {
+            model: first(&["device/model", "dm/name", "device/name"]),
+            serial: first(&["device/serial", "serial"])
+                .or_else(|| disk.bytes(host, "device/vpd_pg80").and_then(|page| unit_serial(&page)))
+                .or_else(|| from_udev("E:ID_SERIAL_SHORT=")),
+            wwn: first(&["wwid", "device/wwid"]).or_else(|| from_udev("E:ID_WWN=")),
+            // The kernel counts 512-byte sectors here whatever the device's own are (block/genhd.c).
+            size_bytes: node.number::<u64>(host, "size").map(|sectors| sectors.saturating_mul(512)),
+        }
+    }
+}
+
+/// SCSI's vital product data page 0x80: four bytes of header, the last two the length, then the serial in ASCII.
+fn unit_serial(page: &[u8]) -> Option<String> {
+    let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
+    let text = String::from_utf8_lossy(page.get(4..4 + length)?).trim().to_owned();
+    (page.get(1) == Some(&0x80) && !text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+#[path = "devices_tests.rs"]
+mod tests;

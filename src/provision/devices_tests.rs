@@ -1,0 +1,187 @@
+//! Tests of the way down from a folder to its devices, on fake trees as the kernel lays them out.
+
+use super::{Below, Identity, Walk, scheduler, unit_serial};
+use crate::host::Host;
+use crate::parse::mountinfo;
+use crate::provision::sysfs::Node;
+use crate::record::facts::WriteCache;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+/// A fake `/sys` and `/proc`.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Tree {
+        Tree(tempfile::tempdir().unwrap())
+    }
+
+    fn host(&self) -> Host {
+        Host::rooted(self.0.path())
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let real = self.0.path().join(path);
+        fs::create_dir_all(real.parent().unwrap()).unwrap();
+        fs::write(real, text).unwrap();
+    }
+
+    fn link(&self, from: &str, to: &str) {
+        let real = self.0.path().join(from);
+        fs::create_dir_all(real.parent().unwrap()).unwrap();
+        symlink(self.0.path().join(to), real).unwrap();
+    }
+
+    /// A device below `/sys/devices/FOLDER`, with its attributes.
+    fn device(&self, folder: &str, number: &str, attributes: &[(&str, &str)]) {
+        let name = folder.rsplit('/').next().unwrap();
+        let place = format!("sys/devices/{folder}");
+        self.write(&format!("{place}/dev"), &format!("{number}\n"));
+        self.write(&format!("{place}/uevent"), &format!("DEVNAME={name}\nDEVTYPE=disk\n"));
+        for (attribute, value) in attributes {
+            self.write(&format!("{place}/{attribute}"), &format!("{value}\n"));
+        }
+        self.link(&format!("sys/dev/block/{number}"), &place);
+        self.link(&format!("sys/class/block/{name}"), &place);
+        self.link(&format!("sys/block/{name}"), &place);
+    }
+
+    fn below(&self, mounts: &str, path: &str) -> Below {
+        let host = self.host();
+        let mut walk = Walk { host: &host, table: mountinfo::parse(mounts).unwrap(), below: Below::default() };
+        walk.file(Path::new(path), 0);
+        walk.below
+    }
+}
+
+fn outline(below: &Below) -> Vec<(u32, &str)> {
+    below.devices.iter().map(|device| (device.depth, device.name.as_str())).collect()
+}
+
+#[test]
+fn a_loop_on_a_partition_leads_to_the_whole_disk() {
+    let tree = Tree::new();
+    let file = ("loop/backing_file", "/var/lib/x.img");
+    tree.device(
+        "virtual/block/loop3",
+        "7:3",
+        &[file, ("loop/dio", "1"), ("queue/write_cache", "write back"), ("size", "2048")],
+    );
+    tree.device(
+        "pci/sda",
+        "8:0",
+        &[
+            ("queue/write_cache", "write through"),
+            ("queue/rotational", "1"),
+            ("queue/scheduler", "[none] bfq"),
+            ("device/model", "QEMU"),
+        ],
+    );
+    tree.device("pci/sda/sda1", "8:1", &[("partition", "1"), ("size", "4")]);
+    tree.write(
+        "proc/diskstats",
+        "8 0 sda 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5 6\n8 1 sda1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n7 3 loop3 1 0 0 0 0 0 0 0 0 0 0\n",
+    );
+    let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 7:3 / /mnt rw - ext4 /dev/loop3 rw\n";
+    let below = tree.below(mounts, "/mnt/data");
+    assert_eq!(outline(&below), [(0, "loop3"), (1, "sda1"), (2, "sda")]);
+    let [top, partition, disk] = below.devices.as_slice() else { panic!() };
+    assert_eq!((top.direct_io, top.backing_file.as_deref()), (Some(true), Some("/var/lib/x.img")));
+    assert_eq!((top.size_bytes, top.write_cache), (Some(1 << 20), Some(WriteCache::WriteBack)));
+    assert_eq!(top.counts_flushes, Some(false), "an old kernel's line has no flushes");
+    assert_eq!((partition.size_bytes, partition.write_cache), (Some(2048), Some(WriteCache::WriteThrough)));
+    assert_eq!(partition.model.as_deref(), Some("QEMU"));
+    assert_eq!((partition.counts_flushes, disk.counts_flushes), (Some(false), Some(true)));
+    assert_eq!((disk.rotational, disk.scheduler.as_deref(), disk.fua), (Some(true), Some("none"), None));
+    assert_eq!(below.ends, Vec::<String>::new());
+}
+
+#[test]
+fn device_mapper_and_md_lead_to_all_that_they_are_made_of() {
+    let tree = Tree::new();
+    tree.device("virtual/block/dm-0", "253:0", &[("dm/name", "vg-pg")]);
+    tree.device("virtual/block/md0", "9:0", &[]);
+    for (name, number) in [("sda", "8:0"), ("sdb", "8:16")] {
+        tree.device(&format!("pci/{name}"), number, &[]);
+        tree.link(&format!("sys/devices/virtual/block/md0/slaves/{name}"), &format!("sys/devices/pci/{name}"));
+    }
+    tree.link("sys/devices/virtual/block/dm-0/slaves/md0", "sys/devices/virtual/block/md0");
+    let below = tree.below("1 0 253:0 / / rw - xfs /dev/mapper/vg-pg rw\n", "/srv");
+    assert_eq!(outline(&below), [(0, "dm-0"), (1, "md0"), (2, "sda"), (2, "sdb")]);
+    assert_eq!(below.devices[0].model.as_deref(), Some("vg-pg"));
+}
+
+#[test]
+fn btrfs_with_its_anonymous_number_leads_to_all_its_members() {
+    let tree = Tree::new();
+    tree.device("pci/sdb", "8:16", &[]);
+    tree.device("pci/sdc", "8:32", &[]);
+    for name in ["sdb", "sdc"] {
+        tree.link(&format!("sys/fs/btrfs/1111/devices/{name}"), &format!("sys/devices/pci/{name}"));
+    }
+    tree.write("sys/fs/btrfs/features/x", "");
+    let below = tree.below("1 0 0:39 /@ / rw - btrfs /dev/sdb rw\n", "/srv");
+    assert_eq!(outline(&below), [(0, "sdb"), (0, "sdc")]);
+}
+
+#[test]
+fn where_no_device_can_be_told_the_reason_is_kept() {
+    let tree = Tree::new();
+    tree.device("virtual/block/loop0", "7:0", &[("loop/backing_file", "/tmp/x.img (deleted)")]);
+    let table = "1 0 0:30 / / rw - overlay overlay rw\n2 1 0:31 / /tmp rw - tmpfs none rw\n3 1 7:0 / /mnt rw - ext4 /dev/loop0 rw\n";
+    let below = tree.below(table, "/mnt");
+    assert_eq!(outline(&below), [(0, "loop0")]);
+    assert_eq!(below.ends, ["nothing below /tmp (tmpfs): it keeps its files in memory"]);
+    assert!(tree.below(table, "/srv").ends[0].contains("overlay"));
+}
+
+#[test]
+fn a_device_that_stands_on_itself_ends_the_walk() {
+    let tree = Tree::new();
+    tree.device("virtual/block/loop0", "7:0", &[("loop/backing_file", "/mnt/x.img")]);
+    let below = tree.below("1 0 7:0 / /mnt rw - ext4 /dev/loop0 rw\n", "/mnt");
+    assert_eq!(outline(&below), [(0, "loop0")]);
+}
+
+#[test]
+fn serials_are_read_where_each_driver_puts_them() {
+    let tree = Tree::new();
+    tree.device(
+        "nvme/nvme0n1",
+        "259:0",
+        &[("device/serial", "S5GX  "), ("wwid", "eui.0025"), ("device/model", "Samsung")],
+    );
+    tree.device("virtio/vdb", "254:16", &[("serial", "disk-1")]);
+    tree.device("ata/sda", "8:0", &[("device/wwid", "naa.5000"), ("device/vpd_pg80", "")]);
+    fs::write(tree.0.path().join("sys/devices/ata/sda/device/vpd_pg80"), b"\x00\x80\x00\x08  WD-X1  ").unwrap();
+    tree.device("usb/sdb", "8:16", &[]);
+    tree.write("run/udev/data/b8:16", "E:ID_SERIAL=Brand_0042\nE:ID_SERIAL_SHORT=0042\nE:ID_WWN=0x5\n");
+    let host = tree.host();
+    let serial = |major, minor| Identity::of(&host, Node { major, minor }).serial;
+    assert_eq!(serial(259, 0).as_deref(), Some("S5GX"));
+    assert_eq!(serial(254, 16).as_deref(), Some("disk-1"));
+    assert_eq!(serial(8, 0).as_deref(), Some("WD-X1"));
+    assert_eq!(serial(8, 16).as_deref(), Some("0042"));
+    assert_eq!(Identity::of(&host, Node { major: 259, minor: 0 }).wwn.as_deref(), Some("eui.0025"));
+    assert_eq!(Identity::of(&host, Node { major: 8, minor: 16 }).wwn.as_deref(), Some("0x5"));
+    assert_eq!(serial(8, 99), None);
+}
+
+#[test]
+fn a_page_that_is_cut_off_has_no_serial() {
+    for page in [&b""[..], b"\x00\x80", b"\x00\x80\x00\x09abc", b"\x00\x83\x00\x03abc", b"\x00\x80\x00\x00"] {
+        assert_eq!(unit_serial(page), None, "{page:?}");
+    }
+    assert_eq!(scheduler("none [mq-deadline] kyber"), "mq-deadline");
+    assert_eq!(scheduler("none"), "none");
+}
+
+#[test]
+fn the_devices_of_this_machine_are_found() {
+    let below = super::below(&Host::this(), Path::new("/tmp")).unwrap();
+    assert!(!below.devices.is_empty() || !below.ends.is_empty());
+    for device in &below.devices {
+        assert!(device.size_bytes.is_some() && !device.name.is_empty(), "{device:?}");
+    }
+}

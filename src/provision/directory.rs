@@ -1,0 +1,76 @@
+//! `directory`: what is there; nothing is formatted, no root is needed. Works in a private folder within it.
+
+use super::ledger::Thing;
+use super::{Built, Ground, Layer, Position, Site, Unmet, folder};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::record::facts::LayerFacts;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use rustix::fs::{Access, access};
+use std::path::Path;
+
+/// The layer.
+pub struct Directory;
+
+const OPTIONS: &[OptionSpec] = &[OptionSpec {
+    key: "directory",
+    kind: OptionKind::Path,
+    axis: false,
+    required: true,
+    default: None,
+    doc: "A folder that is there; the data go into a private folder within it.",
+}];
+
+impl Layer for Directory {
+    fn name(&self) -> &'static str {
+        "directory"
+    }
+
+    fn position(&self) -> Position {
+        Position::Folder
+    }
+
+    fn doc(&self) -> &'static str {
+        "A folder on whatever is there; nothing is formatted, no root is needed."
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        let path = Path::new(options.text("directory").unwrap_or_default());
+        if path.is_absolute() && path.components().all(|part| part.as_os_str() != "..") {
+            Ok(())
+        } else {
+            Err(OptionProblem::at("directory", format!("`{}` is not an absolute path without `..`", path.display())))
+        }
+    }
+
+    fn unmet(&self, _host: &Host, options: &Options) -> Vec<Unmet> {
+        let path = Path::new(options.text("directory").unwrap_or_default());
+        let unmet = |what: String, hint: String| vec![Unmet { what, hint }];
+        if !path.is_dir() {
+            return unmet(format!("the folder {}", path.display()), format!("mkdir -p {}", path.display()));
+        }
+        match access(path, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => Vec::new(),
+            Err(e) => unmet(
+                format!("leave to write in {}: {e}", path.display()),
+                "choose a folder of yours, or change its owner".to_owned(),
+            ),
+        }
+    }
+
+    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+        let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
+        let path = super::mount::resolve(Path::new(place))?.join(&site.name);
+        folder::make(site.ledger, self.name(), &path)?;
+        let details = [("folder".to_owned(), path.display().to_string())].into();
+        Ok(Built { ground: Ground::Folder(path), facts: LayerFacts { layer: self.name().to_owned(), details } })
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        folder::undo(host, thing)
+    }
+}

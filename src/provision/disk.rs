@@ -1,0 +1,195 @@
+//! `disk`: a real block device, behind the guard.
+//!
+//! Makes nothing that would have to be undone: what a filesystem writes onto the device is that layer's entry in the
+//! ledger, and is wiped by it. With `overwrite`, what the device carried before is wiped here, once, for good.
+
+use super::devices::Identity;
+use super::guard::{self, Device};
+use super::ledger::Thing;
+use super::{Built, Ground, Layer, Position, Site, Unmet, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::record::facts::LayerFacts;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::units::Bytes;
+use std::path::Path;
+
+/// The layer.
+pub struct Disk;
+
+const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind: OptionKind::Text, axis: false, required: false, default: None, doc }
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "disk",
+        kind: OptionKind::Path,
+        axis: false,
+        required: true,
+        default: None,
+        doc: "Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST.",
+    },
+    text("serial", "Its serial, as `lsblk --output NAME,SERIAL` prints it; this or `wwn` must be given and fit."),
+    text("wwn", "Its world wide name, as `lsblk --output NAME,WWN` prints it."),
+    OptionSpec {
+        key: "overwrite",
+        kind: OptionKind::Boolean,
+        axis: false,
+        required: false,
+        default: Some("false"),
+        doc: "Take the device even if it carries data; the run shows them and asks. A device in use is never taken.",
+    },
+];
+
+/// What a disk of a plan is and carries, for the person to look at before it is overwritten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskContents {
+    /// Path without symlinks.
+    pub path: String,
+    /// Model as the device tells it.
+    pub model: Option<String>,
+    /// Serial as the device tells it.
+    pub serial: Option<String>,
+    /// Capacity.
+    pub size: Option<Bytes>,
+    /// Signatures and partitions, in words; empty for a blank device.
+    pub signatures: Vec<String>,
+}
+
+/// Reads what the disk of these options is and carries, so that the person can be asked before `overwrite` takes effect.
+/// `None` where the options do not say `overwrite = true`.
+///
+/// # Errors
+/// When the device is not there or cannot be read.
+pub fn contents(host: &Host, options: &Options) -> Result<Option<DiskContents>> {
+    if options.boolean("overwrite") != Some(true) {
+        return Ok(None);
+    }
+    let device = find(options)?;
+    let Identity { model, serial, size_bytes, .. } = Identity::of(host, device.node);
+    let signatures = guard::contents(host, &device)?;
+    let path = device.path.display().to_string();
+    Ok(Some(DiskContents { path, model, serial, size: size_bytes.map(Bytes), signatures }))
+}
+
+impl Layer for Disk {
+    fn name(&self) -> &'static str {
+        "disk"
+    }
+
+    fn position(&self) -> Position {
+        Position::Device
+    }
+
+    fn doc(&self) -> &'static str {
+        "A real disk or partition, named by path and serial; it is formatted."
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        let path = options.text("disk").unwrap_or_default();
+        if !path.starts_with("/dev/") || Path::new(path).components().any(|part| part.as_os_str() == "..") {
+            return Err(OptionProblem::at("disk", format!("`{path}` is not the full path of a device"))
+                .help("write it as /dev/disk/by-id/..., as `ls -l /dev/disk/by-id` shows it"));
+        }
+        let given = |key: &str| options.text(key).is_some_and(|text| !text.trim().is_empty());
+        if given("serial") || given("wwn") {
+            Ok(())
+        } else {
+            Err(OptionProblem::at("disk", format!("`{path}` is given without its serial or WWN"))
+                .help("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows them; add `serial = \"...\"`"))
+        }
+    }
+
+    fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
+        let mut unmet: Vec<Unmet> =
+            needs::root().into_iter().chain(needs::program(host, "wipefs", "util-linux")).collect();
+        if unmet.is_empty() {
+            let refused = find(options).and_then(|device| admit(host, &device, options)).err();
+            unmet.extend(refused.map(|e| Unmet {
+                what: e.to_string(),
+                hint: e.hint_text().unwrap_or("look at `lsblk --output NAME,SERIAL,WWN,FSTYPE,MOUNTPOINTS`").to_owned(),
+            }));
+        }
+        unmet
+    }
+
+    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+        let device = find(options)?;
+        admit(site.host, &device, options)?;
+        if options.boolean("overwrite") == Some(true) {
+            wipe(site.host, &device)?;
+        }
+        let facts = facts(site.host, &device);
+        Ok(Built { ground: Ground::Device(device.path), facts })
+    }
+
+    fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
+        Err(Error::bug(format!("the layer disk makes no {}", thing.kind)))
+    }
+}
+
+fn find(options: &Options) -> Result<Device> {
+    let path = options.text("disk").ok_or_else(|| Error::bug("a disk without a path"))?;
+    Device::find(Path::new(path))
+}
+
+/// Lets the device through only when it is the one meant, nothing uses it, and it carries nothing (or `overwrite`).
+fn admit(host: &Host, device: &Device, options: &Options) -> Result<()> {
+    let shown = device.path.display();
+    let identity = Identity::of(host, device.node);
+    if let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) {
+        return Err(Error::user(format!("{shown} is not the disk of the plan: {difference}"))
+            .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk tells of itself"));
+    }
+    let uses = guard::uses(host, device)?;
+    if !uses.is_empty() {
+        return Err(Error::host(format!("{shown} is in use: {}", uses.join("; ")))
+            .hint("pgstrata never takes a device that is in use"));
+    }
+    let carried = guard::contents(host, device)?;
+    if carried.is_empty() || options.boolean("overwrite") == Some(true) {
+        Ok(())
+    } else {
+        Err(Error::host(format!("{shown} carries data: {}", carried.join("; ")))
+            .hint("if all of it may be lost, say `overwrite = true` beside the disk; the run then shows it and asks"))
+    }
+}
+
+/// Wipes all signatures, partitions first, so that mkfs needs no force and nothing old is seen at the disk's end.
+fn wipe(host: &Host, device: &Device) -> Result<()> {
+    let partitions = device.node.partitions(host);
+    let paths = partitions.iter().filter_map(|node| node.name(host)).map(|name| Path::new("/dev").join(name));
+    for path in paths.chain([device.path.clone()]) {
+        host.run(&Command::new("wipefs").arg("--all").arg(path))?;
+    }
+    let left = guard::contents(host, device)?;
+    if left.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::host(format!("{} still carries, after wipefs: {}", device.path.display(), left.join("; "))))
+    }
+}
+
+fn facts(host: &Host, device: &Device) -> LayerFacts {
+    let Identity { model, serial, wwn, size_bytes } = Identity::of(host, device.node);
+    let size = size_bytes.map(|bytes| Bytes(bytes).to_string());
+    let details = [
+        ("device", Some(device.path.display().to_string())),
+        ("model", model),
+        ("serial", serial),
+        ("wwn", wwn),
+        ("size", size),
+    ];
+    let details = details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    LayerFacts { layer: "disk".to_owned(), details }
+}
+
+#[cfg(test)]
+#[path = "disk_tests.rs"]
+mod tests;

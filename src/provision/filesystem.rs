@@ -1,0 +1,275 @@
+//! What every filesystem on a block device has in common: mkfs, the mark by which ours is known again, mount, facts.
+//!
+//! A filesystem is a [`Recipe`] in a file of its own. The filesystem gets a UUID of our choice, in the ledger
+//! before mkfs runs; undoing wipes its signature from the device only if that UUID is found there, so that the next
+//! trial finds a disk blank and no foreign data are ever touched.
+
+use super::guard::{self, Device};
+use super::ledger::Thing;
+use super::mount::{self, Wanted};
+use super::options_kept::Rule;
+use super::{Built, Ground, Layer, Position, Site, Unmet, needs};
+use crate::error::{Context, Error, Result};
+use crate::host::Host;
+use crate::host::command::{Command, last_lines};
+use crate::host::time::sleep;
+use crate::record::facts::LayerFacts;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+
+/// A filesystem on a block device, as a layer: its recipe and a sentence about it.
+pub struct OnDevice {
+    pub(super) doc: &'static str,
+    pub(super) recipe: Recipe,
+}
+
+impl Layer for OnDevice {
+    fn name(&self) -> &'static str {
+        self.recipe.name
+    }
+
+    fn position(&self) -> Position {
+        Position::Filesystem
+    }
+
+    fn doc(&self) -> &'static str {
+        self.doc
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        check(options)
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        unmet(host, &self.recipe)
+    }
+
+    fn build(&self, site: &Site<'_>, below: Option<&Ground>, options: &Options) -> Result<Built> {
+        build(site, below, options, &self.recipe)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            "mount" => mount::undo(host, thing),
+            "filesystem" => wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            kind => Err(Error::bug(format!("a filesystem makes no {kind}"))),
+        }
+    }
+}
+
+/// How one filesystem is made and read.
+pub(super) struct Recipe {
+    /// Name of the layer, and type for mount.
+    pub name: &'static str,
+    /// Its mkfs.
+    pub mkfs: &'static str,
+    /// Further programs that read it back.
+    pub programs: &'static [&'static str],
+    /// Debian package of these.
+    pub package: &'static str,
+    /// Kernel modules that bring it.
+    pub modules: &'static [&'static str],
+    /// Bytes that a label may have.
+    pub label_bytes: usize,
+    /// Arguments of mkfs that give label and UUID.
+    pub label_and_uuid: fn(&str, &str) -> Vec<String>,
+    /// How the kernel prints its mount options.
+    pub rules: &'static [Rule],
+    /// Further evidence of options in force: of a host and a device.
+    pub in_force: fn(&Host, &str) -> Vec<String>,
+    /// Superblock facts: of a host, the device and the mount point.
+    pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "mkfs",
+        kind: OptionKind::TextList,
+        axis: false,
+        required: false,
+        default: Some("none"),
+        doc: "Arguments for mkfs, one each: [\"-E\", \"lazy_itable_init=0\"].",
+    },
+    OptionSpec {
+        key: "mount",
+        kind: OptionKind::TextList,
+        axis: false,
+        required: false,
+        default: Some("none"),
+        doc: "Mount options, one each: [\"noatime\", \"discard\"].",
+    },
+];
+
+/// Starts of mkfs arguments that pgstrata sets itself.
+const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
+
+/// Checks what holds for every filesystem.
+fn check(options: &Options) -> Result<(), OptionProblem> {
+    for argument in options.texts("mkfs") {
+        let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
+        if argument.is_empty() || argument.chars().any(char::is_control) {
+            return problem("is empty or has control characters in it");
+        }
+        if argument.contains('/') {
+            return problem("holds a path: only the stack's own device may be reached");
+        }
+        if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) || argument.contains(",uuid=") {
+            return problem("sets label or UUID, by which pgstrata knows its filesystems again");
+        }
+    }
+    mount::check(options, &[])
+}
+
+/// What the machine lacks for it.
+fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
+    let tools = recipe.programs.iter().chain([&recipe.mkfs]).map(|name| (*name, recipe.package));
+    let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
+    let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
+    let kernel = needs::kernel_filesystem(host, recipe.name, recipe.modules);
+    needs::root().into_iter().chain(programs).chain(kernel).collect()
+}
+
+/// Makes the filesystem on the device below, mounts it, compares the mount options, and reads it back.
+fn build(site: &Site<'_>, below: Option<&Ground>, options: &Options, recipe: &Recipe) -> Result<Built> {
+    let Some(Ground::Device(device)) = below else {
+        return Err(Error::bug(format!("{} stands on no block device", recipe.name)));
+    };
+    let uuid = site.host.read("/proc/sys/kernel/random/uuid")?.trim().to_owned();
+    let thing = Thing::new(recipe.name, "filesystem").with_path("device", device)?.with("uuid", &uuid);
+    site.ledger.enter(thing)?;
+    let label = shortened(&site.name, recipe.label_bytes);
+    // mkfs runs in the run's private folder, so that a stray word among its arguments names nothing of the machine.
+    let command = Command::new(recipe.mkfs)
+        .args(options.texts("mkfs"))
+        .args((recipe.label_and_uuid)(label, &uuid))
+        .arg(device)
+        .cwd(&site.folder);
+    run_mkfs(site.host, &command)?;
+    site.interrupt.check()?;
+    let asked = mount::asked(options);
+    let source = device.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))?;
+    let wanted = Wanted {
+        owner: recipe.name,
+        fstype: recipe.name,
+        source,
+        options: &asked,
+        rules: recipe.rules,
+        in_force: recipe.in_force,
+    };
+    let target = mount::mount(site, &wanted)?;
+    let details = (recipe.facts)(site.host, device, &target)?;
+    Ok(Built { ground: Ground::Folder(target), facts: LayerFacts { layer: recipe.name.to_owned(), details } })
+}
+
+/// Wipes the signature of the filesystem with this UUID. Does nothing where the device carries none or a foreign one:
+/// a device's name may be another's by now.
+fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+    let Ok(device) = Device::find(path) else { return Ok(()) };
+    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    let signatures = guard::signatures(host, &device)?;
+    let ours = signatures.iter().filter(|signature| signature.uuid.as_deref() == Some(uuid)).count();
+    if ours == 0 {
+        return Ok(());
+    }
+    let shown = path.display();
+    if ours < signatures.len() {
+        return Err(Error::host(format!("{shown} carries something else beside the filesystem that pgstrata made"))
+            .hint(format!("look at `wipefs {shown}` and clear it by hand")));
+    }
+    if guard::is_mounted(host, &device)? {
+        return Err(Error::host(format!("{shown} is still mounted")));
+    }
+    for attempt in 0.. {
+        match host.run(&Command::new("wipefs").arg("--all").arg(path)) {
+            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount::BUSY_PAUSE),
+            Ok(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// Runs mkfs. Where it fails, the error has mkfs's reason: mkfs.xfs says it first and then prints its whole usage.
+fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
+    let child = host.spawn(command, Stdio::piped(), Stdio::piped())?;
+    let output = child.wait_with_output().or_host(|| format!("wait for `{}`", command.shown()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = if stderr.trim().is_empty() { stdout } else { stderr };
+    let reason: String =
+        said.lines().take_while(|line| !line.starts_with("Usage:")).map(|l| format!("{l}\n")).collect();
+    let said = if reason.trim().is_empty() { &*said } else { &reason };
+    let how = output.status.code().map_or("was killed".to_owned(), |code| format!("failed with exit code {code}"));
+    Err(Error::tool(format!("`{}` {how}; it said:\n{}", command.shown(), last_lines(said, 12))))
+}
+
+/// The longest start of `name` that has at most `bytes`.
+fn shortened(name: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    &name[..end]
+}
+
+/// Picks facts by the names that the tool gives them; those that it does not print are left out.
+pub(super) fn chosen(fields: &BTreeMap<String, String>, names: &[&str]) -> BTreeMap<String, String> {
+    names.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::options::OptionValue;
+
+    fn mkfs(arguments: &[&str]) -> Options {
+        let mut options = Options::default();
+        let list = arguments.iter().map(|argument| OptionValue::Text((*argument).to_owned())).collect();
+        options.set("mkfs", OptionValue::List(list));
+        options
+    }
+
+    #[test]
+    fn arguments_that_would_reach_another_device_are_refused() {
+        for bad in [
+            "/dev/sda",
+            "logdev=/dev/sda",
+            "../dev/sda",
+            "device=UUID/x",
+            "-Lname",
+            "-U",
+            "--label=x",
+            "uuid=1",
+            "",
+            "a\nb",
+            "crc=1,uuid=2",
+        ] {
+            assert!(check(&mkfs(&[bad])).is_err(), "{bad:?}");
+        }
+        assert_eq!(
+            check(&mkfs(&["-E", "lazy_itable_init=0,lazy_journal_init=0", "-O", "^has_journal", "-i", "8192"])),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn labels_are_cut_between_characters() {
+        assert_eq!(shortened("pgstrata-1a2b3c4d-1-ext4", 16), "pgstrata-1a2b3c4");
+        assert_eq!(shortened("pgé", 3), "pg");
+        assert_eq!(shortened("pg", 16), "pg");
+    }
+
+    #[test]
+    fn the_reason_of_mkfs_is_not_lost_in_its_usage() {
+        let usage = "echo 'Invalid value 999 for -b size' >&2; echo 'Usage: mkfs' >&2; seq 40 >&2; exit 1";
+        let error = run_mkfs(&Host::this(), &Command::new("sh").args(["-c", usage])).unwrap_err().to_string();
+        assert!(error.ends_with("it said:\n  Invalid value 999 for -b size"), "{error}");
+    }
+}

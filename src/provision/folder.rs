@@ -1,0 +1,133 @@
+//! Folders that a run makes: its private one, mount points, data folders of `directory` stacks.
+//!
+//! Owns the rule of what may be removed: a real folder, named `pgstrata-...`, listed in the ledger, with nothing
+//! mounted in or below it.
+
+use super::ledger::{Ledger, Thing};
+use super::mount;
+use crate::error::{Context, Error, Result};
+use crate::host::{Host, files, users};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The owner of folders in the ledger that belong to no layer.
+pub const OWNER: &str = "folder";
+
+/// Begins the name of everything that pgstrata makes.
+pub const PREFIX: &str = "pgstrata-";
+
+/// Others may pass through to what they were given, but not look around.
+const PASSABLE: u32 = 0o711;
+
+/// Makes the private folder of a run, for mount points, sockets and the like: `/run/pgstrata-<run id>` for root, else in
+/// the temporary folder. Others may pass through it, not list it.
+///
+/// # Errors
+/// When it is there already, or cannot be entered into the ledger or made.
+pub fn make_for_run(ledger: &Ledger, run_id: &str) -> Result<PathBuf> {
+    let base = if users::is_root() { PathBuf::from("/run") } else { std::env::temp_dir() };
+    let path = base.join(format!("{PREFIX}{run_id}"));
+    make(ledger, OWNER, &path)?;
+    Ok(path)
+}
+
+/// Enters a folder into the ledger and makes it. Its parent must be there and its name begin with [`PREFIX`].
+///
+/// # Errors
+/// When the name is not ours, the folder is there already, or it cannot be made.
+pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
+    check_name(path)?;
+    let entry = ledger.enter(Thing::new(owner, "folder").with_path("path", path)?)?;
+    files::make_folder(path, PASSABLE)?;
+    Ok(entry)
+}
+
+/// Removes a folder of the ledger with all that is in it. Does nothing when it is gone.
+///
+/// # Errors
+/// When it is not a folder named like ours, or something is mounted in or below it.
+pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
+    let path = Path::new(thing.mark("path")?);
+    check_name(path)?;
+    match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        found if found.as_ref().is_ok_and(|found| !found.is_dir()) => {
+            return Err(Error::host(format!("{} is not the folder that pgstrata made", path.display())));
+        }
+        found => found.or_host(|| format!("look at {}", path.display()))?,
+    };
+    let real = fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))?;
+    if let Some(mounted) = mount::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real)) {
+        return Err(Error::host(format!("{} is still mounted on {}", mounted.source, mounted.target))
+            .hint("end what uses it, then run `pgstrata clean`"));
+    }
+    fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
+}
+
+fn check_name(path: &Path) -> Result<()> {
+    let plain = path.is_absolute() && path.components().all(|part| part.as_os_str() != "..");
+    let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    if plain && ours {
+        Ok(())
+    } else {
+        Err(Error::bug(format!("{} is not a path of a folder named {PREFIX}...", path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::command::Command;
+
+    #[test]
+    fn a_folder_is_made_listed_and_removed_with_what_is_in_it() {
+        let place = tempfile::tempdir().unwrap();
+        let ledger = Ledger::create(&place.path().join("ledger"), "r1").unwrap();
+        let path = place.path().join("pgstrata-r1");
+        make(&ledger, OWNER, &path).unwrap();
+        fs::write(path.join("file"), "x").unwrap();
+        let (_, thing) = ledger.open_things().remove(0);
+        let host = Host::this();
+        undo(&host, &thing).unwrap();
+        assert!(!path.exists());
+        undo(&host, &thing).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_a_folder_named_like_ours_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let host = Host::this();
+        let thing = |path: &Path| Thing::new(OWNER, "folder").with("path", path.to_str().unwrap());
+        let other = place.path().join("other");
+        fs::create_dir(&other).unwrap();
+        assert!(undo(&host, &thing(&other)).is_err());
+        let link = place.path().join("pgstrata-link");
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        assert!(undo(&host, &thing(&link)).is_err());
+        assert!(undo(&host, &thing(&place.path().join("other/../pgstrata-x"))).is_err());
+        assert!(undo(&host, &Thing::new(OWNER, "folder")).is_err());
+        assert!(other.exists());
+    }
+
+    #[test]
+    fn a_folder_with_a_mount_below_it_stays() {
+        if !users::is_root() {
+            println!("skipped: mounting needs root");
+            return;
+        }
+        let host = Host::this();
+        let place = tempfile::tempdir().unwrap();
+        let ours = place.path().join("pgstrata-x");
+        let inner = ours.join("inner");
+        fs::create_dir_all(&inner).unwrap();
+        host.run(&Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&inner)).unwrap();
+        fs::write(inner.join("precious"), "x").unwrap();
+        let thing = Thing::new(OWNER, "folder").with("path", ours.to_str().unwrap());
+        let refused = undo(&host, &thing);
+        let kept = inner.join("precious").exists();
+        host.run(&Command::new("umount").arg(&inner)).unwrap();
+        assert!(refused.unwrap_err().to_string().contains("still mounted"));
+        assert!(kept);
+        undo(&host, &thing).unwrap();
+    }
+}

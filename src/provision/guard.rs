@@ -1,0 +1,172 @@
+//! The guard before real devices: is it the device that the plan means, does it carry anything, does anything use it?
+//!
+//! Owns the checks alone; [`super::disk`] decides by them. Everything here only reads.
+
+use super::devices::Identity;
+use super::mount;
+use super::sysfs::{self, Node};
+use crate::error::{Context, Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::parse::wipefs::{self, Signature};
+use crate::parse::{mountinfo, swaps};
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A block device that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Device {
+    /// Path without symlinks: `/dev/nvme0n1`.
+    pub path: PathBuf,
+    /// Its number.
+    pub node: Node,
+}
+
+impl Device {
+    /// The block device that a path leads to.
+    ///
+    /// # Errors
+    /// When there is nothing, or it is no block device.
+    pub fn find(path: &Path) -> Result<Device> {
+        let real = fs::canonicalize(path).or_host(|| format!("find the device {}", path.display()))?;
+        let found = fs::metadata(&real).or_host(|| format!("look at {}", real.display()))?;
+        if !found.file_type().is_block_device() {
+            return Err(Error::user(format!("{} is not a block device", path.display())));
+        }
+        let number = found.rdev();
+        let node = Node { major: rustix::fs::major(number), minor: rustix::fs::minor(number) };
+        Ok(Device { path: real, node })
+    }
+
+    /// It and its partitions.
+    fn nodes(&self, host: &Host) -> Vec<Node> {
+        std::iter::once(self.node).chain(self.node.partitions(host)).collect()
+    }
+}
+
+/// What does not fit between the device and the serial or WWN that a plan gives; `None` when all that is given fits.
+/// A device that does not tell its serial never fits one.
+pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&str>) -> Option<String> {
+    let compare = |what: &str, wanted: Option<&str>, found: &Option<String>| match (wanted, found) {
+        (None, _) => None,
+        (Some(wanted), Some(found)) if wanted == found => None,
+        (Some(wanted), Some(found)) => Some(format!("its {what} is `{found}`, not `{wanted}`")),
+        (Some(wanted), None) => Some(format!("it tells no {what}, where `{wanted}` is asked for")),
+    };
+    let neither = || Some("neither its serial nor its WWN is given".to_owned());
+    match (serial, wwn) {
+        (None, None) => neither(),
+        _ => compare("serial", serial, &identity.serial).or_else(|| compare("WWN", wwn, &identity.wwn)),
+    }
+}
+
+/// What the device carries: filesystem, RAID and LVM signatures, a partition table, in words.
+///
+/// # Errors
+/// When wipefs fails, for instance without root.
+pub(super) fn signatures(host: &Host, device: &Device) -> Result<Vec<Signature>> {
+    let listed = host.run(&Command::new("wipefs").args(["--no-act", "--json"]).arg(&device.path))?;
+    wipefs::parse(&listed.stdout)
+}
+
+/// What the device carries, in words: its signatures and the partitions that the kernel sees on it.
+///
+/// # Errors
+/// When wipefs fails, for instance without root.
+pub(super) fn contents(host: &Host, device: &Device) -> Result<Vec<String>> {
+    let mut found: Vec<String> = signatures(host, device)?.iter().map(described).collect();
+    let partitions = device.node.partitions(host);
+    found.extend(partitions.iter().map(|node| format!("partition {}", node.name(host).unwrap_or_default())));
+    Ok(found)
+}
+
+fn described(signature: &Signature) -> String {
+    let label = signature.label.as_ref().map(|label| format!(" labelled `{label}`")).unwrap_or_default();
+    let uuid = signature.uuid.as_ref().map(|uuid| format!(", UUID {uuid}")).unwrap_or_default();
+    format!("{}{label}{uuid}", signature.kind)
+}
+
+/// What uses the device or a partition of it now, in words: mounts, holders, swap, loop devices, an exclusive opener.
+/// Empty when nothing does. A write-protected device counts as used.
+///
+/// # Errors
+/// When the mount table or the swap table cannot be read.
+pub(super) fn uses(host: &Host, device: &Device) -> Result<Vec<String>> {
+    let nodes = device.nodes(host);
+    let mut uses = mounts(host, device, &nodes)?;
+    for node in &nodes {
+        let name = node.name(host).unwrap_or_default();
+        uses.extend(node.holders(host).into_iter().map(|holder| format!("{holder} stands on {name}")));
+    }
+    for area in swaps::parse(&host.read("/proc/swaps")?)? {
+        if leads_to(&area, &nodes) {
+            uses.push(format!("{area} is swap"));
+        }
+    }
+    for (node, file) in sysfs::loops(host) {
+        if leads_to(&file, &nodes) {
+            uses.push(format!("{} has it as its file", node.name(host).unwrap_or_default()));
+        }
+    }
+    if device.node.flag(host, "ro") == Some(true) {
+        uses.push("it is write-protected".to_owned());
+    }
+    // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)): this also finds
+    // what leaves no trace above, as the further members of a btrfs.
+    let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap_or(0);
+    let opened = fs::OpenOptions::new().read(true).custom_flags(exclusive).open(&device.path);
+    if let Err(e) = opened {
+        uses.push(format!("it cannot be opened exclusively: {e}"));
+    }
+    Ok(uses)
+}
+
+/// Mounts of the device or its partitions, by number and by source.
+fn mounts(host: &Host, device: &Device, nodes: &[Node]) -> Result<Vec<String>> {
+    let table = mount::table(host)?;
+    let holds = |mount: &&mountinfo::Mount| {
+        let own = Node { major: mount.major, minor: mount.minor };
+        nodes.contains(&own) || Path::new(&mount.source) == device.path || leads_to(&mount.source, nodes)
+    };
+    Ok(table.iter().filter(holds).map(|mount| format!("{} is mounted on {}", mount.source, mount.target)).collect())
+}
+
+/// Whether the device is mounted.
+///
+/// # Errors
+/// When the mount table cannot be read.
+pub(super) fn is_mounted(host: &Host, device: &Device) -> Result<bool> {
+    mounts(host, device, &device.nodes(host)).map(|mounts| !mounts.is_empty())
+}
+
+fn leads_to(path: &str, nodes: &[Node]) -> bool {
+    path.starts_with('/') && Device::find(Path::new(path)).is_ok_and(|device| nodes.contains(&device.node))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(serial: Option<&str>, wwn: Option<&str>) -> Identity {
+        Identity { serial: serial.map(str::to_owned), wwn: wwn.map(str::to_owned), ..Identity::default() }
+    }
+
+    #[test]
+    fn only_the_very_serial_or_wwn_fits() {
+        let disk = identity(Some("S5GX"), Some("eui.1"));
+        assert_eq!(mistaken(&disk, Some("S5GX"), None), None);
+        assert_eq!(mistaken(&disk, None, Some("eui.1")), None);
+        assert_eq!(mistaken(&disk, Some("S5GX"), Some("eui.1")), None);
+        assert_eq!(mistaken(&disk, Some("S5G"), None).unwrap(), "its serial is `S5GX`, not `S5G`");
+        assert_eq!(mistaken(&disk, Some("S5GX"), Some("eui.2")).unwrap(), "its WWN is `eui.1`, not `eui.2`");
+        assert!(mistaken(&disk, None, None).is_some());
+        assert!(mistaken(&identity(None, None), Some(""), None).is_some());
+    }
+
+    #[test]
+    fn a_file_is_no_block_device_and_a_missing_one_is_told() {
+        assert!(Device::find(Path::new("/etc/passwd")).unwrap_err().to_string().contains("not a block device"));
+        assert!(Device::find(Path::new("/dev/no-such")).unwrap_err().to_string().contains("/dev/no-such"));
+    }
+}

@@ -1,0 +1,285 @@
+//! Mounting, unmounting, and the mount table.
+//!
+//! Owns the mount of a stack: its entry in the ledger, the check that what is mounted there is ours, and which mount
+//! options a plan may not use because they tell mount(8) to do something that the ledger would not know.
+
+use super::ledger::Thing;
+use super::options_kept::{self, Rule};
+use super::{Site, folder};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::parse::mountinfo::{self, Mount};
+use crate::record::facts::MountFacts;
+use crate::record::options::{OptionProblem, Options};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a mount or a device may stay busy after the last process that used it has ended.
+pub(super) const BUSY_TRIES: u32 = 50;
+/// Pause between two tries.
+pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Options that are instructions to mount(8) or to other tools, or that defeat the purpose; by start of the option.
+const REFUSED: &[(&str, &str)] = &[
+    ("ro", "PostgreSQL could not write"),
+    ("loop", "the layer `loop` makes loop devices, so that they are undone"),
+    ("offset=", "it makes mount(8) set up a loop device that nobody would undo"),
+    ("sizelimit=", "it makes mount(8) set up a loop device that nobody would undo"),
+    ("bind", "it mounts something else"),
+    ("rbind", "it mounts something else"),
+    ("move", "it mounts something else"),
+    ("remount", "it mounts something else"),
+    ("subset=", "it mounts something else"),
+    ("user", "who may mount is no matter here"),
+    ("users", "who may mount is no matter here"),
+    ("owner", "who may mount is no matter here"),
+    ("group", "who may mount is no matter here"),
+    ("helper=", "it calls another program"),
+    ("uhelper=", "it calls another program"),
+    ("x-", "it is for other tools"),
+    ("X-", "it is for other tools"),
+    ("nofail", "it is for fstab"),
+    ("noauto", "it is for fstab"),
+    ("auto", "it is for fstab"),
+    ("_netdev", "it is for fstab"),
+    ("comment=", "it is for fstab"),
+    ("device=", "it reaches a device that is not in the stack"),
+    ("logdev=", "it reaches a device that is not in the stack"),
+    ("rtdev=", "it reaches a device that is not in the stack"),
+    ("journal_dev=", "it reaches a device that is not in the stack"),
+    ("journal_path=", "it reaches a device that is not in the stack"),
+];
+
+/// What is to be mounted.
+pub(super) struct Wanted<'a> {
+    /// The layer, which is the owner in the ledger.
+    pub owner: &'static str,
+    /// Type of the filesystem.
+    pub fstype: &'static str,
+    /// Device, or a name for filesystems without one.
+    pub source: &'a str,
+    /// Mount options, one each.
+    pub options: &'a [String],
+    /// How the kernel prints those that it does not print as they were asked.
+    pub rules: &'static [Rule],
+    /// Further evidence of options in force, beside the mount table.
+    pub in_force: fn(&Host, &str) -> Vec<String>,
+}
+
+/// The single mount options of the key `mount`: items of the list may themselves hold several, separated by commas.
+pub(super) fn asked(options: &Options) -> Vec<String> {
+    let texts = options.texts("mount");
+    texts.iter().flat_map(|text| text.split(',')).map(|option| option.trim().to_owned()).collect()
+}
+
+/// Refuses mount options that a plan may not give; `own` are further ones that the layer sets itself, by start.
+pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), OptionProblem> {
+    for option in asked(options) {
+        let begins = |start: &str| {
+            let whole = !start.ends_with(['=', '-']);
+            if whole { option == start } else { option.starts_with(start) }
+        };
+        let problem = |what: String| Err(OptionProblem::at("mount", what));
+        if option.is_empty() {
+            return problem("an empty mount option".to_owned());
+        }
+        if option.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return problem(format!("the mount option `{}` has blanks in it", option.escape_debug()));
+        }
+        if let Some((_, why)) = own.iter().chain(REFUSED).find(|(start, _)| begins(start)) {
+            return problem(format!("the mount option `{option}` is not for plans: {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the mount point, mounts, reads the mount back and compares it with what was asked. Returns the mount point.
+///
+/// # Errors
+/// With mount's words and the kernel's; or when an option was silently dropped.
+pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
+    // The mount table shows paths without symlinks.
+    let target = resolve(&site.folder)?.join(&site.name);
+    folder::make(site.ledger, folder::OWNER, &target)?;
+    let thing = Thing::new(wanted.owner, "mount")
+        .with_path("target", &target)?
+        .with("source", wanted.source)
+        .with("fstype", wanted.fstype);
+    site.ledger.enter(thing)?;
+    let mut command = Command::new("mount").args(["-t", wanted.fstype]);
+    if !wanted.options.is_empty() {
+        command = command.arg("-o").arg(wanted.options.join(","));
+    }
+    let begun_s = uptime_s(site.host);
+    let mounted = site.host.run(&command.arg(wanted.source).arg(&target));
+    mounted.map_err(|e| with_kernel_words(site.host, e, wanted, begun_s))?;
+    let facts = mount_of(site.host, &target)?;
+    if Path::new(&facts.target) != target {
+        return Err(Error::host(format!("mount succeeded, but {} is not in the mount table", target.display())));
+    }
+    let mut shown = facts.options.clone();
+    shown.extend(facts.super_options.iter().cloned());
+    let mut in_force = (wanted.in_force)(site.host, wanted.source);
+    in_force.extend(shown.iter().cloned());
+    match options_kept::dropped(wanted.options, &in_force, wanted.rules).first() {
+        None => Ok(target),
+        Some(option) => Err(Error::host(format!(
+            "the kernel dropped the mount option `{option}` of {}: it shows only `{}`",
+            wanted.fstype,
+            shown.join(",")
+        ))
+        .hint("leave the option out, or write it as this kernel prints it")),
+    }
+}
+
+/// Unmounts a mount of the ledger. Does nothing when nothing is mounted there.
+///
+/// # Errors
+/// When something else is mounted there, or it stays busy.
+pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
+    let target = thing.mark("target")?;
+    for attempt in 0.. {
+        // The topmost mount on the target is the last in the table.
+        let table = table(host)?;
+        let Some(found) = table.iter().rev().find(|mount| mount.target == target) else { return Ok(()) };
+        if found.fstype != thing.mark("fstype")? || found.source != thing.mark("source")? {
+            return Err(Error::host(format!(
+                "{target} is not what pgstrata mounted there: {} of type {}",
+                found.source, found.fstype
+            )));
+        }
+        match host.run(&Command::new("umount").arg(target)) {
+            Err(e) if attempt >= BUSY_TRIES => return Err(e.hint(format!("`fuser -vm {target}` shows who uses it"))),
+            Err(_) => sleep(BUSY_PAUSE),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The kernel's mount table.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn table(host: &Host) -> Result<Vec<Mount>> {
+    mountinfo::parse(&host.read("/proc/self/mountinfo")?)
+}
+
+/// The mount that holds a folder or file.
+///
+/// # Errors
+/// When the path does not exist or the table cannot be read.
+pub fn mount_of(host: &Host, path: &Path) -> Result<MountFacts> {
+    holding(&table(host)?, &resolve(path)?).map(facts)
+}
+
+pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
+    use crate::error::Context;
+    std::fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))
+}
+
+/// The mount with the longest target above `path` (which has no symlinks); of several on one target, the last.
+pub(super) fn holding<'a>(table: &'a [Mount], path: &Path) -> Result<&'a Mount> {
+    let above = table.iter().filter(|mount| path.starts_with(&mount.target));
+    above
+        .max_by_key(|mount| Path::new(&mount.target).components().count())
+        .ok_or_else(|| Error::host(format!("no mount in the mount table holds {}", path.display())))
+}
+
+fn facts(mount: &Mount) -> MountFacts {
+    MountFacts {
+        target: mount.target.clone(),
+        fstype: mount.fstype.clone(),
+        source: mount.source.clone(),
+        options: mount.options.clone(),
+        super_options: mount.super_options.clone(),
+        device: format!("{}:{}", mount.major, mount.minor),
+    }
+}
+
+fn uptime_s(host: &Host) -> Option<f64> {
+    host.read_optional("/proc/uptime")?.split(' ').next()?.parse().ok()
+}
+
+/// mount(8) says "wrong fs type, bad option, bad superblock" to everything; the reason stands in the kernel's log.
+fn with_kernel_words(host: &Host, error: Error, wanted: &Wanted<'_>, begun_s: Option<f64>) -> Error {
+    let log = host.run(&Command::new("dmesg"));
+    let (Ok(log), Some(begun_s)) = (log, begun_s) else { return error };
+    let device = wanted.source.rsplit('/').next().unwrap_or(wanted.source);
+    let words: Vec<&str> = kernel_lines(&log.stdout, begun_s, device, wanted.fstype);
+    if words.is_empty() {
+        return error;
+    }
+    Error::tool(format!("{error}\n  the kernel says: {}", words.join("; ")))
+}
+
+/// The lines of dmesg since `begun_s` (seconds of uptime) that speak of the device or the filesystem type. The kernel's
+/// log has a clock of its own, some milliseconds off.
+fn kernel_lines<'a>(log: &'a str, begun_s: f64, device: &str, fstype: &str) -> Vec<&'a str> {
+    const CLOCKS_DIFFER_S: f64 = 0.05;
+    let line = |line: &'a str| {
+        let (stamp, text) = line.strip_prefix('[')?.split_once("] ")?;
+        let at: f64 = stamp.trim().parse().ok()?;
+        let ours = text.contains(device) || text.to_lowercase().starts_with(fstype);
+        (at >= begun_s - CLOCKS_DIFFER_S && ours).then_some(text)
+    };
+    log.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::options::OptionValue;
+
+    fn mount_options(list: &[&str]) -> Options {
+        let mut options = Options::default();
+        options.set("mount", OptionValue::List(list.iter().map(|o| OptionValue::Text((*o).to_owned())).collect()));
+        options
+    }
+
+    #[test]
+    fn options_that_tell_mount_to_do_other_things_are_refused() {
+        for bad in [
+            "loop",
+            "ro",
+            "x-mount.mkdir",
+            "device=/dev/sda",
+            "noatime,bind",
+            "",
+            "a b",
+            "noatime,,discard",
+            "offset=0",
+        ] {
+            assert!(check(&mount_options(&[bad]), &[]).is_err(), "{bad}");
+        }
+        for good in ["noatime", "noatime,discard", "usrquota", "errors=remount-ro", "subvol=/"] {
+            assert_eq!(check(&mount_options(&[good]), &[]), Ok(()), "{good}");
+        }
+        let own = check(&mount_options(&["size=4g"]), &[("size=", "give it as `size`")]).unwrap_err();
+        assert!(own.message.contains("give it as `size`"));
+    }
+
+    #[test]
+    fn the_innermost_and_latest_mount_holds_a_path() {
+        let text = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /srv rw - xfs /dev/sda2 rw\n\
+                    3 1 8:3 / /srv/pg rw - xfs /dev/sda3 rw\n4 1 8:4 / /srv/pg rw - xfs /dev/sda4 rw\n";
+        let table = mountinfo::parse(text).unwrap();
+        let source = |path: &str| holding(&table, Path::new(path)).unwrap().source.clone();
+        assert_eq!(source("/srv/pg/data"), "/dev/sda4");
+        assert_eq!(source("/srv/pgx"), "/dev/sda2");
+        assert_eq!(source("/home"), "/dev/sda1");
+        assert!(holding(&[], Path::new("/x")).is_err());
+    }
+
+    #[test]
+    fn only_fresh_lines_of_the_kernel_log_about_our_device_are_shown() {
+        let log = "[ 10.5] EXT4-fs (loop0): old\n[   12.25] ext4: Unknown parameter 'bogus'\n[ 12.3] usb 1-1: new\n\
+                   [ 12.4] EXT4-fs (loop0): bad option\n";
+        assert_eq!(
+            kernel_lines(log, 12.0, "loop0", "ext4"),
+            ["ext4: Unknown parameter 'bogus'", "EXT4-fs (loop0): bad option"]
+        );
+    }
+}

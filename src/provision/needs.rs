@@ -1,0 +1,149 @@
+//! What layers need of a machine: root, programs, filesystems of the kernel, free room.
+//!
+//! Reads, never changes: a missing kernel module is not loaded here, mount(8) has the kernel do that.
+
+use super::{Room, Unmet};
+use crate::host::{Host, files, users};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Root, where we are not.
+pub(super) fn root() -> Option<Unmet> {
+    (!users::is_root()).then(|| Unmet {
+        what: "root, to make devices, filesystems and mounts".to_owned(),
+        hint: "run it with sudo, or use a `directory` stack".to_owned(),
+    })
+}
+
+/// A program, with the Debian package that brings it.
+pub(super) fn program(host: &Host, name: &str, package: &str) -> Option<Unmet> {
+    (!host.has_program(name))
+        .then(|| Unmet { what: format!("the program {name}"), hint: format!("apt-get install {package}") })
+}
+
+/// A filesystem type of the kernel: registered, or in one of these modules, which the kernel loads when it is asked for
+/// the type.
+pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> Option<Unmet> {
+    let registered = host.read_optional("/proc/filesystems").unwrap_or_default();
+    let known = registered.lines().any(|line| line.split_whitespace().next_back() == Some(fstype));
+    (!known && !modules.iter().any(|module| has_module(host, module))).then(|| Unmet {
+        what: format!("the filesystem {fstype} in the kernel {}", release(host).unwrap_or_default()),
+        hint: "boot a kernel that has it, or install the package with this kernel's modules".to_owned(),
+    })
+}
+
+/// Loop devices.
+pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
+    (!Path::new("/dev/loop-control").exists() && !has_module(host, "loop")).then(|| Unmet {
+        what: "loop devices (/dev/loop-control)".to_owned(),
+        hint: "boot a kernel with loop devices; in a container, hand /dev/loop-control and /dev/loop* in".to_owned(),
+    })
+}
+
+/// Whether depmod's list, or that of what is built in, has the module.
+fn has_module(host: &Host, module: &str) -> bool {
+    let Some(release) = release(host) else { return false };
+    let listed = |list: &str| {
+        let text = host.read_optional(format!("/lib/modules/{release}/{list}")).unwrap_or_default();
+        text.lines().any(|line| {
+            let path = line.split(':').next().unwrap_or(line);
+            let name = path.rsplit('/').next().unwrap_or(path);
+            name.split(".ko").next() == Some(module)
+        })
+    };
+    listed("modules.dep") || listed("modules.builtin")
+}
+
+fn release(host: &Host) -> Option<String> {
+    host.read_optional("/proc/sys/kernel/osrelease")
+}
+
+/// What the rooms of stacks that stand at the same time lack, together: on each filesystem, and in memory.
+#[must_use]
+pub fn lacking_room(host: &Host, rooms: &[Room]) -> Vec<Unmet> {
+    let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
+    let mut memory = 0u64;
+    for room in rooms {
+        match room {
+            Room::Memory(Bytes(bytes)) => memory = memory.saturating_add(*bytes),
+            Room::Disk(folder, Bytes(bytes)) => {
+                let device = std::fs::metadata(files::nearest_existing(folder)).map_or(0, |found| found.dev());
+                let sum = disks.entry(device).or_insert((folder, 0));
+                sum.1 = sum.1.saturating_add(*bytes);
+            }
+        }
+    }
+    let on_disk = disks.into_values().filter_map(|(folder, bytes)| {
+        let free = files::free_bytes(&files::nearest_existing(folder)).ok()?;
+        (bytes > free).then(|| too_little(bytes, free, &format!("on the filesystem of {}", folder.display())))
+    });
+    let in_memory = available_memory(host).filter(|free| memory > *free);
+    on_disk.chain(in_memory.map(|free| too_little(memory, free, "in memory"))).collect()
+}
+
+fn too_little(needed: u64, free: u64, place: &str) -> Unmet {
+    Unmet {
+        what: format!("{} of room {place}, where {} are free", Bytes(needed), Bytes(free)),
+        hint: "give the stack a smaller size or another place, or make room".to_owned(),
+    }
+}
+
+/// `MemAvailable` of `/proc/meminfo`, which counts in kB of 1024.
+fn available_memory(host: &Host) -> Option<u64> {
+    let meminfo = host.read_optional("/proc/meminfo")?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fake(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let host = Host::rooted(root.path());
+        (root, host)
+    }
+
+    #[test]
+    fn a_filesystem_is_there_when_registered_or_when_a_module_brings_it() {
+        let (_root, host) = fake(&[
+            ("proc/filesystems", "nodev\ttmpfs\n\text4\n"),
+            ("proc/sys/kernel/osrelease", "6.1.0\n"),
+            ("lib/modules/6.1.0/modules.dep", "kernel/fs/xfs/xfs.ko.xz: kernel/lib/libcrc32c.ko.xz\n"),
+            ("lib/modules/6.1.0/modules.builtin", "kernel/fs/f2fs/f2fs.ko\n"),
+        ]);
+        for there in ["tmpfs", "ext4", "xfs", "f2fs"] {
+            assert_eq!(kernel_filesystem(&host, there, &[there]), None, "{there}");
+        }
+        let unmet = kernel_filesystem(&host, "btrfs", &["btrfs"]).unwrap();
+        assert_eq!(unmet.what, "the filesystem btrfs in the kernel 6.1.0");
+    }
+
+    #[test]
+    fn rooms_on_one_filesystem_add_up() {
+        let (root, host) = fake(&[("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:       2048 kB\n")]);
+        let free = files::free_bytes(root.path()).unwrap();
+        let disk = |share: u64| Room::Disk(root.path().join("not/yet"), Bytes(free / 100 * share));
+        assert_eq!(lacking_room(&host, &[disk(40)]), []);
+        assert_eq!(lacking_room(&host, &[disk(60), disk(60)]).len(), 1);
+        assert_eq!(lacking_room(&host, &[Room::Memory(Bytes(2 << 20))]), []);
+        let unmet = lacking_room(&host, &[Room::Memory(Bytes(1 << 20)), Room::Memory(Bytes(2 << 20))]);
+        assert_eq!(unmet[0].what, "3 MiB of room in memory, where 2 MiB are free");
+        assert_eq!(lacking_room(&host, &[Room::Disk(root.path().into(), Bytes(u64::MAX)), disk(1)]).len(), 1);
+    }
+
+    #[test]
+    fn a_missing_program_names_the_package_that_brings_it() {
+        let unmet = program(&Host::this(), "mkfs.no-such", "no-such-progs").unwrap();
+        assert_eq!(unmet.hint, "apt-get install no-such-progs");
+        assert_eq!(program(&Host::this(), "sh", "dash"), None);
+    }
+}

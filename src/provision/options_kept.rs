@@ -1,0 +1,130 @@
+//! Whether the kernel kept the mount options that were asked for.
+//!
+//! The kernel prints most options as they were given, leaves out those that are its default, and prints some in other
+//! words. A filesystem's table of [`Rule`]s says which. An option counts as kept only if it is printed (as asked, in
+//! the rule's words, or with an equal value) or if it is a default whose opposite is not printed. Everything else counts
+//! as dropped: ramfs, and others in part, accept any word and ignore it.
+
+/// What tells that the kernel kept an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The kernel prints one of these.
+    Shown(&'static [&'static str]),
+    /// It is the default, of which the kernel prints nothing: none of these is printed.
+    Unless(&'static [&'static str]),
+}
+
+/// How the kernel prints one option. A pattern that ends in `=` or `:` stands for all that begin with it.
+pub(super) type Rule = (&'static str, Kept);
+
+/// Options of the mount point, the same for every filesystem (mount(8), "filesystem-independent mount options").
+const COMMON: &[Rule] = &[
+    ("defaults", Kept::Unless(&[])),
+    ("atime", Kept::Unless(&["noatime"])),
+    ("strictatime", Kept::Unless(&["noatime", "relatime"])),
+    ("norelatime", Kept::Unless(&["relatime"])),
+    ("diratime", Kept::Unless(&["nodiratime"])),
+    ("suid", Kept::Unless(&["nosuid"])),
+    ("dev", Kept::Unless(&["nodev"])),
+    ("exec", Kept::Unless(&["noexec"])),
+    ("async", Kept::Unless(&["sync"])),
+    ("nolazytime", Kept::Unless(&["lazytime"])),
+];
+
+/// The options of `asked` that are not in force, judging by `shown`.
+pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[Rule]) -> Vec<&'a str> {
+    let kept = |option: &&str| {
+        let by_rule = |(pattern, kept): &Rule| matches(pattern, option) && satisfied(*kept, shown);
+        shown.iter().any(|line| same(option, line)) || rules.iter().chain(COMMON).any(by_rule)
+    };
+    asked.iter().map(String::as_str).filter(|option| !kept(option)).collect()
+}
+
+fn satisfied(kept: Kept, shown: &[String]) -> bool {
+    let any = |patterns: &[&str]| patterns.iter().any(|pattern| shown.iter().any(|line| matches(pattern, line)));
+    match kept {
+        Kept::Shown(patterns) => any(patterns),
+        Kept::Unless(patterns) => !any(patterns),
+    }
+}
+
+fn matches(pattern: &str, option: &str) -> bool {
+    if pattern.ends_with(['=', ':']) { option.starts_with(pattern) } else { option == pattern }
+}
+
+/// Same text, or same key and equal value: `allocsize=1m` is printed as `allocsize=1024k`, `mode=0700` as `mode=700`.
+fn same(asked: &str, shown: &str) -> bool {
+    asked == shown
+        || match (asked.split_once('='), shown.split_once('=')) {
+            (Some((key, asked)), Some((shown_key, shown))) => {
+                key == shown_key && amount(asked).is_some_and(|amount_asked| amount(shown) == Some(amount_asked))
+            }
+            _ => false,
+        }
+}
+
+/// The number that the kernel's memparse() makes of it: `64k` = 65536.
+pub(super) fn amount(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor: u64 = match &text[digits.len()..] {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        "t" | "T" => 1 << 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn lost(asked: &str, shown: &str, rules: &[Rule]) -> Vec<String> {
+        dropped(&words(asked), &words(shown), rules).into_iter().map(str::to_owned).collect()
+    }
+
+    const RULES: &[Rule] = &[
+        ("barrier=0", Kept::Shown(&["nobarrier"])),
+        ("barrier=1", Kept::Unless(&["nobarrier"])),
+        ("compress=zstd", Kept::Shown(&["compress=zstd:"])),
+    ];
+
+    #[test]
+    fn options_count_as_kept_when_printed_in_any_known_words() {
+        let none: [&str; 0] = [];
+        assert_eq!(lost("noatime,discard", "rw,noatime,discard", RULES), none);
+        assert_eq!(lost("allocsize=1m,mode=0700", "rw,allocsize=1024k,mode=700", RULES), none);
+        assert_eq!(lost("barrier=0", "rw,nobarrier", RULES), none);
+        assert_eq!(lost("barrier=1,defaults,strictatime", "rw", RULES), none);
+        assert_eq!(lost("compress=zstd", "rw,compress=zstd:3", RULES), none);
+    }
+
+    #[test]
+    fn options_count_as_dropped_when_nothing_shows_them() {
+        assert_eq!(lost("size=64m,noatime", "rw,noatime", RULES), ["size=64m"]);
+        assert_eq!(lost("barrier=1", "rw,nobarrier", RULES), ["barrier=1"]);
+        assert_eq!(lost("noatime,relatime", "rw,relatime", RULES), ["noatime"]);
+        assert_eq!(lost("allocsize=1m", "rw,allocsize=64k", RULES), ["allocsize=1m"]);
+        assert_eq!(lost("compress=zstd", "rw,compress=zlib:3", RULES), ["compress=zstd"]);
+        assert_eq!(lost("strictatime", "rw,relatime", RULES), ["strictatime"]);
+    }
+
+    proptest! {
+        #[test]
+        fn amounts_of_any_text_do_not_panic(text in any::<String>()) {
+            prop_assert!(amount(&text).is_none_or(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '+')));
+        }
+
+        #[test]
+        fn an_option_that_is_printed_as_asked_is_never_dropped(option in "[a-z=:0-9]{1,12}") {
+            prop_assert!(dropped(std::slice::from_ref(&option), std::slice::from_ref(&option), RULES).is_empty());
+        }
+    }
+}

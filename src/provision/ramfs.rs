@@ -1,0 +1,68 @@
+//! `ramfs`: the page cache as a filesystem, without a limit and never swapped.
+
+use super::ledger::Thing;
+use super::mount::{self, Wanted};
+use super::options_kept::Kept::Unless;
+use super::options_kept::Rule;
+use super::{Built, Ground, Layer, Position, Site, Unmet, needs};
+use crate::error::Result;
+use crate::host::Host;
+use crate::record::facts::LayerFacts;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use std::collections::BTreeMap;
+
+/// The layer.
+pub struct Ramfs;
+
+const OPTIONS: &[OptionSpec] = &[OptionSpec {
+    key: "mount",
+    kind: OptionKind::TextList,
+    axis: false,
+    required: false,
+    default: Some("none"),
+    doc: "Mount options, one each. ramfs takes any word and ignores it; what it does not show is an error.",
+}];
+
+/// fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
+const RULES: &[Rule] = &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))];
+
+impl Layer for Ramfs {
+    fn name(&self) -> &'static str {
+        "ramfs"
+    }
+
+    fn position(&self) -> Position {
+        Position::Folder
+    }
+
+    fn doc(&self) -> &'static str {
+        "ramfs: files in memory without a limit; fills the machine's memory if the data do."
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        mount::check(options, &[])
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let programs = ["mount", "umount"].into_iter().filter_map(|name| needs::program(host, name, "mount"));
+        needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, "ramfs", &[])).collect()
+    }
+
+    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+        let (owner, source) = (self.name(), site.name.as_str());
+        let asked = mount::asked(options);
+        let in_force = |_: &Host, _: &str| Vec::new();
+        let wanted = Wanted { owner, fstype: owner, source, options: &asked, rules: RULES, in_force };
+        let target = mount::mount(site, &wanted)?;
+        let facts = LayerFacts { layer: owner.to_owned(), details: BTreeMap::new() };
+        Ok(Built { ground: Ground::Folder(target), facts })
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        mount::undo(host, thing)
+    }
+}

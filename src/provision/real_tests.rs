@@ -1,0 +1,343 @@
+//! Stacks built for real: loop devices, filesystems, mounts. Need root, and say so where it lacks.
+
+use super::ledger::{Death, Ledger};
+use super::test_site::{Place, layer, mkfs, mounted, options_of, stack, text};
+use super::undo::{Undoers, undo_from};
+use super::{ALL, Position, stack as stacks};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::record::options::{OptionValue, Options};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// Each filesystem on a device, with the smallest size that its mkfs likes.
+const ON_DEVICE: &[(&str, &str)] =
+    &[("ext2", "64MiB"), ("ext3", "64MiB"), ("ext4", "64MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")];
+
+#[test]
+fn every_filesystem_is_built_read_back_and_undone() {
+    for (name, size) in ON_DEVICE {
+        let Some(place) = Place::new() else { return };
+        let built = place.build(&place.on_loop(name, size, mounted(&["noatime"]))).unwrap();
+        fs::write(built.folder.join("file"), "x").unwrap();
+        let facts = &built.facts;
+        let mount = facts.mount.as_ref().unwrap();
+        assert_eq!(mount.fstype, *name);
+        assert!(mount.options.contains(&"noatime".to_owned()), "{mount:?}");
+        assert_eq!(facts.layers.iter().map(|l| l.layer.as_str()).collect::<Vec<_>>(), ["loop", *name]);
+        assert_eq!(facts.layers[0].details["direct I/O"], "on");
+        assert!(facts.layers[1].details.len() > 5, "{:?}", facts.layers[1]);
+        let device = &facts.devices[0];
+        assert_eq!((device.depth, device.direct_io), (0, Some(true)), "{name}: {device:?}");
+        assert!(device.backing_file.as_ref().unwrap().ends_with(".img"));
+        assert_eq!(device.counts_flushes, Some(true), "this kernel counts flushes");
+        assert!(facts.free_bytes.unwrap() > 1 << 20);
+        place.clean();
+    }
+}
+
+#[test]
+fn stacks_without_a_device_are_built_and_undone() {
+    let Some(place) = Place::new() else { return };
+    let tmpfs = options_of(&[("size", text("5000kB")), ("mount", OptionValue::List(vec![text("huge=never,noatime")]))]);
+    let specs = [
+        stack("tmp", vec![layer("tmpfs", tmpfs)]),
+        stack("ram", vec![layer("ramfs", mounted(&["noatime", "mode=0700"]))]),
+    ];
+    for spec in &specs {
+        assert_eq!(stacks::unmet(&place.host, spec), []);
+        let built = place.build(spec).unwrap();
+        fs::write(built.folder.join("file"), "x").unwrap();
+        assert!(built.facts.mount.as_ref().unwrap().fstype.ends_with("fs"));
+        assert!(built.facts.layers[0].details["devices end"].contains("in memory"));
+    }
+    place.clean();
+}
+
+#[test]
+fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
+    let place = Place::of_anybody();
+    let others = tempfile::tempdir().unwrap();
+    fs::write(others.path().join("theirs"), "x").unwrap();
+    let at = |path: &str| stack("here", vec![layer("directory", options_of(&[("directory", text(path))]))]);
+    let spec = at(others.path().to_str().unwrap());
+    assert_eq!(stacks::unmet(&place.host, &spec), []);
+    let built = place.build(&spec).unwrap();
+    fs::write(built.folder.join("file"), "x").unwrap();
+    assert_eq!(fs::read_dir(others.path()).unwrap().count(), 2);
+    assert!(built.facts.mount.is_some() && built.facts.free_bytes.is_some());
+    place.clean();
+    assert_eq!(fs::read_dir(others.path()).unwrap().count(), 1);
+    assert!(stacks::unmet(&Host::this(), &at("/no/such"))[0].hint.contains("mkdir -p /no/such"));
+}
+
+#[test]
+fn what_needs_root_says_so_without_it() {
+    let spec =
+        |name| stack(name, vec![layer("loop", options_of(&[("loop", text("1MiB"))])), layer(name, Options::default())]);
+    let told =
+        stacks::unmet(&Host::this(), &spec("ext4")).iter().filter(|unmet| unmet.what.starts_with("root")).count();
+    assert_eq!(told, usize::from(!crate::host::users::is_root()), "once for the whole stack");
+}
+
+#[test]
+fn the_folder_of_a_run_is_made_and_undone() {
+    let place = Place::of_anybody();
+    let folder = super::folder::make_for_run(place.ledger(), &place.run_id).unwrap();
+    assert!(folder.is_dir() && folder.to_str().unwrap().contains("pgstrata-"));
+    place.clean();
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_run_that_dies_at_any_entry_leaves_nothing_that_clean_does_not_undo() {
+    // Entry 0 is the run's folder; image, loop, filesystem, mount point and mount follow.
+    for entry in 1..=6 {
+        for death in [Death::Before(entry), Death::After(entry)] {
+            let Some(mut place) = Place::new() else { return };
+            let spec = place.on_loop("ext4", "64MiB", Options::default());
+            place.ledger().die(death);
+            let died = place.build(&spec).is_err();
+            assert_eq!(died, entry < 6, "the stack has entries 1 to 5");
+            let path = place.ledger().path().to_owned();
+            drop(place.ledger.take());
+            let before = fs::read(&path).unwrap();
+            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+            place.undo_all();
+            // A clean that was itself killed before it wrote anything down: all entries are open again.
+            drop(place.ledger.take());
+            fs::write(&path, before).unwrap();
+            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+            place.clean();
+        }
+    }
+}
+
+#[test]
+fn what_mkfs_refuses_is_told_in_its_own_words() {
+    for (name, size, arguments, words) in [
+        ("ext4", "64MiB", &["-b", "999"][..], "invalid block size - 999"),
+        ("xfs", "320MiB", &["-b", "size=999"], "Invalid value 999"),
+        ("xfs", "64MiB", &[], "must be larger than 300MB"),
+        ("btrfs", "256MiB", &["-d", "raid7"], "raid7"),
+    ] {
+        let Some(place) = Place::new() else { return };
+        let error = place.build(&place.on_loop(name, size, mkfs(arguments))).unwrap_err().to_string();
+        assert!(error.contains(words), "{name}: {error}");
+        place.clean();
+    }
+}
+
+#[test]
+fn a_mount_option_that_the_kernel_refuses_is_told_in_the_kernels_words() {
+    let Some(place) = Place::new() else { return };
+    let error = place.build(&place.on_loop("ext4", "64MiB", mounted(&["bogus"]))).unwrap_err().to_string();
+    assert!(error.contains("mount -t ext4 -o bogus"), "{error}");
+    assert!(error.contains("Unknown parameter 'bogus'"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn a_mount_option_that_the_kernel_drops_is_an_error() {
+    let Some(place) = Place::new() else { return };
+    let ram = |option: &str| stack("ram", vec![layer("ramfs", mounted(&[option]))]);
+    for (spec, option) in [
+        (ram("size=64m"), "size=64m"),
+        (ram("barrier=0"), "barrier=0"),
+        (place.on_loop("ext4", "64MiB", mounted(&["noatime,sb=1"])), "sb=1"),
+        (place.on_loop("ext4", "64MiB", mounted(&["discard,nodiscard"])), "discard"),
+        (place.on_loop("xfs", "320MiB", mounted(&["dax=always"])), "dax=always"),
+        (place.on_loop("btrfs", "256MiB", mounted(&["nodatacow,compress=zstd"])), "nodatacow"),
+    ] {
+        let mark = place.ledger().mark();
+        let error = place.build(&spec).unwrap_err().to_string();
+        assert!(error.contains(&format!("dropped the mount option `{option}`")), "{error}");
+        assert!(undo_from(place.ledger(), mark, &Undoers::new(), &place.host).is_empty());
+    }
+    place.clean();
+}
+
+#[test]
+fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
+    let ext4 = [
+        "barrier=1",
+        "barrier=0",
+        "commit=5",
+        "commit=30,data=ordered",
+        "auto_da_alloc=0",
+        "data=writeback",
+        "nodiscard,delalloc,strictatime",
+        "init_itable=10",
+        "dioread_lock",
+        "noload",
+        "iversion",
+        "defaults",
+        "stripe=64",
+    ];
+    let xfs =
+        ["logbsize=262144", "allocsize=1m", "nodiscard,nolargeio,noquota", "dax=inode", "bsdgroups", "async,wsync"];
+    let btrfs = [
+        "compress=zstd",
+        "compress=zlib:5",
+        "discard=sync",
+        "nodiscard",
+        "commit=30",
+        "commit=60",
+        "nobarrier",
+        "datacow,datasum,treelog",
+        "max_inline=2048",
+        "max_inline=0",
+        "autodefrag",
+        "compress-force=zstd",
+        "space_cache=v2",
+    ];
+    for (name, size, lists) in [("ext4", "64MiB", &ext4[..]), ("xfs", "320MiB", &xfs), ("btrfs", "256MiB", &btrfs)] {
+        for list in lists {
+            let Some(place) = Place::new() else { return };
+            let built = place.build(&place.on_loop(name, size, mounted(&[list])));
+            assert!(built.is_ok(), "{name} with {list}: {}", built.unwrap_err());
+            place.clean();
+        }
+    }
+}
+
+#[test]
+fn an_image_larger_than_the_free_space_is_refused_before_anything_is_made() {
+    let Some(place) = Place::new() else { return };
+    let spec = place.on_loop("ext4", "512TiB", Options::default());
+    assert!(stacks::unmet(&place.host, &spec).iter().any(|unmet| unmet.what.contains("512 TiB of room")));
+    let mark = place.ledger().mark();
+    let error = place.build(&spec).unwrap_err().to_string();
+    assert!(error.contains("does not fit"), "{error}");
+    assert_eq!(place.ledger().mark(), mark);
+    place.clean();
+}
+
+/// A small filesystem in memory below the place, in the ledger like all else.
+fn small(place: &Place, kind: &str) -> std::path::PathBuf {
+    let options = if kind == "tmpfs" { options_of(&[("size", text("48MiB"))]) } else { Options::default() };
+    place.build(&stack("small", vec![layer(kind, options)])).unwrap().folder
+}
+
+fn image_in(folder: &std::path::Path, size: &str, preallocate: bool) -> Options {
+    options_of(&[
+        ("loop", text(size)),
+        ("in", text(folder.to_str().unwrap())),
+        ("preallocate", OptionValue::Boolean(preallocate)),
+        ("direct_io", OptionValue::Boolean(false)),
+    ])
+}
+
+#[test]
+fn a_preallocated_image_takes_its_room_at_once_and_the_next_one_is_refused() {
+    let Some(place) = Place::new() else { return };
+    let folder = small(&place, "tmpfs");
+    let image =
+        |name| stack(name, vec![layer("loop", image_in(&folder, "40MiB", true)), layer("ext2", Options::default())]);
+    let built = place.build(&image("one")).unwrap();
+    let file = fs::metadata(built.facts.devices[0].backing_file.as_ref().unwrap()).unwrap();
+    assert_eq!(file.blocks() * 512, 40 << 20, "mkfs gave blocks back");
+    assert_eq!(built.facts.layers[0].details["allocated"], "40 MiB");
+    assert_eq!(built.facts.layers[0].details["allocation"], "fallocate");
+    assert_eq!(built.facts.layers[0].details["direct I/O"], "off");
+    assert_eq!(built.facts.layers[0].details["filesystem of the image"].split(' ').next(), Some("tmpfs"));
+    let error = place.build(&image("two")).unwrap_err().to_string();
+    assert!(error.contains("does not fit"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
+    let Some(place) = Place::new() else { return };
+    let folder = small(&place, "tmpfs");
+    let site = place.site("sparse");
+    let ground = super::layer("loop").unwrap().build(&site, None, &image_in(&folder, "40MiB", false)).unwrap().ground;
+    let filled = fs::write(folder.join("filler"), vec![1u8; 64 << 20]).unwrap_err();
+    assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
+    let error = super::layer("ext4").unwrap().build(&site, Some(&ground), &mkfs(&["-E", "nodiscard"])).unwrap_err();
+    assert!(error.to_string().contains("mkfs.ext4"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do() {
+    let Some(place) = Place::new() else { return };
+    let folder = small(&place, "ramfs");
+    // ramfs tells of no free space at all, so the image is checked against nothing but its own refusal.
+    fs::write(folder.join("image"), vec![0u8; 1 << 20]).unwrap();
+    let error = super::loop_image::attach(&place.site("x"), &folder.join("image"), true).unwrap_err();
+    assert!(error.hint_text().unwrap().contains("direct_io = false"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
+    let Some(first) = Place::new() else { return };
+    let Some(second) = Place::new() else { return };
+    let devices = |place: &Place| -> Vec<String> {
+        let build = |number: usize| {
+            let mut spec = place.on_loop("ext2", "4MiB", Options::default());
+            spec.name = format!("s{number}");
+            place.build(&spec).unwrap().facts.devices[0].name.clone()
+        };
+        (0..4).map(build).collect()
+    };
+    let all: Vec<String> = std::thread::scope(|scope| {
+        let other = scope.spawn(|| devices(&second));
+        devices(&first).into_iter().chain(other.join().unwrap()).collect()
+    });
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 8, "{all:?}");
+    first.clean();
+    second.clean();
+}
+
+#[test]
+fn a_busy_stack_stays_whole_and_in_the_ledger_until_it_is_free() {
+    let Some(place) = Place::new() else { return };
+    let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
+    let open = fs::File::create(built.folder.join("file")).unwrap();
+    let failures = undo_from(place.ledger(), built.mark, &Undoers::new(), &place.host);
+    assert!(failures[0].to_string().contains("umount"), "{}", failures[0]);
+    assert_eq!(failures.len(), place.ledger().open_things().len() - 1, "{failures:#?}");
+    fs::write(built.folder.join("another"), "still there").unwrap();
+    drop(open);
+    place.clean();
+}
+
+#[test]
+fn a_mount_of_somebody_else_on_our_mount_point_stays() {
+    let Some(place) = Place::new() else { return };
+    let host = Host::this();
+    let built = place.build(&stack("ram", vec![layer("ramfs", Options::default())])).unwrap();
+    host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(&built.folder)).unwrap();
+    let failures = undo_from(place.ledger(), built.mark, &Undoers::new(), &place.host);
+    assert!(failures[0].to_string().contains("is not what pgstrata mounted there: theirs"), "{}", failures[0]);
+    host.run(&Command::new("umount").arg(&built.folder)).unwrap();
+    place.clean();
+}
+
+#[test]
+fn undoing_leaves_a_device_alone_that_is_another_ones_by_now() {
+    let Some(place) = Place::new() else { return };
+    let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
+    let device = format!("/dev/{}", built.facts.devices[0].name);
+    let thing = super::ledger::Thing::new("ext4", "filesystem").with("device", &device).with("uuid", "another");
+    super::layer("ext4").unwrap().undo(&place.host, &thing).unwrap();
+    fs::write(built.folder.join("file"), "x").unwrap();
+    place.clean();
+}
+
+#[test]
+fn names_and_first_options_of_the_layers_are_as_plans_expect() {
+    let names: BTreeSet<&str> = ALL.iter().map(|layer| layer.name()).collect();
+    assert_eq!(names.len(), ALL.len());
+    for layer in ALL {
+        let first = layer.options().first().map(|option| option.key);
+        match layer.position() {
+            Position::Device => assert_eq!(first, Some(layer.name())),
+            _ => assert!(first.is_some()),
+        }
+        assert!(layer.doc().ends_with('.'), "{}", layer.name());
+    }
+}

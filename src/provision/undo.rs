@@ -1,0 +1,109 @@
+//! Undoing what the ledger lists, last made first: the tear-down of a trial, and `pgstrata clean` after a crash.
+//!
+//! Owns the walk and who is asked to undo what. How a thing is undone, and when that is refused, is the owner's. The
+//! walk may itself be killed and be run again: owners do nothing where their thing is gone.
+
+use super::ledger::{Ledger, Thing};
+use super::{ALL, folder};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use std::collections::BTreeMap;
+
+/// Undoes one kind of owner's things.
+pub type Undoer = Box<dyn Fn(&Host, &Thing) -> Result<()> + Send + Sync>;
+
+/// Who undoes what, by the things' owner.
+pub struct Undoers(BTreeMap<&'static str, Undoer>);
+
+impl Default for Undoers {
+    fn default() -> Self {
+        Undoers::new()
+    }
+}
+
+impl Undoers {
+    /// Every layer, and the folders that this room makes.
+    #[must_use]
+    pub fn new() -> Undoers {
+        let layers = ALL.iter().map(|layer| {
+            let undo: Undoer = Box::new(|host, thing| layer.undo(host, thing));
+            (layer.name(), undo)
+        });
+        let mut undoers = Undoers(layers.collect());
+        undoers.0.insert(folder::OWNER, Box::new(folder::undo));
+        undoers
+    }
+
+    /// Adds an owner of another room (`server`, `processes`).
+    #[must_use]
+    pub fn with(
+        mut self,
+        owner: &'static str,
+        undo: impl Fn(&Host, &Thing) -> Result<()> + Send + Sync + 'static,
+    ) -> Undoers {
+        self.0.insert(owner, Box::new(undo));
+        self
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        let unknown = || {
+            Error::host(format!("this pgstrata does not know what `{}` made", thing.owner))
+                .hint("clean up with the version that made it")
+        };
+        self.0.get(thing.owner.as_str()).ok_or_else(unknown).and_then(|undo| undo(host, thing))
+    }
+}
+
+/// Undoes every open thing whose number is at least `mark` (see [`Ledger::mark`]), last made first, and marks it undone.
+/// Goes on after a failure and returns all failures, in the order of the walk; what failed stays in the ledger.
+#[must_use]
+pub fn undo_from(ledger: &Ledger, mark: u64, undoers: &Undoers, host: &Host) -> Vec<Error> {
+    let mut failures = Vec::new();
+    for (number, thing) in ledger.open_things().into_iter().rev().take_while(|(number, _)| *number >= mark) {
+        let undone = undoers.undo(host, &thing).and_then(|()| ledger.undone(number));
+        failures.extend(undone.err().map(|e| e.while_doing(format!("undo {thing}"))));
+    }
+    failures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    fn undoers(order: &Arc<Mutex<Vec<String>>>) -> Undoers {
+        let order = Arc::clone(order);
+        Undoers::new().with("server", move |_, thing| {
+            order.lock().unwrap().push(thing.kind.clone());
+            if thing.kind == "stuck" { Err(Error::host("busy")) } else { Ok(()) }
+        })
+    }
+
+    #[test]
+    fn the_walk_goes_backwards_down_to_the_mark_and_on_after_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::create(folder.path(), "r1").unwrap();
+        let order = Arc::default();
+        ledger.enter(Thing::new("server", "below")).unwrap();
+        let mark = ledger.mark();
+        for kind in ["first", "stuck", "last"] {
+            ledger.enter(Thing::new("server", kind).with("path", "/x")).unwrap();
+        }
+        let failures = undo_from(&ledger, mark, &undoers(&order), &Host::this());
+        assert_eq!(*order.lock().unwrap(), ["last", "stuck", "first"]);
+        assert_eq!(failures.len(), 1);
+        assert_eq!(failures[0].to_string(), "failed to undo the stuck /x of server: busy");
+        let left: Vec<String> = ledger.open_things().into_iter().map(|(_, thing)| thing.kind).collect();
+        assert_eq!(left, ["below", "stuck"]);
+    }
+
+    #[test]
+    fn things_of_an_unknown_owner_stay_and_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::create(folder.path(), "r1").unwrap();
+        ledger.enter(Thing::new("zfs", "pool").with("path", "tank")).unwrap();
+        let failures = undo_from(&ledger, 0, &Undoers::new(), &Host::this());
+        assert!(failures[0].to_string().contains("does not know what `zfs` made"), "{}", failures[0]);
+        assert_eq!(ledger.open_things().len(), 1);
+    }
+}
