@@ -9,4 +9,4 @@ pub mod ratio;
 pub mod student;
 
 #[cfg(test)]
-mod simulation;
+pub mod simulation;

@@ -10,8 +10,14 @@ use rand_chacha::ChaCha8Rng;
 pub struct Noise(ChaCha8Rng);
 
 impl Noise {
+    /// From a seed.
     pub fn seeded(seed: u64) -> Noise {
         Noise(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// The generator itself.
+    pub fn rng(self) -> ChaCha8Rng {
+        self.0
     }
 
     /// A standard normal value (Box and Muller, Ann. Math. Statist. 29 (1958) 610).
@@ -39,8 +45,11 @@ pub fn autoregressive(noise: &mut Noise, mean: f64, deviation: f64, phi: f64, n:
 /// A case whose truth is known.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene {
+    /// Mean of a second.
     pub mean: f64,
+    /// Number of trials.
     pub trials: usize,
+    /// Seconds of a trial.
     pub seconds: usize,
     /// Correlation of neighbouring seconds.
     pub phi: f64,
