@@ -80,7 +80,7 @@ impl CaseSums {
         let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, unit);
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
         let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
-        let rate = figures.measures.first().and_then(rate_of);
+        let rate = figures.measures.iter().find_map(rate_of);
         let place = self.trials.partition_point(|known| known.trial < record.trial);
         let finding = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, figures, rate) };
         self.trials.insert(place, finding);

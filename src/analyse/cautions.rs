@@ -28,7 +28,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums) -> Vec<String> {
     cautions.extend(interval(found));
     cautions.extend(failures(found));
     cautions.extend(checks(&sums.trials));
-    cautions.extend(gaps(&sums.trials));
+    cautions.extend(missed(&sums.trials));
     cautions.extend(differing_facts(&sums.trials));
     cautions.extend(age(&sums.trials));
     if let Some(steal) = sums.machine.share_of(&[columns::CPU_STEAL]).filter(|steal| *steal >= STEAL_WORTH_SAYING) {
@@ -93,28 +93,32 @@ fn in_full(value: f64) -> String {
     if value.fract() == 0.0 && (0.0..1e15).contains(&value) { grouped(value as u64) } else { format!("{value:.4}") }
 }
 
-/// One line for each source: where it was absent altogether, and how many rows it missed.
-fn gaps(trials: &[TrialFinding]) -> Vec<String> {
-    let mut absent: BTreeMap<(&str, &str), Vec<u32>> = BTreeMap::new();
+/// Seconds that sources missed in the trials of a case.
+fn missed(trials: &[TrialFinding]) -> Vec<String> {
     let mut missed: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
-    for trial in trials {
-        for gap in &trial.gaps {
-            if gap.second.is_none() {
-                absent.entry((&gap.source, &gap.reason)).or_default().push(trial.trial);
-            } else {
-                missed.entry(&gap.source).or_insert((0, &gap.reason)).0 += gap.rows;
-            }
+    for gap in trials.iter().flat_map(|trial| &trial.gaps).filter(|gap| gap.second.is_some()) {
+        missed.entry(&gap.source).or_insert((0, &gap.reason)).0 += gap.rows;
+    }
+    let rows = |count: u64| if count == 1 { "1 second".to_owned() } else { format!("{} seconds", grouped(count)) };
+    missed.into_iter().map(|(source, (count, reason))| format!("{source} missed {}: {reason}", rows(count))).collect()
+}
+
+/// Sources that were absent altogether, once for the run: it is mostly the machine that lacks them. A stack without
+/// devices and a workload without a server have nothing to read there: that is no gap.
+fn absent(cases: &[CaseSums]) -> Vec<String> {
+    let mut absent: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let trials = || cases.iter().flat_map(|case| &case.trials);
+    for trial in trials() {
+        let devices = trial.stack.iter().chain(&trial.wal_stack).any(|stack| !stack.devices.is_empty());
+        let of_course =
+            |source: &str| (source == "diskstats" && !devices) || (source == "postgres" && trial.server.is_none());
+        for gap in trial.gaps.iter().filter(|gap| gap.second.is_none() && !of_course(&gap.source)) {
+            *absent.entry((&gap.source, &gap.reason)).or_default() += 1;
         }
     }
-    let absent = absent.into_iter().map(|((source, reason), mut which)| {
-        which.sort_unstable();
-        which.dedup();
-        format!("no {source} in {}: {reason}", trial_list(&which))
-    });
-    let rows = |count: u64| if count == 1 { "1 second".to_owned() } else { format!("{} seconds", grouped(count)) };
-    let missed =
-        missed.into_iter().map(|(source, (count, reason))| format!("{source} missed {}: {reason}", rows(count)));
-    absent.chain(missed).collect()
+    let all = trials().count();
+    let which = |count: usize| if count == all { "any trial".to_owned() } else { format!("{count} of {all} trials") };
+    absent.into_iter().map(|((source, why), count)| format!("no {source} in {}: {why}", which(count))).collect()
 }
 
 /// Facts that should be the same in every trial and are not.
@@ -211,6 +215,7 @@ pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<String
             cautions.push(format!("{} was measured in {measured} of {blocks} blocks", case.spec.id));
         }
     }
+    cautions.extend(absent(cases));
     cautions.extend(machine(&run.host));
     cautions
 }

@@ -5,8 +5,8 @@
 use super::columns::{self, DATA_SLOTS, WAL_SLOTS, device};
 use super::findings::Series;
 use super::input::{Counts, Seconds};
-use super::series::{Caption, Ticks, bucketed, rate, step};
-use super::strata::uncounted;
+use super::series::{Caption, Ticks, bucketed, rates, step};
+use super::strata::{facts_of, uncounted};
 use crate::record::facts::StackFacts;
 use crate::record::trial::TrialRecord;
 
@@ -55,8 +55,9 @@ impl Charts<'_> {
     /// A counter as a rate, each unit of it counting `factor`.
     fn add_rate(&mut self, caption: Caption<'_>, column: &str, factor: f64) {
         if let Some(counter) = self.seconds.counts(column) {
-            let ticks = self.ticks.clone();
-            self.add(caption, |row| rate(counter, &ticks, row).map(|rate| rate * factor));
+            let mut rate = rates(counter, &self.ticks);
+            let series = bucketed(caption, self.length, self.most, |row| rate(row).map(|rate| rate * factor));
+            self.series.extend(series);
         }
     }
 
@@ -67,14 +68,15 @@ impl Charts<'_> {
         let mut shown: Vec<&str> = there.first().into_iter().chain(there.last()).copied().collect();
         shown.dedup();
         let names: Vec<String> = shown.iter().map(|slot| self.device_name(slot)).collect();
-        for (place, slot) in shown.iter().enumerate() {
-            let family = names[place].trim_end_matches(|c: char| c.is_ascii_digit());
-            let family = if names[place].starts_with("loop") { family } else { names[place].as_str() };
-            let twice = names.len() == 2 && names.iter().all(|name| name.starts_with(family)) && family == "loop";
+        let devices = stack.map_or(&[][..], |stack| &stack.devices);
+        let families: Vec<&str> = names.iter().map(|name| family(name)).collect();
+        for ((slot, name), family) in shown.iter().zip(&names).zip(&families) {
+            // A loop device on a loop device: only the slots tell them apart.
+            let twice = families.iter().filter(|other| *other == family).count() > 1;
             let label = if twice { format!("{prefix}{slot}") } else { format!("{prefix}{family}") };
-            let devices = stack.map_or(&[][..], |stack| &stack.devices);
-            let facts = devices.iter().find(|device| device.name == names[place]);
-            self.one_device(slot, &label, uncounted(&names[place], facts, devices).is_none());
+            let depth = slots.iter().position(|known| known == slot).unwrap_or_default();
+            let facts = facts_of(Some(name), depth, devices);
+            self.one_device(slot, &label, uncounted(name, &facts, devices).is_none());
         }
     }
 
@@ -166,4 +168,9 @@ impl Charts<'_> {
             self.add_rate(Caption { title, unit, group: "postgres" }, column, factor);
         }
     }
+}
+
+/// A device's name without the number of a loop device.
+fn family(name: &str) -> &str {
+    if name.starts_with("loop") { name.trim_end_matches(|c: char| c.is_ascii_digit()) } else { name }
 }

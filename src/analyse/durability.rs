@@ -10,7 +10,7 @@
 //! 5. else *unknown*, with the number that was too small.
 
 use super::findings::{Durability, DurabilityClass, TrialFinding};
-use super::strata::{DeviceSums, StrataSums, noun};
+use super::strata::{DeviceSums, StrataSums, noun, scripts};
 use crate::record::case::CaseSpec;
 use crate::record::facts::{MountFacts, StackFacts};
 use crate::units::significant;
@@ -25,6 +25,9 @@ const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 const MEMORY_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
 /// Mount options that keep a filesystem from flushing: ext3, ext4, btrfs, old xfs, reiserfs, f2fs, overlayfs.
 const HOLD_BACK: [&str; 5] = ["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile"];
+
+/// Detail of a layer that says where and why the devices below it can be followed no further.
+const DEVICES_END: &str = "devices end";
 
 /// What the workload asked of the devices below the WAL.
 struct Demand {
@@ -51,19 +54,21 @@ pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: 
         let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
         return Durability { class: DurabilityClass::Delayed, reason };
     }
-    let selects = case.workload.options.text("script") == Some("select-only");
+    let selects = scripts(&case.workload).iter().all(|script| script == "select-only");
     if case.postgres.is_some() && (selects || sums.read_only() == Some(true)) {
         return unknown("the workload only reads: no commit needed a flush, so none could be seen");
     }
     let on_its_own = trials.iter().any(|trial| trial.wal_stack.is_some());
     let chain: Vec<&DeviceSums> = if on_its_own { sums.wal().collect() } else { sums.data().collect() };
     let demand = Demand::of(case, trials, sums, done, &chain);
+    let stack = trials.iter().find_map(|trial| trial.wal_stack.as_ref().or(trial.stack.as_ref()));
+    let end = stack.and_then(devices_end);
     match chain.last() {
-        Some(lowest) => by_flushes(&chain, lowest, &demand),
+        Some(lowest) => by_flushes(&chain, lowest, end, &demand),
         None => {
-            let stack = trials.iter().find_map(|trial| trial.wal_stack.as_ref().or(trial.stack.as_ref()));
             let below = stack.and_then(|stack| stack.mount.as_ref()).map_or("the data", |mount| &mount.fstype);
-            unknown(&format!("no block device with counters is visible below {below}"))
+            let why = end.map_or_else(String::new, |end| format!(": {end}"));
+            unknown(&format!("no block device with counters is visible below {below}{why}"))
         }
     }
 }
@@ -143,11 +148,13 @@ fn volatile_stack(stack: &StackFacts, what: &str) -> Option<String> {
     if stack.devices.iter().any(|device| device.model.as_deref().map(str::trim) == Some("scsi_debug")) {
         return Some(format!("{what} lies on scsi_debug: a device in memory"));
     }
-    let details = stack.layers.iter().flat_map(|layer| &layer.details);
-    let mut backing = details.filter(|(key, _)| key.starts_with("backing"));
-    backing
-        .find(|(_, value)| IN_MEMORY.contains(&value.as_str()))
-        .map(|(_, value)| format!("{what} lies in an image on {value}: in memory only"))
+    let end = devices_end(stack).filter(|end| IN_MEMORY.iter().any(|kind| end.contains(&format!("({kind})"))));
+    end.map(|end| format!("{what} lies in memory: {end}"))
+}
+
+/// Why the way down from the stack ends before a device that stands on nothing else.
+fn devices_end(stack: &StackFacts) -> Option<&str> {
+    stack.layers.iter().find_map(|layer| layer.details.get(DEVICES_END)).map(String::as_str)
 }
 
 /// The mount option that holds flushes back; `volatile` is one of overlayfs alone.
@@ -158,7 +165,7 @@ fn held_back(mount: &MountFacts) -> Option<&str> {
 }
 
 /// Judges by the flushes that were counted below the WAL.
-fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, demand: &Demand) -> Durability {
+fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand) -> Durability {
     let name = lowest.name();
     let above = chain.iter().rev().skip(1).find_map(|device| {
         let flushes = device.flushes.per_operation().filter(|flushes| *flushes > 0.0)?;
@@ -177,11 +184,9 @@ fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, demand: &Demand) -> Du
     let Some(flushes) = lowest.flushes.per_operation() else {
         return unknown(&format!("no flushes of {name} were recorded{above}"));
     };
-    if let Some(file) = lowest.facts.as_ref().and_then(|facts| facts.backing_file.as_ref()) {
-        let words = demand.words(flushes);
-        return unknown(&format!(
-            "{words} were counted at {name}, but the device below its file {file} cannot be seen"
-        ));
+    let file = lowest.backing_file().map(|file| format!("the device below its file {file} cannot be seen"));
+    if let Some(end) = end.map(str::to_owned).or(file) {
+        return unknown(&format!("{} were counted at {name}, but {end}", demand.words(flushes)));
     }
     let seen = chain.iter().filter(|device| !device.writes_through());
     let seen = seen.filter_map(|device| Some((device.flushes.per_operation()?, device.name())));
@@ -202,7 +207,7 @@ fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, demand: &Demand) -> Du
 }
 
 fn takes_fua(chain: &[&DeviceSums]) -> bool {
-    !chain.is_empty() && chain.iter().all(|device| device.facts.as_ref().is_some_and(|facts| facts.fua == Some(true)))
+    !chain.is_empty() && chain.iter().all(|device| device.takes_fua())
 }
 
 fn setting<'a>(trial: &'a TrialFinding, name: &str) -> Option<&'a str> {

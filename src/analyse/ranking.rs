@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const SAFEST_FIRST: [DurabilityClass; 4] =
     [DurabilityClass::Flushed, DurabilityClass::Unknown, DurabilityClass::Delayed, DurabilityClass::Volatile];
 
+/// `wal_sync_method` of PostgreSQL on Linux.
+const DEFAULT_METHOD: &str = "fdatasync";
+
 /// One ranking with what is needed to compare any two of its cases.
 pub struct Contest<'a> {
     /// The ranking.
@@ -77,7 +80,9 @@ pub fn contests<'a>(
         let without_server = spec.is_none_or(|spec| spec.postgres.is_none());
         let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
         let workload = workloads.iter().position(|name| *name == shared.workload);
-        (without_server, reads, workload, Reverse(shared.clients()))
+        // Of the sync methods, the one that PostgreSQL on Linux uses unless told otherwise.
+        let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
+        (without_server, reads, workload, Reverse(shared.clients()), other_method)
     });
     groups.into_iter().map(|(shared, entries)| shared.contest(entries, &compared, baseline)).collect()
 }

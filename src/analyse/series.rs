@@ -70,8 +70,9 @@ pub fn bucketed(
         let end = (row + bucket).min(seconds + 1);
         while row < end {
             if let Some(now) = value(row) {
-                least = least.min(now);
-                largest = largest.max(now);
+                // Plain comparisons: the values are never NaN, and `f64::min` pays for asking.
+                least = if now < least { now } else { least };
+                largest = if now > largest { now } else { largest };
             }
             row += 1;
         }
@@ -91,7 +92,8 @@ pub fn bucketed(
     })
 }
 
-/// Time that each row covers, seconds: from the row before to it, by the wall clock where that can be believed.
+/// Time that each row covers, from the row before to it by the wall clock where that can be believed; kept as its
+/// inverse, per second, because every rate multiplies by it.
 #[derive(Debug, Clone)]
 pub struct Ticks(Vec<f32>);
 
@@ -108,19 +110,24 @@ impl Ticks {
             let us = clock.at(row)?.checked_sub(clock.at(row.checked_sub(1)?)?)?;
             Some(us as f64 / 1e6).filter(|span| BELIEVED_TICK_S.contains(span))
         };
-        Ticks((0..seconds.rows()).map(|row| tick(row).unwrap_or(1.0) as f32).collect())
+        Ticks((0..seconds.rows()).map(|row| tick(row).map_or(1.0, f64::recip) as f32).collect())
     }
 
-    fn at(&self, row: usize) -> f64 {
+    #[inline]
+    fn per_second(&self, row: usize) -> f64 {
         f64::from(self.0.get(row).copied().unwrap_or(1.0))
     }
 }
 
-/// Growth of a counter a second in the second that ends with `row`; `None` beside a gap and where it fell.
-#[inline]
-#[must_use]
-pub fn rate(column: Counts<'_>, ticks: &Ticks, row: usize) -> Option<f64> {
-    step(column, row).map(|grown| grown / ticks.at(row))
+/// Growth of a counter a second, asked for row after row from 1 on; `None` beside a gap and where it fell.
+pub fn rates<'a>(column: Counts<'a>, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
+    let mut before = column.at(0);
+    move |row| {
+        let now = column.at(row);
+        let earlier = std::mem::replace(&mut before, now);
+        let grown = now?.checked_sub(earlier?)?;
+        Some(grown as f64 * ticks.per_second(row))
+    }
 }
 
 /// Growth of a counter from the row before.
@@ -176,12 +183,13 @@ mod tests {
 
     #[test]
     fn a_rate_is_by_the_time_that_passed_and_absent_beside_gaps_and_resets() {
-        let mut seconds = Seconds::new(5);
-        seconds.push_counts("n", vec![0, 120, 0, 300, 10], &[true, true, false, true, true]);
-        seconds.push_counts("time_us", vec![0, 1_200_000, 2_000_000, 3_000_000, 4_000_000], &[true; 5]);
+        let mut seconds = Seconds::new(6);
+        seconds.push_counts("n", vec![0, 120, 0, 300, 10, 20], &[true, true, false, true, true, true]);
+        seconds.push_counts("time_us", vec![0, 1_200_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000], &[true; 6]);
         let (n, ticks) = (seconds.counts("n").unwrap(), Ticks::of(&seconds));
-        let rates: Vec<_> = (0..5).map(|row| rate(n, &ticks, row).map(f64::round)).collect();
-        assert_eq!(rates, [None, Some(100.0), None, None, None]);
+        let mut rate = rates(n, &ticks);
+        let found: Vec<_> = (1..6).map(|row| rate(row).map(f64::round)).collect();
+        assert_eq!(found, [Some(100.0), None, None, None, Some(10.0)]);
     }
 
     #[test]

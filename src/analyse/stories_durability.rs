@@ -56,6 +56,35 @@ fn a_loop_device_over_something_invisible_stays_unknown() {
     assert_judged(&act, DurabilityClass::Unknown, "the device below its file /var/lib/pgstrata/image cannot be seen");
 }
 
+/// Facts of a stack whose devices could not be followed to their end.
+fn devices_end(why: &str) -> Vec<LayerFacts> {
+    let details = [("devices end".to_owned(), why.to_owned())];
+    vec![LayerFacts { layer: "ext4".to_owned(), details: details.into() }]
+}
+
+#[test]
+fn where_the_devices_can_be_followed_no_further_the_reason_is_given() {
+    let mut act = on_loop();
+    act.stack.devices.truncate(1);
+    act.flushes.truncate(1);
+    act.stack.layers = devices_end("nothing below / (overlay): it does not tell");
+    assert_judged(&act, DurabilityClass::Unknown, "were counted at loop3, but nothing below / (overlay)");
+    act.stack.devices.clear();
+    act.flushes.clear();
+    assert_judged(&act, DurabilityClass::Unknown, "visible below ext4: nothing below / (overlay)");
+}
+
+#[test]
+fn several_devices_at_one_depth_are_judged_together() {
+    let mut act = Act::on("btrfs");
+    act.stack.devices = vec![disk(0, "vda"), disk(0, "vdb")];
+    act.flushes = vec![Some(2.0)];
+    act.slot_names = vec!["vda+vdb"];
+    assert_judged(&act, DurabilityClass::Flushed, "2 flushes per commit (2 per WAL sync) seen at vda+vdb");
+    act.stack.devices[1].write_cache = Some(WriteCache::WriteThrough);
+    assert_judged(&act, DurabilityClass::Unknown, "vda+vdb says write through");
+}
+
 #[test]
 fn a_disk_that_says_write_through_is_sent_no_flush_and_only_its_word_is_left() {
     let mut act = Act::on("ext4");
@@ -80,9 +109,8 @@ fn memory_is_volatile_wherever_it_lies() {
     assert_judged(&act, DurabilityClass::Volatile, "zram0: a device in memory");
     let mut act = on_loop();
     act.stack.devices.truncate(1);
-    let details = [("backing filesystem".to_owned(), "tmpfs".to_owned())];
-    act.stack.layers = vec![LayerFacts { layer: "loop".to_owned(), details: details.into() }];
-    assert_judged(&act, DurabilityClass::Volatile, "in an image on tmpfs");
+    act.stack.layers = devices_end("nothing below /tmp (tmpfs): it keeps its files in memory");
+    assert_judged(&act, DurabilityClass::Volatile, "the data lies in memory: nothing below /tmp (tmpfs)");
     let mut act = Act::on("ext4");
     act.wal_stack = Some(Act::in_memory().stack);
     assert_judged(&act, DurabilityClass::Volatile, "pg_wal lies on tmpfs");

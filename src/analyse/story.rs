@@ -38,6 +38,8 @@ pub struct Act {
     /// Flushes per commit at each device, from top to bottom; `None` = no such column.
     pub flushes: Vec<Option<f64>>,
     pub wal_flushes: Vec<Option<f64>>,
+    /// Names of the data's slots; empty = those of the devices.
+    pub slot_names: Vec<&'static str>,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
@@ -78,6 +80,7 @@ impl Act {
             settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             flushes: vec![Some(1.0)],
             wal_flushes: Vec::new(),
+            slot_names: Vec::new(),
             wal_records: Some(8.0),
             wal_syncs: Some(1.0),
             waits: None,
@@ -229,8 +232,13 @@ impl Act {
             seconds.push_counts(name, ticks, &all);
         }
         for (stack, prefix) in [(Some(&self.stack), "data"), (self.wal_stack.as_ref(), "wal")] {
-            for (depth, device) in stack.map_or(&[][..], |stack| &stack.devices).iter().enumerate() {
-                seconds.push_texts(format!("{prefix}{depth}_name"), vec![Some(device.name.as_str()); rows]);
+            let devices = stack.map_or(&[][..], |stack| &stack.devices);
+            let mut names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+            if prefix == "data" && !self.slot_names.is_empty() {
+                names.clone_from(&self.slot_names);
+            }
+            for (slot, name) in names.into_iter().enumerate() {
+                seconds.push_texts(format!("{prefix}{slot}_name"), vec![Some(name); rows]);
             }
         }
         seconds

@@ -18,6 +18,11 @@ const READ_ONLY_RECORDS: f64 = 0.05;
 /// (block/blk-flush.c counts at request queues only), so a zero would be a lie.
 const PASS_THROUGH: [&str; 4] = ["dm-", "md", "bcache", "drbd"];
 
+/// What joins the names of several devices that share a slot.
+const JOINED_BY: char = '+';
+/// Built-in scripts of pgbench of which every transaction writes; the first is pgbench's default.
+const ALWAYS_COMMIT: [&str; 2] = ["tpcb-like", "simple-update"];
+
 /// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct StrataSums {
@@ -40,8 +45,8 @@ pub struct DeviceSums {
     pub slot: &'static str,
     /// Its device's kernel names, one for each different one.
     pub names: Vec<String>,
-    /// The device as sysfs describes it, in the last trial that has it.
-    pub facts: Option<DeviceFacts>,
+    /// Its devices as sysfs describes them, in the last trial that has them; several at one depth share a slot.
+    pub facts: Vec<DeviceFacts>,
     /// Why its flushes can't be counted, where that is so.
     pub uncounted: Option<&'static str>,
     /// Flushes.
@@ -82,17 +87,17 @@ impl StrataSums {
         }
         let devices = stack.map_or(&[][..], |stack| &stack.devices);
         let name = seconds.texts(&device(slot, columns::DEVICE_NAME)).and_then(|texts| texts.first());
-        let facts = match name {
-            Some(name) => devices.iter().find(|device| device.name == name),
-            None => devices.get(depth),
-        };
+        let facts = facts_of(name, depth, devices);
         let sums = self.slot(slot);
-        let name = name.map(str::to_owned).or_else(|| facts.map(|facts| facts.name.clone()));
-        if let Some(name) = name.filter(|name| !sums.names.contains(name)) {
+        let joined = || facts.iter().map(|facts| facts.name.as_str()).collect::<Vec<_>>().join("+");
+        let name = name.map_or_else(joined, str::to_owned);
+        sums.uncounted = uncounted(&name, &facts, devices).or(sums.uncounted);
+        if !name.is_empty() && !sums.names.contains(&name) {
             sums.names.push(name);
         }
-        sums.uncounted = sums.names.iter().find_map(|name| uncounted(name, facts, devices)).or(sums.uncounted);
-        sums.facts = facts.cloned().or(sums.facts.take());
+        if !facts.is_empty() {
+            sums.facts = facts.into_iter().cloned().collect();
+        }
         if sums.uncounted.is_none() {
             sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
         }
@@ -101,7 +106,9 @@ impl StrataSums {
         sums.reads.add(column(columns::DEVICE_READS), operations);
         if let Some(busy) = column(columns::DEVICE_BUSY_MS).and_then(growth) {
             sums.busy_ms += busy.amount as f64;
-            sums.busy_of_ms += 1e3 * span_s(seconds.counts(columns::TIME_US), busy.first, busy.last);
+            // Devices at one depth are added up in their slot.
+            let devices = sums.facts.len().max(1) as f64;
+            sums.busy_of_ms += 1e3 * devices * span_s(seconds.counts(columns::TIME_US), busy.first, busy.last);
         }
     }
 
@@ -187,7 +194,7 @@ impl DeviceSums {
         DeviceSums {
             slot,
             names: Vec::new(),
-            facts: None,
+            facts: Vec::new(),
             uncounted: None,
             flushes: Flow::default(),
             writes: Flow::default(),
@@ -208,10 +215,22 @@ impl DeviceSums {
         }
     }
 
-    /// Whether it says that it needs no flushes.
+    /// Whether it, or one of several, says that it needs no flushes.
     #[must_use]
     pub fn writes_through(&self) -> bool {
-        self.facts.as_ref().is_some_and(|facts| facts.write_cache == Some(WriteCache::WriteThrough))
+        self.facts.iter().any(|facts| facts.write_cache == Some(WriteCache::WriteThrough))
+    }
+
+    /// Whether it takes writes with FUA.
+    #[must_use]
+    pub fn takes_fua(&self) -> bool {
+        !self.facts.is_empty() && self.facts.iter().all(|facts| facts.fua == Some(true))
+    }
+
+    /// The file of a loop device.
+    #[must_use]
+    pub fn backing_file(&self) -> Option<&str> {
+        self.facts.iter().find_map(|facts| facts.backing_file.as_deref())
     }
 
     /// "1.02 device writes of 16.4 KiB + 0.5 flushes", followed by the device's name unless it is the only one.
@@ -247,24 +266,43 @@ impl DeviceSums {
 /// What an operation of the workload is called.
 #[must_use]
 pub fn noun(workload: &WorkloadSpec, read_only: Option<bool>) -> &'static str {
-    let built_in = ["tpcb-like", "simple-update"];
-    match (workload.kind.as_str(), workload.options.text("script")) {
-        ("sync", _) => "sync",
-        ("pgbench", Some(script)) if built_in.contains(&script) && read_only != Some(true) => "commit",
+    let commits = |script: &String| ALWAYS_COMMIT.contains(&script.as_str());
+    match workload.kind.as_str() {
+        "sync" => "sync",
+        "pgbench" if read_only != Some(true) && scripts(workload).iter().all(commits) => "commit",
         _ => "transaction",
     }
 }
 
-/// Why a device's flush counter says nothing, where that is so.
+/// The scripts of a pgbench workload, without their weights; the default where none is given.
 #[must_use]
-pub fn uncounted(name: &str, facts: Option<&DeviceFacts>, devices: &[DeviceFacts]) -> Option<&'static str> {
-    if devices.iter().any(|below| is_partition_of(name, &below.name)) {
+pub fn scripts(workload: &WorkloadSpec) -> Vec<String> {
+    let given = workload.options.texts("script");
+    let plain = given.iter().map(|script| script.split_once('@').map_or(script.as_str(), |(name, _)| name).to_owned());
+    if given.is_empty() { vec![ALWAYS_COMMIT[0].to_owned()] } else { plain.collect() }
+}
+
+/// The facts of a slot's devices: by the name in its column, where several are joined, else by depth.
+#[must_use]
+pub fn facts_of<'a>(name: Option<&str>, depth: usize, devices: &'a [DeviceFacts]) -> Vec<&'a DeviceFacts> {
+    let of_slot = |facts: &&DeviceFacts| match name {
+        Some(name) => name.split(JOINED_BY).any(|part| part == facts.name),
+        None => facts.depth as usize == depth,
+    };
+    devices.iter().filter(of_slot).collect()
+}
+
+/// Why the flush counter of a slot's devices says nothing, where that is so. `all` are the devices of the stack.
+#[must_use]
+pub fn uncounted(name: &str, facts: &[&DeviceFacts], all: &[DeviceFacts]) -> Option<&'static str> {
+    let mut parts = name.split(JOINED_BY);
+    if parts.clone().any(|part| all.iter().any(|below| is_partition_of(part, &below.name))) {
         return Some("the kernel counts flushes for whole disks, not for partitions");
     }
-    if PASS_THROUGH.iter().any(|driver| name.starts_with(driver)) {
+    if parts.any(|part| PASS_THROUGH.iter().any(|driver| part.starts_with(driver))) {
         return Some("its driver passes requests on uncounted");
     }
-    let no_counter = facts.is_some_and(|facts| facts.counts_flushes == Some(false));
+    let no_counter = facts.iter().any(|facts| facts.counts_flushes == Some(false));
     no_counter.then_some("this kernel does not count its flushes")
 }
 
