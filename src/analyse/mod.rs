@@ -1,5 +1,124 @@
 //! Records to findings: figures with their intervals, comparisons, refusals to compare, verdicts.
 //!
-//! Reads run folders through `store`; needs neither root nor PostgreSQL nor the machine. Absent on purpose: HTML.
+//! Needs neither root nor PostgreSQL nor the machine. Trials come in one at a time ([`Analysis::add_trial`]), so memory
+//! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
+pub mod bottleneck;
+pub mod case;
+pub mod cautions;
+pub mod charts;
+pub mod columns;
+pub mod counters;
+pub mod durability;
 pub mod findings;
+pub mod input;
+pub mod measures;
+pub mod not_run;
+pub mod ranking;
+pub mod series;
+pub mod steadiness;
+pub mod strata;
+pub mod verdict;
+
+#[cfg(test)]
+mod stories;
+#[cfg(test)]
+mod stories_durability;
+#[cfg(test)]
+mod stories_length;
+#[cfg(test)]
+mod story;
+
+use crate::record::trial::Outcome;
+use case::CaseSums;
+use findings::{CaseFinding, Durability, Findings, RunSummary};
+use input::{RunInput, TrialInput};
+use not_run::NotRunSums;
+use series::Buckets;
+
+/// The analysis of one run while its trials come in.
+#[derive(Debug, Clone)]
+pub struct Analysis {
+    input: RunInput,
+    cases: Vec<CaseSums>,
+    not_run: NotRunSums,
+    trials_not_run: u32,
+    buckets: Buckets,
+}
+
+impl Analysis {
+    /// Of a run whose trials are still to be added.
+    #[must_use]
+    pub fn new(input: RunInput) -> Analysis {
+        let cases = input.run.cases.iter().cloned().map(CaseSums::new).collect();
+        let buckets = Buckets::for_trials(input.run.order.len());
+        Analysis { input, cases, not_run: NotRunSums::default(), trials_not_run: 0, buckets }
+    }
+
+    /// Adds a trial; any order will do.
+    pub fn add_trial(&mut self, trial: TrialInput) {
+        let id = &trial.record.case.id;
+        let known = self.cases.iter().position(|case| case.spec.id == *id);
+        let known = known.unwrap_or_else(|| {
+            self.cases.push(CaseSums::new(trial.record.case.clone()));
+            self.cases.len() - 1
+        });
+        match &trial.record.outcome {
+            Outcome::NotRun { stage, reason, hint } => {
+                self.trials_not_run += 1;
+                self.not_run.add(id, trial.record.trial, *stage, reason, hint.as_deref());
+            }
+            Outcome::Measured => self.cases[known].add(trial, self.buckets),
+        }
+    }
+
+    /// Everything that can be concluded.
+    #[must_use]
+    pub fn finish(mut self) -> Findings {
+        for key in &self.input.pending {
+            self.not_run.add_pending(key);
+        }
+        let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
+        let found: Vec<CaseFinding> =
+            self.cases.iter().zip(&durability).map(|(case, judged)| case.finding(judged.clone())).collect();
+        let not_run = std::mem::take(&mut self.not_run).entries();
+        let contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
+        let verdict = verdict::verdict(&contests, &found, &not_run);
+        let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
+        let finished = self.input.pending.is_empty();
+        let cautions = cautions::of_run(&self.input.run, &self.cases, finished);
+        let run = self.summary();
+        Findings {
+            format: findings::FORMAT,
+            run,
+            verdict,
+            rankings,
+            cases: found,
+            trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
+            not_run,
+            cautions,
+        }
+    }
+
+    fn summary(&self) -> RunSummary {
+        let run = &self.input.run;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let share = |wall: u64, measured: u64| (wall > 0).then(|| (measured as f64 / wall as f64).min(1.0));
+        RunSummary {
+            id: run.id.clone(),
+            name: run.name.clone(),
+            started: run.started.clone(),
+            measured_by: run.tool_version.clone(),
+            analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: run.seed,
+            blocks: run.blocks,
+            trials_planned: count(run.order.len()),
+            trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
+            trials_not_run: self.trials_not_run,
+            measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
+            host: run.host.clone(),
+            plan: self.input.plan_text.clone(),
+            baseline: run.baseline.clone(),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What bound a case: the device, the CPU, a lock, or the client.
+
+use super::columns::{self, TOP_CPU_SHARE, TOP_NAME, TOP_SLOTS, device};
+use super::counters::growth;
+use super::findings::{Bottleneck, BottleneckKind, WaitShare};
+use super::input::Seconds;
+use crate::record::trial::WaitFigures;
+use std::collections::{BTreeMap, HashMap};
+
+/// CPUs busier than this are what binds, whatever the backends say they wait for: a client or a writer that gets no CPU
+/// looks like a wait for something else.
+const CPU_SATURATED: f64 = 0.9;
+/// A kind of wait binds from this share of the backends' time on; below, none stands out.
+const STANDS_OUT: f64 = 0.4;
+/// A single process or thread that used this much of one CPU is named: it cannot go faster.
+const ONE_CPU_FULL: f64 = 0.9;
+/// Waits that are stored.
+const WAITS_SHOWN: usize = 12;
+/// Processes that are stored.
+const PROCESSES_SHOWN: usize = 8;
+/// Shares below this are left out of the list of processes.
+const LEAST_PROCESS_SHARE: f64 = 0.005;
+/// Lightweight locks behind which a backend waits for another one's I/O: the flush of the WAL, a page being read. The
+/// names changed with PostgreSQL 13 and 14.
+const DEVICE_LOCKS: [&str; 6] = ["WALWrite", "WALWriteLock", "BufferIO", "BufferIo", "buffer_io", "WALSync"];
+
+/// Sums over the trials of one case.
+#[derive(Debug, Clone, Default)]
+pub struct MachineSums {
+    ticks: [f64; columns::CPU.len()],
+    waits: BTreeMap<(String, String), u64>,
+    backends: u64,
+    processes: BTreeMap<String, f64>,
+    trials: u32,
+}
+
+impl MachineSums {
+    /// Adds a trial with its busiest processes.
+    pub fn add(&mut self, seconds: &Seconds, waits: Option<&WaitFigures>, processes: &[(String, f64)]) {
+        self.trials += 1;
+        for (sum, state) in self.ticks.iter_mut().zip(columns::CPU) {
+            *sum += seconds.counts(state).and_then(growth).map_or(0.0, |grown| grown.amount as f64);
+        }
+        for (name, share) in processes {
+            *self.processes.entry(name.clone()).or_default() += share;
+        }
+        if let Some(waits) = waits {
+            self.backends += waits.backends;
+            for wait in &waits.waits {
+                *self.waits.entry((wait.class.clone(), wait.event.clone())).or_default() += wait.count;
+            }
+        }
+    }
+
+    /// Share of the CPUs' time in a state, 0 to 1; `None` where it was not counted.
+    #[must_use]
+    pub fn share_of(&self, states: &[&str]) -> Option<f64> {
+        let all: f64 = self.ticks.iter().sum();
+        let part = columns::CPU.iter().zip(self.ticks).filter(|(state, _)| states.contains(state)).map(|(_, t)| t);
+        (all > 0.0).then(|| part.sum::<f64>() / all)
+    }
+
+    fn busy(&self) -> Option<f64> {
+        self.share_of(&[columns::CPU_IDLE, columns::CPU_IOWAIT]).map(|idle| 1.0 - idle)
+    }
+
+    fn busiest(&self) -> Option<(String, f64)> {
+        let most = self.processes.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some((most.0.clone(), most.1 / f64::from(self.trials.max(1))))
+    }
+
+    /// The finding; `None` where neither waits nor CPU were recorded, and without a server unless the CPU was full.
+    #[must_use]
+    pub fn finding(&self, at_fixed_rate: bool) -> Option<Bottleneck> {
+        let cpu_busy = self.busy();
+        let counted: u64 = self.waits.values().sum();
+        let all = self.backends.max(counted) as f64;
+        let mut waits: Vec<WaitShare> = self
+            .waits
+            .iter()
+            .filter(|(_, count)| **count > 0)
+            .map(|((class, event), count)| WaitShare {
+                class: class.clone(),
+                event: event.clone(),
+                share: *count as f64 / all,
+            })
+            .collect();
+        waits.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let saturated = cpu_busy.is_some_and(|busy| busy > CPU_SATURATED);
+        if waits.is_empty() && !saturated {
+            return None;
+        }
+        let (kind, mut sentence) = decide(&waits, cpu_busy, at_fixed_rate);
+        let busiest_process = self.busiest();
+        if let Some((name, share)) = busiest_process.as_ref().filter(|(_, share)| *share >= ONE_CPU_FULL) {
+            sentence.push_str(&format!("; {name} used {} of one CPU", percent(*share)));
+        }
+        waits.truncate(WAITS_SHOWN);
+        Some(Bottleneck { kind, sentence, waits, cpu_busy, busiest_process })
+    }
+}
+
+fn decide(waits: &[WaitShare], cpu_busy: Option<f64>, at_fixed_rate: bool) -> (BottleneckKind, String) {
+    use BottleneckKind::{Client, Cpu, Device, Lock, Unclear};
+    if let Some(busy) = cpu_busy.filter(|busy| *busy > CPU_SATURATED) {
+        return (Cpu, format!("the CPUs were {} busy", percent(busy)));
+    }
+    let kinds = [Device, Cpu, Lock, Client];
+    let share = |kind: BottleneckKind| waits.iter().filter(|w| kind_of(w) == kind).map(|w| w.share).sum::<f64>();
+    let most = kinds.into_iter().max_by(|a, b| share(*a).total_cmp(&share(*b))).unwrap_or(Unclear);
+    let first = waits.iter().find(|wait| kind_of(wait) == most);
+    let event = first.map_or("nothing", |wait| wait.event.as_str());
+    let (sum, single) = (percent(share(most)), percent(first.map_or(0.0, |wait| wait.share)));
+    if share(most) < STANDS_OUT {
+        return (Unclear, format!("no wait stands out: the largest is {event} with {single} of backend time"));
+    }
+    let sentence = match most {
+        Device if sum == single => format!("{single} of backend time in {event}"),
+        Device => format!("{sum} of backend time waiting for storage, {single} in {event}"),
+        Cpu => format!("{sum} of backend time on the CPU"),
+        Lock => format!("{sum} of backend time waiting for each other, {single} for {event}"),
+        Client if at_fixed_rate => {
+            format!("{sum} of backend time waiting for the client, which kept to its fixed rate")
+        }
+        _ => format!("{sum} of backend time waiting for the client"),
+    };
+    (most, sentence)
+}
+
+fn kind_of(wait: &WaitShare) -> BottleneckKind {
+    match (wait.class.as_str(), wait.event.as_str()) {
+        ("IO", _) => BottleneckKind::Device,
+        ("LWLock" | "IPC", event) if DEVICE_LOCKS.contains(&event) => BottleneckKind::Device,
+        ("CPU", _) => BottleneckKind::Cpu,
+        ("Lock" | "LWLock" | "BufferPin" | "Buffer", _) => BottleneckKind::Lock,
+        ("Client", _) => BottleneckKind::Client,
+        _ => BottleneckKind::Unclear,
+    }
+}
+
+/// Mean CPU use of the busiest processes of a trial over the rows that list any, the busiest first. Processes of one
+/// name are added up; worker threads of the kernel are known by what they work for.
+#[must_use]
+pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
+    let slots: Vec<_> = TOP_SLOTS
+        .iter()
+        .filter_map(|slot| {
+            Some((seconds.texts(&device(slot, TOP_NAME))?, seconds.reals(&device(slot, TOP_CPU_SHARE))?))
+        })
+        .collect();
+    let Some((_, busiest)) = slots.first() else { return Vec::new() };
+    let rows = (1..seconds.rows()).filter(|row| busiest.at(*row).is_some()).count();
+    let mut sums: HashMap<&str, f64> = HashMap::new();
+    for (names, shares) in &slots {
+        let mut by_code = vec![0.0; names.words().len()];
+        for row in 1..seconds.rows() {
+            if let (Some(code), Some(share)) = (names.code(row), shares.at(row)) {
+                by_code[code] += share;
+            }
+        }
+        for (name, share) in names.words().iter().zip(by_code) {
+            *sums.entry(family(name)).or_default() += share;
+        }
+    }
+    let mean = |sum: f64| if rows == 0 { 0.0 } else { sum / rows as f64 };
+    let shares = sums.into_iter().map(|(name, sum)| (name.to_owned(), mean(sum)));
+    let mut shares: Vec<(String, f64)> = shares.filter(|(_, share)| *share >= LEAST_PROCESS_SHARE).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    shares.truncate(PROCESSES_SHOWN);
+    shares
+}
+
+/// What a kernel worker works for: `kworker/u4:3+btrfs-endio` and `kworker/u4:7-btrfs-endio` are both `btrfs-endio`.
+fn family(name: &str) -> &str {
+    let Some(rest) = name.strip_prefix("kworker/") else { return name };
+    rest.find(['+', '-']).map_or("kworker", |sign| &rest[sign + 1..])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::trial::WaitCount;
+
+    fn waits(counts: &[(&str, &str, u64)]) -> WaitFigures {
+        let of = |(class, event, count): &(&str, &str, u64)| WaitCount {
+            class: (*class).to_owned(),
+            event: (*event).to_owned(),
+            count: *count,
+        };
+        WaitFigures {
+            samples: 100,
+            per_second: 10,
+            backends: counts.iter().map(|(_, _, count)| count).sum(),
+            waits: counts.iter().map(of).collect(),
+        }
+    }
+
+    fn cpu(busy: u64, idle: u64) -> Seconds {
+        let mut seconds = Seconds::new(2);
+        seconds.push_counts("cpu_user", vec![0, busy], &[true; 2]);
+        seconds.push_counts("cpu_idle", vec![0, idle], &[true; 2]);
+        seconds
+    }
+
+    fn found(counts: &[(&str, &str, u64)], busy: u64) -> Bottleneck {
+        let mut sums = MachineSums::default();
+        sums.add(&cpu(busy, 100 - busy), Some(&waits(counts)), &[]);
+        sums.finding(false).unwrap()
+    }
+
+    #[test]
+    fn waiting_for_anothers_flush_of_the_wal_is_waiting_for_the_device() {
+        let found = found(&[("IO", "WALSync", 30), ("LWLock", "WALWrite", 45), ("CPU", "CPU", 25)], 40);
+        assert_eq!(found.kind, BottleneckKind::Device);
+        assert_eq!(found.sentence, "75 % of backend time waiting for storage, 45 % in WALWrite");
+        assert_eq!(found.cpu_busy, Some(0.4));
+    }
+
+    #[test]
+    fn a_single_wait_is_said_in_short() {
+        assert_eq!(found(&[("IO", "WALSync", 71), ("CPU", "CPU", 29)], 40).sentence, "71 % of backend time in WALSync");
+    }
+
+    #[test]
+    fn full_cpus_bind_whatever_the_backends_wait_for() {
+        let found = found(&[("Client", "ClientRead", 80), ("CPU", "CPU", 20)], 97);
+        assert_eq!((found.kind, found.sentence.as_str()), (BottleneckKind::Cpu, "the CPUs were 97 % busy"));
+    }
+
+    #[test]
+    fn row_locks_and_lightweight_locks_bind_as_locks() {
+        let found = found(&[("Lock", "transactionid", 40), ("LWLock", "WALInsert", 20), ("IO", "WALSync", 40)], 30);
+        assert_eq!(found.kind, BottleneckKind::Lock);
+        assert!(found.sentence.contains("60 %") && found.sentence.contains("transactionid"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn where_nothing_stands_out_that_is_said() {
+        let found = found(&[("Client", "ClientRead", 34), ("IO", "WALSync", 33), ("CPU", "CPU", 33)], 30);
+        assert_eq!(found.kind, BottleneckKind::Unclear);
+    }
+
+    #[test]
+    fn without_waits_only_full_cpus_are_a_finding() {
+        let mut sums = MachineSums::default();
+        sums.add(&cpu(50, 50), None, &[]);
+        assert_eq!(sums.finding(false), None);
+        sums.add(&cpu(10_000, 0), None, &[]);
+        assert_eq!(sums.finding(false).unwrap().kind, BottleneckKind::Cpu);
+        assert_eq!(MachineSums::default().finding(false), None);
+    }
+
+    #[test]
+    fn a_kernel_thread_that_fills_one_cpu_is_named() {
+        let mut sums = MachineSums::default();
+        let shares = [("btrfs-endio-write".to_owned(), 0.98), ("postgres".to_owned(), 0.4)];
+        sums.add(&cpu(50, 50), Some(&waits(&[("IO", "WALSync", 9)])), &shares);
+        let found = sums.finding(false).unwrap();
+        assert!(found.sentence.ends_with("; btrfs-endio-write used 98 % of one CPU"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn workers_of_one_kind_are_added_up_over_slots_and_rows() {
+        let mut seconds = Seconds::new(3);
+        seconds.push_texts("top1_name", [None, Some("kworker/u4:3+btrfs-endio"), Some("postgres")]);
+        seconds.push_reals("top1_cpu_share", vec![0.0, 0.8, 0.6], &[false, true, true]);
+        seconds.push_texts("top2_name", [None, Some("postgres"), Some("kworker/u4:7-btrfs-endio")]);
+        seconds.push_reals("top2_cpu_share", vec![0.0, 0.2, 0.4], &[false, true, true]);
+        let found = processes(&seconds);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].0 == "btrfs-endio" && (found[0].1 - 0.6).abs() < 1e-12);
+        assert!(found[1].0 == "postgres" && (found[1].1 - 0.4).abs() < 1e-12);
+    }
+}

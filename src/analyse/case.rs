@@ -1,0 +1,197 @@
+//! One case while its trials come in, and what is found of it when all are there.
+
+use super::bottleneck::{self, MachineSums};
+use super::cautions;
+use super::charts;
+use super::counters::Operations;
+use super::durability;
+use super::findings::{CaseFinding, Durability, TrialFinding};
+use super::input::TrialInput;
+use super::measures::{MeasureSums, rate_of};
+use super::series::Buckets;
+use super::steadiness::{SteadinessSums, whole_seconds};
+use super::strata::StrataSums;
+use crate::record::case::CaseSpec;
+use crate::record::facts::{DataFacts, Fits};
+use crate::record::trial::{Figures, StatementFigures, TrialRecord};
+use hdrhistogram::Histogram;
+
+/// What has been seen of a case so far.
+#[derive(Debug, Clone)]
+pub struct CaseSums {
+    /// What was asked.
+    pub spec: CaseSpec,
+    /// Its measures, in the order of the first trial.
+    pub measures: Vec<MeasureSums>,
+    /// Its measured trials.
+    pub trials: Vec<TrialFinding>,
+    /// Device and WAL counters.
+    pub strata: StrataSums,
+    /// CPU, waits, processes.
+    pub machine: MachineSums,
+    /// Largest share of one CPU that telemetry cost in a trial.
+    pub telemetry_share: f64,
+    steadiness: SteadinessSums,
+    fits: Option<Fits>,
+    database_bytes: Option<u64>,
+    statements: Vec<(StatementFigures, u32)>,
+}
+
+impl CaseSums {
+    /// A case without trials.
+    #[must_use]
+    pub fn new(spec: CaseSpec) -> CaseSums {
+        CaseSums {
+            spec,
+            measures: Vec::new(),
+            trials: Vec::new(),
+            strata: StrataSums::default(),
+            machine: MachineSums::default(),
+            telemetry_share: 0.0,
+            steadiness: SteadinessSums::default(),
+            fits: None,
+            database_bytes: None,
+            statements: Vec::new(),
+        }
+    }
+
+    /// Adds a trial that was measured.
+    pub fn add(&mut self, input: TrialInput, buckets: Buckets) {
+        let TrialInput { record, seconds, latencies } = input;
+        let figures = record.figures.clone().unwrap_or_default();
+        let whole = whole_seconds(&seconds, figures.elapsed_us);
+        let takes_turns = figures.measures.iter().any(|measure| !measure.slice_rates.is_empty());
+        let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
+        // Where measures take turns, a second holds whichever had its turn.
+        self.add_figures(record.trial, &figures, (!takes_turns).then_some(&own), &latencies);
+        if !takes_turns {
+            self.steadiness.add(record.trial, &whole, &seconds);
+        }
+        if let Some(data) = &record.data {
+            self.add_data(data);
+        }
+        if let Some(cost) = record.telemetry_cpu_us.filter(|_| figures.elapsed_us > 0) {
+            self.telemetry_share = self.telemetry_share.max(cost as f64 / figures.elapsed_us as f64);
+        }
+        self.strata.add(&record, &seconds, &Operations::of(&seconds));
+        let processes = bottleneck::processes(&seconds);
+        self.machine.add(&seconds, record.waits.as_ref(), &processes);
+        let unit = self.measures.first().map_or("ops/s", |measure| measure.unit);
+        let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, unit);
+        let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
+        let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
+        let rate = figures.measures.iter().find_map(rate_of);
+        let place = self.trials.partition_point(|known| known.trial < record.trial);
+        let finding = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, figures, rate) };
+        self.trials.insert(place, finding);
+    }
+
+    fn add_figures(
+        &mut self,
+        trial: u32,
+        figures: &Figures,
+        seconds: Option<&Vec<f64>>,
+        latencies: &[(String, Histogram<u64>)],
+    ) {
+        for (place, measure) in figures.measures.iter().enumerate() {
+            let known = self.measures.iter().position(|known| known.name == measure.name);
+            let known = known.unwrap_or_else(|| {
+                self.measures.push(MeasureSums::new(measure));
+                self.measures.len() - 1
+            });
+            let sums = &mut self.measures[known];
+            // The client's columns are the main measure's alone.
+            let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
+            sums.add(trial, measure, seconds);
+            if let Some((_, histogram)) = latencies.iter().find(|(name, _)| *name == measure.name) {
+                sums.add_latencies(histogram);
+            }
+        }
+        for statement in &figures.statements {
+            self.add_statement(statement);
+        }
+    }
+
+    fn add_statement(&mut self, new: &StatementFigures) {
+        let same = |known: &StatementFigures| known.script == new.script && known.statement == new.statement;
+        match self.statements.iter_mut().find(|(known, _)| same(known)) {
+            None => self.statements.push((new.clone(), 1)),
+            Some((known, trials)) => {
+                known.latency_us_mean += new.latency_us_mean;
+                known.failures = match (known.failures, new.failures) {
+                    (Some(before), Some(now)) => Some(before + now),
+                    (before, now) => before.or(now),
+                };
+                *trials += 1;
+            }
+        }
+    }
+
+    fn add_data(&mut self, data: &DataFacts) {
+        if self.database_bytes.is_none_or(|known| data.database_bytes > known) {
+            self.database_bytes = Some(data.database_bytes);
+            self.fits = Some(data.fits);
+        }
+    }
+
+    /// What commits of the case survive.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        let done: Vec<(String, u64)> = self.measures.iter().map(|sums| (sums.name.clone(), sums.done)).collect();
+        durability::judge(&self.spec, &self.trials, &self.strata, &done)
+    }
+
+    /// Its finding, with the durability that was judged.
+    #[must_use]
+    pub fn finding(&self, durability: Durability) -> CaseFinding {
+        let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
+        let mut found = CaseFinding {
+            id: self.spec.id.clone(),
+            axes: self.spec.axes.clone(),
+            workload_kind: self.spec.workload.kind.clone(),
+            trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
+            durability,
+            measures: self.measures.iter().map(MeasureSums::finding).collect(),
+            steadiness: self.steadiness.finding(slowest),
+            strata: self.strata.finding(&self.spec.workload),
+            bottleneck: self.machine.finding(self.spec.workload.options.get("rate").is_some()),
+            fits: self.fits,
+            database_bytes: self.database_bytes,
+            statements: self.statements(),
+            cautions: Vec::new(),
+        };
+        found.cautions = cautions::of_case(&found, self);
+        found
+    }
+
+    fn statements(&self) -> Vec<StatementFigures> {
+        let mean = |(sum, trials): &(StatementFigures, u32)| StatementFigures {
+            latency_us_mean: sum.latency_us_mean / f64::from(*trials),
+            ..sum.clone()
+        };
+        self.statements.iter().map(mean).filter(|statement| statement.latency_us_mean.is_finite()).collect()
+    }
+}
+
+/// A trial's facts, without its series.
+fn plain(record: TrialRecord, figures: Figures, rate: Option<f64>) -> TrialFinding {
+    let cache_state = record.data.map(|data| format!("{}; {}", data.cache_state, data.origin));
+    TrialFinding {
+        case: record.case.id,
+        trial: record.trial,
+        started: record.started,
+        rate,
+        throughput: None,
+        latency_ms_max: None,
+        telemetry: Vec::new(),
+        processes: Vec::new(),
+        gaps: record.gaps,
+        stages: record.stages,
+        stack: record.stack,
+        wal_stack: record.wal_stack,
+        server: record.server,
+        cache_state,
+        checks: figures.checks.into_iter().filter(|check| check.tool.is_finite() && check.own.is_finite()).collect(),
+        notes: record.notes,
+    }
+}

@@ -1,0 +1,176 @@
+//! The series of one trial: the client's, and those of telemetry, each with its title, unit and group.
+//!
+//! Titles hold no number of a loop device, so that the same series of two trials or two stacks bears the same title.
+
+use super::columns::{self, DATA_SLOTS, WAL_SLOTS, device};
+use super::findings::Series;
+use super::input::{Counts, Seconds};
+use super::series::{Caption, Ticks, bucketed, rates, step};
+use super::strata::{facts_of, uncounted};
+use crate::record::facts::StackFacts;
+use crate::record::trial::TrialRecord;
+
+const MIB: f64 = (1u64 << 20) as f64;
+
+/// What all series of a trial share.
+pub struct Charts<'a> {
+    seconds: &'a Seconds,
+    ticks: Ticks,
+    length: usize,
+    most: usize,
+    series: Vec<Series>,
+}
+
+/// Throughput and slowest operation of each whole second, in at most `most` buckets.
+#[must_use]
+pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str) -> (Option<Series>, Option<Series>) {
+    let caption = Caption { title: "throughput", unit, group: "client" };
+    let throughput = bucketed(caption, whole.len(), most, |row| whole[row - 1].map(|done| done as f64));
+    let caption = Caption { title: "slowest operation", unit: "ms", group: "client" };
+    let slowest = seconds.counts(columns::CLIENT_LATENCY_US_MAX);
+    let latency =
+        slowest.and_then(|us| bucketed(caption, whole.len(), most, |row| us.at(row).map(|us| us as f64 / 1e3)));
+    (throughput, latency)
+}
+
+/// Every telemetry series of a trial over `length` seconds, in at most `most` buckets each.
+#[must_use]
+pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: usize) -> Vec<Series> {
+    let mut charts = Charts { seconds, ticks: Ticks::of(seconds), length, most, series: Vec::new() };
+    let data = if record.wal_stack.is_some() { "data on " } else { "" };
+    charts.devices(&DATA_SLOTS, record.stack.as_ref(), data);
+    charts.devices(&WAL_SLOTS, record.wal_stack.as_ref(), "pg_wal on ");
+    charts.cpu();
+    charts.memory();
+    charts.pressure();
+    charts.postgres();
+    charts.series
+}
+
+impl Charts<'_> {
+    fn add(&mut self, caption: Caption<'_>, value: impl FnMut(usize) -> Option<f64>) {
+        self.series.extend(bucketed(caption, self.length, self.most, value));
+    }
+
+    /// A counter as a rate, each unit of it counting `factor`.
+    fn add_rate(&mut self, caption: Caption<'_>, column: &str, factor: f64) {
+        if let Some(counter) = self.seconds.counts(column) {
+            let mut rate = rates(counter, &self.ticks);
+            let series = bucketed(caption, self.length, self.most, |row| rate(row).map(|rate| rate * factor));
+            self.series.extend(series);
+        }
+    }
+
+    /// The device on which the filesystem stands and the last one that can be seen.
+    fn devices(&mut self, slots: &[&'static str], stack: Option<&StackFacts>, prefix: &str) {
+        let there = |slot: &&str| self.seconds.counts(&device(slot, columns::DEVICE_WRITES)).is_some_and(|c| c.any());
+        let there: Vec<&str> = slots.iter().copied().filter(there).collect();
+        let mut shown: Vec<&str> = there.first().into_iter().chain(there.last()).copied().collect();
+        shown.dedup();
+        let names: Vec<String> = shown.iter().map(|slot| self.device_name(slot)).collect();
+        let devices = stack.map_or(&[][..], |stack| &stack.devices);
+        let families: Vec<&str> = names.iter().map(|name| family(name)).collect();
+        for ((slot, name), family) in shown.iter().zip(&names).zip(&families) {
+            // A loop device on a loop device: only the slots tell them apart.
+            let twice = families.iter().filter(|other| *other == family).count() > 1;
+            let label = if twice { format!("{prefix}{slot}") } else { format!("{prefix}{family}") };
+            let depth = slots.iter().position(|known| known == slot).unwrap_or_default();
+            let facts = facts_of(Some(name), depth, devices);
+            self.one_device(slot, &label, uncounted(name, &facts, devices).is_none());
+        }
+    }
+
+    fn device_name(&self, slot: &str) -> String {
+        let texts = self.seconds.texts(&device(slot, columns::DEVICE_NAME));
+        texts.and_then(|texts| texts.first()).unwrap_or(slot).to_owned()
+    }
+
+    fn one_device(&mut self, slot: &str, label: &str, counts_flushes: bool) {
+        let mut series = vec![
+            ("written", "MiB/s", columns::DEVICE_WRITE_BYTES, 1.0 / MIB),
+            ("writes", "1/s", columns::DEVICE_WRITES, 1.0),
+            ("read", "MiB/s", columns::DEVICE_READ_BYTES, 1.0 / MIB),
+            // Milliseconds a second to per cent.
+            ("busy", "%", columns::DEVICE_BUSY_MS, 0.1),
+        ];
+        if counts_flushes {
+            series.push(("flushes", "1/s", columns::DEVICE_FLUSHES, 1.0));
+        }
+        for (what, unit, column, factor) in series {
+            let title = format!("{label}: {what}");
+            self.add_rate(Caption { title: &title, unit, group: "device" }, &device(slot, column), factor);
+        }
+    }
+
+    fn cpu(&mut self) {
+        let states: Vec<Counts<'_>> = columns::CPU.iter().filter_map(|state| self.seconds.counts(state)).collect();
+        if states.len() < columns::CPU.len() {
+            return;
+        }
+        let sum = |row: usize| states.iter().map(|state| step(*state, row)).sum::<Option<f64>>();
+        let totals: Vec<f64> = (0..self.seconds.rows()).map(|row| sum(row).unwrap_or(0.0)).collect();
+        let groups: [(&str, &[&str]); 4] = [
+            ("user", &[columns::CPU_USER, columns::CPU_NICE]),
+            ("system", &[columns::CPU_SYSTEM, columns::CPU_IRQ, columns::CPU_SOFTIRQ]),
+            ("waiting for I/O", &[columns::CPU_IOWAIT]),
+            ("stolen", &[columns::CPU_STEAL]),
+        ];
+        for (title, members) in groups {
+            let members: Vec<Counts<'_>> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
+            self.add(Caption { title, unit: "%", group: "cpu" }, |row| {
+                let total = totals.get(row).copied().filter(|total| *total > 0.0)?;
+                let part: Option<f64> = members.iter().map(|state| step(*state, row)).sum();
+                part.map(|part| 100.0 * part / total)
+            });
+        }
+    }
+
+    fn memory(&mut self) {
+        let gauges = [
+            ("dirty", columns::MEM_DIRTY_BYTES),
+            ("being written back", columns::MEM_WRITEBACK_BYTES),
+            ("page cache", columns::MEM_CACHED_BYTES),
+            ("available", columns::MEM_AVAILABLE_BYTES),
+        ];
+        for (title, column) in gauges {
+            if let Some(gauge) = self.seconds.counts(column) {
+                let caption = Caption { title, unit: "MiB", group: "memory" };
+                self.add(caption, |row| gauge.at(row).map(|bytes| bytes as f64 / MIB));
+            }
+        }
+    }
+
+    fn pressure(&mut self) {
+        let sources = [
+            ("some task waits for a CPU", columns::PSI_CPU_SOME_US),
+            ("some task waits for I/O", columns::PSI_IO_SOME_US),
+            ("all tasks wait for I/O", columns::PSI_IO_FULL_US),
+            ("some task waits for memory", columns::PSI_MEMORY_SOME_US),
+        ];
+        for (title, column) in sources {
+            // Microseconds a second to per cent.
+            self.add_rate(Caption { title, unit: "%", group: "pressure" }, column, 1e-4);
+        }
+    }
+
+    fn postgres(&mut self) {
+        let sources = [
+            ("WAL", "MiB/s", columns::PG_WAL_BYTES, 1.0 / MIB),
+            ("WAL syncs", "1/s", columns::PG_WAL_SYNCS, 1.0),
+            ("full-page images", "1/s", columns::PG_WAL_FPI, 1.0),
+            ("buffers written by checkpoints", "1/s", columns::PG_BUFFERS_CHECKPOINT, 1.0),
+            ("buffers written by backends", "1/s", columns::PG_BUFFERS_BACKEND, 1.0),
+            ("blocks read into shared_buffers", "1/s", columns::PG_BLKS_READ, 1.0),
+            ("checkpoints by time", "1/s", columns::PG_CHECKPOINTS_TIMED, 1.0),
+            ("checkpoints on request", "1/s", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
+        ];
+        for (title, unit, column, factor) in sources {
+            self.add_rate(Caption { title, unit, group: "postgres" }, column, factor);
+        }
+    }
+}
+
+/// A device's name without the number of a loop device.
+fn family(name: &str) -> &str {
+    if name.starts_with("loop") { name.trim_end_matches(|c: char| c.is_ascii_digit()) } else { name }
+}

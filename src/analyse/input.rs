@@ -1,0 +1,257 @@
+//! What analysis is given: the run, then one trial after the other, as plain data.
+//!
+//! Whoever reads the run folder fills these types; trials are handed over one at a time so that memory holds the rows of
+//! one only. Absent on purpose: files and their formats.
+
+use crate::record::case::TrialKey;
+use crate::record::run::RunRecord;
+use crate::record::trial::TrialRecord;
+use hdrhistogram::Histogram;
+
+/// A run without its trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunInput {
+    /// `run.json`.
+    pub run: RunRecord,
+    /// `plan.toml` as it was given.
+    pub plan_text: String,
+    /// Wall time of the whole run, microseconds; `None` for a run without an end.
+    pub wall_us: Option<u64>,
+    /// Of that, time in which a workload was measured.
+    pub measured_us: Option<u64>,
+    /// Trials that have no record yet.
+    pub pending: Vec<TrialKey>,
+}
+
+/// One trial with everything that was recorded of it.
+#[derive(Debug, Clone)]
+pub struct TrialInput {
+    /// `trial.json`.
+    pub record: TrialRecord,
+    /// `seconds.parquet`; empty where the trial has none.
+    pub seconds: Seconds,
+    /// `latency.hist`: latencies of each measure, microseconds, by the measure's name.
+    pub latencies: Vec<(String, Histogram<u64>)>,
+}
+
+/// Marks a reading that is absent among whole numbers. No counter of a kernel or a server gets there.
+const ABSENT: u64 = u64::MAX;
+/// Marks an absent text among the codes of a dictionary.
+const ABSENT_CODE: u32 = u32::MAX;
+
+/// The rows of one trial, column by column, by name.
+///
+/// Row k is what was read after second k of the measurement, row 0 at its start; rows are dense, so a tick that was
+/// missed is a row whose readings are absent. Columns that analysis does not ask for ([`super::columns::wanted`]) need
+/// not be filled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seconds {
+    rows: usize,
+    columns: Vec<(String, Data)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Data {
+    Counts(Vec<u64>),
+    Reals(Vec<f64>),
+    Texts { words: Vec<String>, codes: Vec<u32> },
+}
+
+impl Seconds {
+    /// No columns yet, `rows` rows, row 0 included.
+    #[must_use]
+    pub fn new(rows: usize) -> Seconds {
+        Seconds { rows, columns: Vec::new() }
+    }
+
+    /// Number of rows, row 0 included.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds a column of whole numbers; `present[row]` says whether `values[row]` was read. Rows beyond the end of either
+    /// are absent, values beyond the last row are dropped.
+    pub fn push_counts(&mut self, name: impl Into<String>, mut values: Vec<u64>, present: &[bool]) {
+        values.resize(self.rows, ABSENT);
+        for (row, value) in values.iter_mut().enumerate() {
+            if !present.get(row).copied().unwrap_or(false) {
+                *value = ABSENT;
+            }
+        }
+        self.columns.push((name.into(), Data::Counts(values)));
+    }
+
+    /// Adds a column of real numbers, as [`Seconds::push_counts`]. What is not finite is absent.
+    pub fn push_reals(&mut self, name: impl Into<String>, mut values: Vec<f64>, present: &[bool]) {
+        values.resize(self.rows, f64::NAN);
+        for (row, value) in values.iter_mut().enumerate() {
+            if !present.get(row).copied().unwrap_or(false) || !value.is_finite() {
+                *value = f64::NAN;
+            }
+        }
+        self.columns.push((name.into(), Data::Reals(values)));
+    }
+
+    /// Adds a column of texts, kept as a dictionary: a name that repeats costs four bytes.
+    pub fn push_texts<'t>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'t str>>) {
+        let mut words: Vec<String> = Vec::new();
+        let mut known = std::collections::HashMap::new();
+        let mut codes = Vec::with_capacity(self.rows);
+        for value in values.into_iter().take(self.rows) {
+            codes.push(value.map_or(ABSENT_CODE, |text| match known.get(text) {
+                Some(code) => *code,
+                None => {
+                    let code = u32::try_from(words.len()).unwrap_or(ABSENT_CODE);
+                    words.push(text.to_owned());
+                    known.insert(text.to_owned(), code);
+                    code
+                }
+            }));
+        }
+        codes.resize(self.rows, ABSENT_CODE);
+        self.columns.push((name.into(), Data::Texts { words, codes }));
+    }
+
+    /// The whole numbers of a column; `None` where there is no such column or it is of another type.
+    #[must_use]
+    pub fn counts(&self, name: &str) -> Option<Counts<'_>> {
+        match self.column(name)? {
+            Data::Counts(values) => Some(Counts(values)),
+            Data::Reals(_) | Data::Texts { .. } => None,
+        }
+    }
+
+    /// The real numbers of a column; `None` where there is no such column or it is of another type.
+    #[must_use]
+    pub fn reals(&self, name: &str) -> Option<Reals<'_>> {
+        match self.column(name)? {
+            Data::Reals(values) => Some(Reals(values)),
+            Data::Counts(_) | Data::Texts { .. } => None,
+        }
+    }
+
+    /// The texts of a column; `None` where there is no such column or it is of another type.
+    #[must_use]
+    pub fn texts(&self, name: &str) -> Option<Texts<'_>> {
+        match self.column(name)? {
+            Data::Texts { words, codes } => Some(Texts { words, codes }),
+            Data::Counts(_) | Data::Reals(_) => None,
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<&Data> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| data)
+    }
+}
+
+/// A column of whole numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts<'a>(&'a [u64]);
+
+impl Counts<'_> {
+    /// Rows, present or not.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The reading of a row.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, row: usize) -> Option<u64> {
+        self.0.get(row).copied().filter(|value| *value != ABSENT)
+    }
+
+    /// Whether any row has a reading.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.0.iter().any(|value| *value != ABSENT)
+    }
+}
+
+/// A column of real numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Reals<'a>(&'a [f64]);
+
+impl Reals<'_> {
+    /// The reading of a row.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, row: usize) -> Option<f64> {
+        self.0.get(row).copied().filter(|value| !value.is_nan())
+    }
+}
+
+/// A column of texts.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'a> {
+    words: &'a [String],
+    codes: &'a [u32],
+}
+
+impl<'a> Texts<'a> {
+    /// The text of a row.
+    #[must_use]
+    pub fn at(&self, row: usize) -> Option<&'a str> {
+        self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
+    }
+
+    /// The first text that is there.
+    #[must_use]
+    pub fn first(&self) -> Option<&'a str> {
+        self.codes
+            .iter()
+            .find(|code| **code != ABSENT_CODE)
+            .and_then(|code| self.words.get(*code as usize))
+            .map(String::as_str)
+    }
+
+    /// Place of a row's text in [`Texts::words`].
+    #[inline]
+    #[must_use]
+    pub fn code(&self, row: usize) -> Option<usize> {
+        self.codes.get(row).filter(|code| **code != ABSENT_CODE).map(|code| *code as usize)
+    }
+
+    /// The different texts, in the order of their first row.
+    #[must_use]
+    pub fn words(&self) -> &'a [String] {
+        self.words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_reading_is_not_a_zero() {
+        let mut seconds = Seconds::new(4);
+        seconds.push_counts("n", vec![7, 0, 9], &[true, false, true]);
+        seconds.push_reals("x", vec![0.5, f64::NAN, 1.5, 2.5], &[true, true, false, true]);
+        let n = seconds.counts("n").unwrap();
+        assert_eq!([n.at(0), n.at(1), n.at(2), n.at(3), n.at(4)], [Some(7), None, Some(9), None, None]);
+        let x = seconds.reals("x").unwrap();
+        assert_eq!([x.at(0), x.at(1), x.at(2), x.at(3)], [Some(0.5), None, None, Some(2.5)]);
+    }
+
+    #[test]
+    fn texts_come_back_as_they_were_given() {
+        let mut seconds = Seconds::new(4);
+        seconds.push_texts("name", [None, Some("postgres"), Some("kworker"), Some("postgres")]);
+        let name = seconds.texts("name").unwrap();
+        assert_eq!(
+            [name.at(0), name.at(1), name.at(2), name.at(3)],
+            [None, Some("postgres"), Some("kworker"), Some("postgres")]
+        );
+        assert_eq!((name.first(), name.words().len()), (Some("postgres"), 2));
+    }
+
+    #[test]
+    fn a_column_of_another_type_or_name_is_not_there() {
+        let mut seconds = Seconds::new(1);
+        seconds.push_counts("n", vec![1], &[true]);
+        assert!(seconds.reals("n").is_none() && seconds.texts("n").is_none() && seconds.counts("m").is_none());
+    }
+}

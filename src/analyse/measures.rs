@@ -1,0 +1,236 @@
+//! The measures of one case over its trials: rates with intervals, counts, latencies.
+
+use super::findings::{Estimate, Latency, MeasureFinding};
+use crate::record::trial::Measure;
+use crate::stats::autocorrelation::{self, Within};
+use crate::stats::interval::{TrialMean, mean_over_trials};
+use crate::stats::ratio::BlockMean;
+use hdrhistogram::Histogram;
+
+/// Points of the latency curve between one halving of the rest and the next: 50 %, 75 %, 87.5 %, ...
+const CURVE_POINTS_PER_HALVING: u32 = 6;
+
+/// What the trials of a case say about one measure.
+#[derive(Debug, Clone)]
+pub struct MeasureSums {
+    /// Its name.
+    pub name: String,
+    /// Unit of its rates.
+    pub unit: &'static str,
+    /// Whether it took turns with others, so that its slices are replicates.
+    pub takes_turns: bool,
+    /// Rate of each trial that had it.
+    pub rates: Vec<BlockMean>,
+    /// Operations.
+    pub done: u64,
+    /// Latencies of all trials.
+    pub latencies: Option<Histogram<u64>>,
+    failed: u64,
+    skipped: u64,
+    late: u64,
+    latency_us_sum: u64,
+    unavailable: Option<String>,
+}
+
+impl MeasureSums {
+    /// Of a measure that no trial has been added to.
+    #[must_use]
+    pub fn new(measure: &Measure) -> MeasureSums {
+        MeasureSums {
+            name: measure.name.clone(),
+            unit: if measure.operation == "transaction" { "tps" } else { "ops/s" },
+            takes_turns: false,
+            rates: Vec::new(),
+            done: 0,
+            latencies: None,
+            failed: 0,
+            skipped: 0,
+            late: 0,
+            latency_us_sum: 0,
+            unavailable: None,
+        }
+    }
+
+    /// Adds a trial. `seconds` are the operations of its whole seconds, where they are this measure's own.
+    pub fn add(&mut self, trial: u32, measure: &Measure, seconds: Option<&[f64]>) {
+        self.failed += measure.failed;
+        self.skipped += measure.skipped;
+        self.late += measure.late;
+        let Some(done) = measure.done else {
+            self.unavailable = self.unavailable.take().or_else(|| measure.unavailable.clone());
+            return;
+        };
+        self.done += done;
+        self.latency_us_sum += measure.latency_us_sum;
+        self.takes_turns |= !measure.slice_rates.is_empty();
+        if let Some(mean) = rate_of(measure) {
+            let within = within(measure, seconds);
+            self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
+        }
+    }
+
+    /// Adds the latencies of a trial.
+    pub fn add_latencies(&mut self, trial: &Histogram<u64>) {
+        match &mut self.latencies {
+            None => {
+                let mut merged = trial.clone();
+                merged.auto(true);
+                self.latencies = Some(merged);
+            }
+            // Cannot fail: the sum grows with what is added.
+            Some(merged) => drop(merged.add(trial)),
+        }
+    }
+
+    /// Mean rate over the trials with its interval.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        let trials: Vec<TrialMean> = self.rates.iter().map(|rate| rate.trial).collect();
+        let found = mean_over_trials(&trials)?;
+        Some(Estimate {
+            value: found.mean,
+            // A rate below zero cannot be: with two trials the interval is wide enough to reach there.
+            low: found.half_width.map(|half| (found.mean - half).max(0.0)),
+            high: found.half_width.map(|half| found.mean + half),
+            trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// The finding.
+    #[must_use]
+    pub fn finding(&self) -> MeasureFinding {
+        let rate = self.estimate();
+        let missing = || self.unavailable.clone().unwrap_or_else(|| "no trial has figures of it".to_owned());
+        MeasureFinding {
+            name: self.name.clone(),
+            unit: self.unit.to_owned(),
+            unavailable: if rate.is_none() { Some(missing()) } else { None },
+            rate,
+            latency: self.latencies.as_ref().filter(|all| !all.is_empty()).map(|all| self.latency(all)),
+            done: self.done,
+            failed: self.failed,
+            skipped: self.skipped,
+            late: self.late,
+        }
+    }
+
+    fn latency(&self, all: &Histogram<u64>) -> Latency {
+        let exact = (self.done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / self.done as f64);
+        Latency {
+            mean_us: exact.unwrap_or_else(|| all.mean()),
+            p50_us: all.value_at_quantile(0.5),
+            p95_us: all.value_at_quantile(0.95),
+            p99_us: all.value_at_quantile(0.99),
+            p999_us: all.value_at_quantile(0.999),
+            max_us: all.max(),
+            curve: curve(all),
+        }
+    }
+}
+
+/// Operations a second of one trial; `None` where it has none or no time.
+#[must_use]
+pub fn rate_of(measure: &Measure) -> Option<f64> {
+    let done = measure.done.filter(|_| measure.elapsed_us > 0)?;
+    Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
+}
+
+fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
+    if measure.slice_rates.is_empty() {
+        return seconds.and_then(autocorrelation::within);
+    }
+    let slices: Vec<f64> = measure.slice_rates.iter().copied().filter(|rate| rate.is_finite()).collect();
+    autocorrelation::within_independent(&slices)
+}
+
+/// (percentile, microseconds), rising, each step half as far from 100 as the one before, divided evenly.
+fn curve(all: &Histogram<u64>) -> Vec<(f64, u64)> {
+    let mut points: Vec<(f64, u64)> = Vec::new();
+    for step in all.iter_quantiles(CURVE_POINTS_PER_HALVING) {
+        // Eight decimals tell one operation in ten thousand million from none.
+        let percentile = (step.quantile_iterated_to() * 1e10).round() / 1e8;
+        let value = step.value_iterated_to().min(all.max());
+        match points.last_mut() {
+            Some(last) if last.0 >= percentile => last.1 = last.1.max(value),
+            _ => points.push((percentile, value)),
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measure(done: u64, elapsed_s: f64, slice_rates: Vec<f64>) -> Measure {
+        Measure {
+            name: "fdatasync".to_owned(),
+            operation: "8 kB write + sync".to_owned(),
+            done: Some(done),
+            elapsed_us: (elapsed_s * 1e6) as u64,
+            slice_rates,
+            ..Measure::default()
+        }
+    }
+
+    #[test]
+    fn a_single_trial_of_slices_has_an_interval_from_its_slices() {
+        let one = measure(1000, 10.0, vec![98.0, 100.0, 102.0, 100.0]);
+        let mut sums = MeasureSums::new(&one);
+        sums.add(1, &one, None);
+        let rate = sums.estimate().unwrap();
+        assert_eq!((rate.value, rate.trials), (100.0, 1));
+        assert!((rate.high.unwrap() - 100.0 - 3.182_446 * 0.816_496).abs() < 1e-3, "{rate:?}");
+        assert_eq!(sums.finding().unit, "ops/s");
+    }
+
+    #[test]
+    fn an_interval_of_two_trials_that_differ_stops_at_zero() {
+        let mut sums = MeasureSums::new(&measure(1, 1.0, vec![]));
+        sums.add(1, &measure(500, 10.0, vec![]), None);
+        sums.add(2, &measure(1500, 10.0, vec![]), None);
+        let rate = sums.estimate().unwrap();
+        assert_eq!((rate.value, rate.low), (100.0, Some(0.0)));
+    }
+
+    #[test]
+    fn a_measure_that_could_not_be_had_says_why_and_has_no_rate() {
+        let missing = Measure { done: None, unavailable: Some("EINVAL".to_owned()), ..measure(0, 1.0, vec![]) };
+        let mut sums = MeasureSums::new(&missing);
+        sums.add(1, &missing, None);
+        let finding = sums.finding();
+        assert_eq!((finding.rate, finding.unavailable.as_deref(), finding.latency), (None, Some("EINVAL"), None));
+    }
+
+    #[test]
+    fn a_trial_that_took_no_time_has_no_rate() {
+        assert_eq!(rate_of(&measure(7, 0.0, vec![])), None);
+    }
+
+    #[test]
+    fn percentiles_come_from_the_merged_latencies_of_all_trials() {
+        let mut sums = MeasureSums::new(&measure(0, 1.0, vec![]));
+        for (value, times) in [(100, 9_000), (5_000_000_000, 1_000)] {
+            let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
+            latencies.record_n(value, times).unwrap();
+            sums.add_latencies(&latencies);
+        }
+        let latency = sums.finding().latency.unwrap();
+        assert_eq!(latency.p50_us, 100);
+        assert!(latency.p95_us > 4_900_000_000 && latency.max_us >= latency.p999_us);
+        assert!((latency.mean_us / 500_000_090.0 - 1.0).abs() < 0.01, "{}", latency.mean_us);
+    }
+
+    #[test]
+    fn the_curve_rises_to_the_slowest_operation_and_grows_denser_towards_it() {
+        let mut all: Histogram<u64> = Histogram::new(3).unwrap();
+        for value in 1..=100_000u64 {
+            all.record(value).unwrap();
+        }
+        let curve = curve(&all);
+        assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+        assert_eq!(curve.last(), Some(&(100.0, all.max())));
+        assert!(curve.iter().filter(|point| point.0 > 99.0).count() > 20, "{}", curve.len());
+        assert!(curve.len() < 200);
+    }
+}

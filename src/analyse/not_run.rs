@@ -1,0 +1,83 @@
+//! Everything without figures, and why; trials of a case with the same reason are one entry.
+
+use super::findings::NotRun;
+use crate::record::case::TrialKey;
+use crate::record::event::Stage;
+
+/// Entries in the order in which their first trial came.
+#[derive(Debug, Clone, Default)]
+pub struct NotRunSums(Vec<NotRun>);
+
+impl NotRunSums {
+    /// Adds a trial that ended in `stage`.
+    pub fn add(&mut self, case: &str, trial: u32, stage: Stage, reason: &str, hint: Option<&str>) {
+        self.merge(case, trial, Some(words(stage)), reason, hint);
+    }
+
+    /// Adds a trial that has not been run yet.
+    pub fn add_pending(&mut self, key: &TrialKey) {
+        let hint = "go on with `pgstrata run --resume`";
+        self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
+    }
+
+    fn merge(&mut self, case: &str, trial: u32, stage: Option<&str>, reason: &str, hint: Option<&str>) {
+        let same = |known: &&mut NotRun| {
+            known.case == case
+                && known.stage.as_deref() == stage
+                && known.reason == reason
+                && known.hint.as_deref() == hint
+        };
+        match self.0.iter_mut().find(same) {
+            Some(known) => {
+                known.trials.push(trial);
+                known.trials.sort_unstable();
+            }
+            None => self.0.push(NotRun {
+                case: case.to_owned(),
+                trials: vec![trial],
+                stage: stage.map(str::to_owned),
+                reason: reason.to_owned(),
+                hint: hint.map(str::to_owned),
+            }),
+        }
+    }
+
+    /// The entries.
+    #[must_use]
+    pub fn entries(self) -> Vec<NotRun> {
+        self.0
+    }
+}
+
+/// A stage as a person reads it.
+fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Check => "check",
+        Stage::Template => "making the data",
+        Stage::Build => "building the stack",
+        Stage::Load => "loading",
+        Stage::Warmup => "warm-up",
+        Stage::Measure => "measurement",
+        Stage::TearDown => "tear-down",
+        Stage::Store => "storing",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_with_the_same_reason_are_one_entry() {
+        let mut sums = NotRunSums::default();
+        sums.add("xfs", 2, Stage::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add("xfs", 1, Stage::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add("xfs", 3, Stage::Load, "disk full", None);
+        sums.add("btrfs", 1, Stage::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add_pending(&TrialKey { case: "ext4".to_owned(), trial: 3 });
+        let entries = sums.entries();
+        let seen: Vec<(&str, &[u32])> = entries.iter().map(|e| (e.case.as_str(), e.trials.as_slice())).collect();
+        assert_eq!(seen, [("xfs", &[1, 2][..]), ("xfs", &[3]), ("btrfs", &[1]), ("ext4", &[3])]);
+        assert_eq!(entries[3].stage, None);
+    }
+}

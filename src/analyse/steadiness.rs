@@ -1,0 +1,147 @@
+//! How steady the seconds of a case were: spread, seconds without work, stalls.
+
+use super::columns;
+use super::findings::Steadiness;
+use super::input::Seconds;
+use crate::stats::moments;
+
+/// A second counts as whole when the measurement lasted at least until this fraction of a second before its end.
+const WHOLE_SECOND_SLACK: f64 = 0.05;
+
+/// Operations of each whole second of a trial, `None` for a gap.
+#[must_use]
+pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
+    let Some(done) = seconds.counts(columns::CLIENT_DONE) else { return Vec::new() };
+    let whole = (elapsed_us as f64 / 1e6 + WHOLE_SECOND_SLACK) as usize;
+    (1..done.rows().min(whole + 1)).map(|row| done.at(row)).collect()
+}
+
+/// Sums over the trials of one case.
+#[derive(Debug, Clone, Default)]
+pub struct SteadinessSums {
+    trials: u64,
+    seconds: u64,
+    done: f64,
+    squares: f64,
+    at_zero: u64,
+    under_tenth: u64,
+    under_half: u64,
+    longest_zero_s: u64,
+    stall_us: u64,
+    stall_at: Option<(u32, u64)>,
+}
+
+impl SteadinessSums {
+    /// Adds a trial: its whole seconds, and its rows for the slowest operation.
+    pub fn add(&mut self, trial: u32, whole: &[Option<u64>], seconds: &Seconds) {
+        let mut known: Vec<u64> = whole.iter().copied().flatten().collect();
+        if known.is_empty() {
+            return;
+        }
+        let sum = known.iter().map(|done| *done as f64).sum::<f64>();
+        let mean = sum / known.len() as f64;
+        self.trials += 1;
+        self.seconds += known.len() as u64;
+        self.done += sum;
+        // Around each trial's own mean: a slow trial is not an unsteady one.
+        self.squares += known.iter().map(|done| (*done as f64 - mean).powi(2)).sum::<f64>();
+        let median = moments::median(&mut known).unwrap_or(0.0);
+        self.at_zero += known.iter().filter(|done| **done == 0).count() as u64;
+        self.under_tenth += known.iter().filter(|done| (**done as f64) < median / 10.0).count() as u64;
+        self.under_half += known.iter().filter(|done| (**done as f64) < median / 2.0).count() as u64;
+        let mut run = 0;
+        for second in whole {
+            run = if *second == Some(0) { run + 1 } else { 0 };
+            self.longest_zero_s = self.longest_zero_s.max(run);
+        }
+        self.add_stall(trial, seconds);
+    }
+
+    fn add_stall(&mut self, trial: u32, seconds: &Seconds) {
+        let Some(slowest) = seconds.counts(columns::CLIENT_LATENCY_US_MAX) else { return };
+        for row in 1..slowest.rows() {
+            if let Some(us) = slowest.at(row).filter(|us| *us > self.stall_us) {
+                self.stall_us = us;
+                self.stall_at = Some((trial, row as u64));
+            }
+        }
+    }
+
+    /// The finding; `slowest_us` is the slowest operation of the histograms, for trials without that column.
+    #[must_use]
+    pub fn finding(&self, slowest_us: u64) -> Option<Steadiness> {
+        let mean = (self.seconds > 0).then(|| self.done / self.seconds as f64)?;
+        let degrees = self.seconds.saturating_sub(self.trials).max(1) as f64;
+        Some(Steadiness {
+            seconds: self.seconds,
+            coefficient_of_variation: if mean > 0.0 { (self.squares / degrees).sqrt() / mean } else { 0.0 },
+            seconds_at_zero: self.at_zero,
+            seconds_under_tenth: self.under_tenth,
+            seconds_under_half: self.under_half,
+            longest_zero_s: self.longest_zero_s,
+            longest_stall_us: if self.stall_at.is_some() { self.stall_us } else { slowest_us },
+            longest_stall_at: self.stall_at,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(done: &[Option<u64>], slowest: &[u64]) -> Seconds {
+        let mut seconds = Seconds::new(done.len());
+        let present: Vec<bool> = done.iter().map(Option::is_some).collect();
+        seconds.push_counts("client_done", done.iter().map(|d| d.unwrap_or(0)).collect(), &present);
+        seconds.push_counts("client_latency_us_max", slowest.to_vec(), &vec![true; slowest.len()]);
+        seconds
+    }
+
+    #[test]
+    fn the_second_in_which_the_measurement_ended_is_not_a_whole_one() {
+        let s = rows(&[None, Some(10), Some(10), Some(1)], &[0; 4]);
+        assert_eq!(whole_seconds(&s, 2_100_000), [Some(10), Some(10)]);
+        assert_eq!(whole_seconds(&s, 2_960_000).len(), 3);
+        assert_eq!(whole_seconds(&s, 9_000_000).len(), 3);
+    }
+
+    #[test]
+    fn stalls_are_counted_and_the_longest_one_is_found() {
+        let done = [None, Some(100), Some(0), Some(0), Some(9), Some(100), Some(40), Some(100), Some(100), Some(100)];
+        let s = rows(&done, &[0, 5, 6, 7, 2_900_000, 5, 5, 5, 5, 5]);
+        let mut sums = SteadinessSums::default();
+        sums.add(2, &whole_seconds(&s, 9_000_000), &s);
+        let found = sums.finding(1).unwrap();
+        assert_eq!((found.seconds, found.seconds_at_zero, found.longest_zero_s), (9, 2, 2));
+        assert_eq!((found.seconds_under_tenth, found.seconds_under_half), (3, 4));
+        assert_eq!((found.longest_stall_us, found.longest_stall_at), (2_900_000, Some((2, 4))));
+    }
+
+    #[test]
+    fn a_gap_is_no_zero_and_ends_a_run_of_zeros() {
+        let s = rows(&[None, Some(0), None, Some(0), Some(5)], &[0; 5]);
+        let mut sums = SteadinessSums::default();
+        sums.add(1, &whole_seconds(&s, 4_000_000), &s);
+        let found = sums.finding(77).unwrap();
+        assert_eq!((found.seconds, found.seconds_at_zero, found.longest_zero_s), (3, 2, 1));
+        assert_eq!(found.longest_stall_us, 77);
+    }
+
+    #[test]
+    fn a_slow_trial_beside_a_fast_one_is_not_unsteadiness() {
+        let mut sums = SteadinessSums::default();
+        for (trial, level) in [(1, 100), (2, 200)] {
+            let s = rows(&[None, Some(level), Some(level), Some(level)], &[0; 4]);
+            sums.add(trial, &whole_seconds(&s, 3_000_000), &s);
+        }
+        assert_eq!(sums.finding(0).unwrap().coefficient_of_variation, 0.0);
+    }
+
+    #[test]
+    fn a_trial_that_did_nothing_at_all_has_no_infinite_variation() {
+        let s = rows(&[None, Some(0), Some(0)], &[0; 3]);
+        let mut sums = SteadinessSums::default();
+        sums.add(1, &whole_seconds(&s, 2_000_000), &s);
+        assert_eq!(sums.finding(0).unwrap().coefficient_of_variation, 0.0);
+    }
+}

@@ -1,0 +1,302 @@
+//! Whole runs through the analysis: verdicts, rankings, what is said of runs in which things went wrong.
+
+use super::findings::{DurabilityClass, Findings};
+use super::story::{Act, Story};
+use crate::record::facts::{Fits, HostFacts};
+use crate::record::trial::{CrossCheck, Gap, WaitCount, WaitFigures};
+use crate::stats::simulation::Noise;
+use rand::Rng;
+
+fn labels(findings: &Findings, ranking: usize) -> Vec<(DurabilityClass, u32, String)> {
+    let classes = &findings.rankings[ranking].classes;
+    classes.iter().flat_map(|c| c.rows.iter().map(|row| (c.class, row.rank, row.label.clone()))).collect()
+}
+
+#[test]
+fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
+    let found = Story::of(3, Some("ext4"))
+        .with(&Act::on("ext4").tps(1000.0))
+        .with(&Act::on("xfs").tps(1200.0))
+        .with(&Act::on("btrfs").tps(600.0))
+        .with(&Act::in_memory().tps(5000.0))
+        .findings();
+    assert!(
+        found
+            .verdict
+            .starts_with("On this machine (tpcb, clients 16) xfs is the fastest stack that flushes every commit: 1.2"),
+        "{}",
+        found.verdict
+    );
+    assert!(found.verdict.contains(" times ext4; btrfs is slower; tmpfs (4.1"), "{}", found.verdict);
+    assert!(found.verdict.ends_with("is faster, but loses everything at a power cut."), "{}", found.verdict);
+    use DurabilityClass::{Flushed, Volatile};
+    let ranks = labels(&found, 0);
+    let ranks: Vec<_> = ranks.iter().map(|(class, rank, label)| (*class, *rank, label.as_str())).collect();
+    assert_eq!(ranks, [(Flushed, 1, "xfs"), (Flushed, 2, "ext4"), (Flushed, 3, "btrfs"), (Volatile, 1, "tmpfs")]);
+    let tmpfs = &found.rankings[0].classes[1].rows[0];
+    let comparison = tmpfs.comparison.as_ref().unwrap();
+    assert_eq!(comparison.caveat.as_deref(), Some("not the same promise: volatile against flushed"));
+    assert_eq!(comparison.method, "paired over 3 blocks");
+    assert!(!comparison.no_difference_seen);
+    assert_eq!(found.rankings[0].unit, "tps");
+}
+
+#[test]
+fn the_baseline_itself_can_win() {
+    let found = Story::of(3, Some("ext4")).with(&Act::on("ext4").tps(1500.0)).with(&Act::on("xfs")).findings();
+    assert!(found.verdict.contains("ext4 is the fastest stack that flushes every commit: 1.4"), "{}", found.verdict);
+    assert!(found.verdict.ends_with(" times xfs."), "{}", found.verdict);
+    let ext4 = &found.rankings[0].classes[0].rows[0];
+    assert!(ext4.comparison.is_none());
+}
+
+#[test]
+fn equal_stacks_share_the_first_rank_and_no_winner_is_made_up() {
+    let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
+    assert!(found.verdict.contains("no difference is seen between"), "{}", found.verdict);
+    assert!(labels(&found, 0).iter().all(|(_, rank, _)| *rank == 1));
+    let rows = &found.rankings[0].classes[0].rows;
+    assert!(rows.iter().filter_map(|row| row.comparison.as_ref()).all(|comparison| comparison.no_difference_seen));
+}
+
+#[test]
+fn two_equal_leaders_beat_a_slower_third() {
+    let found = Story::of(3, Some("btrfs"))
+        .with(&Act::on("ext4").tps(1000.0))
+        .with(&Act::on("xfs").tps(1001.0))
+        .with(&Act::on("btrfs").tps(500.0))
+        .findings();
+    assert!(
+        found.verdict.contains("are the fastest stacks that flush every commit, with no difference"),
+        "{}",
+        found.verdict
+    );
+    assert!(found.verdict.ends_with("; btrfs is slower."), "{}", found.verdict);
+}
+
+#[test]
+fn single_trials_prove_nothing_and_the_verdict_says_so() {
+    let found = Story::of(1, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs").tps(3000.0)).findings();
+    assert!(found.verdict.contains("no difference is seen"), "{}", found.verdict);
+    assert!(found.verdict.contains("a single trial each has no interval"), "{}", found.verdict);
+    let comparison = found.rankings[0].classes[0].rows[0].comparison.clone().unwrap();
+    assert!(comparison.ratio.low.is_none() && comparison.no_difference_seen);
+    assert_eq!(comparison.method, "no interval: a single trial each");
+    assert!(found.cautions.iter().any(|caution| caution.contains("no difference between cases can be claimed")));
+    assert!(found.cases[0].cautions.iter().any(|caution| caution.starts_with("a single trial")));
+    assert!(found.cases[0].measures[0].rate.unwrap().low.is_some(), "its seconds carry an interval");
+}
+
+#[test]
+fn one_case_alone_is_reported_without_a_comparison() {
+    let found = Story::of(3, None).with(&Act::on("ext4")).findings();
+    assert!(found.verdict.contains("only ext4 was measured, 99"), "{}", found.verdict);
+    assert!(found.verdict.ends_with(" tps (981 to 1010); there is nothing to compare it with."), "{}", found.verdict);
+}
+
+#[test]
+fn without_a_baseline_the_fastest_is_set_against_the_next() {
+    let found = Story::of(3, None).with(&Act::on("ext4")).with(&Act::on("xfs").tps(1400.0)).findings();
+    assert!(found.verdict.contains("xfs is the fastest stack that flushes every commit: 1.4"), "{}", found.verdict);
+    assert!(found.rankings[0].classes[0].rows.iter().all(|row| row.comparison.is_none()));
+}
+
+#[test]
+fn only_volatile_stacks_are_not_called_a_choice() {
+    let found = Story::of(3, None).with(&Act::in_memory()).findings();
+    assert_eq!(found.rankings[0].classes[0].class, DurabilityClass::Volatile);
+    let nosync = Act::on("ext4").setting("fsync", "off").tps(700.0);
+    let found = Story::of(3, None).with(&Act::in_memory()).with(&nosync).findings();
+    assert!(found.verdict.contains("tmpfs is the fastest stack that keeps nothing: 1.4"), "{}", found.verdict);
+    assert!(found.verdict.ends_with("everything is lost at a power cut, and nothing safer was measured."));
+}
+
+#[test]
+fn a_volatile_stack_that_is_not_faster_is_told_so() {
+    let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::in_memory()).findings();
+    assert!(
+        found.verdict.ends_with("; tmpfs is not seen to be faster and loses everything at a power cut."),
+        "{}",
+        found.verdict
+    );
+}
+
+#[test]
+fn the_most_clients_decide_and_another_winner_elsewhere_is_named() {
+    let found = Story::of(3, Some("ext4"))
+        .with(&Act::on("ext4").clients(1).tps(900.0))
+        .with(&Act::on("xfs").clients(1).tps(300.0))
+        .with(&Act::on("ext4").clients(16).tps(1000.0))
+        .with(&Act::on("xfs").clients(16).tps(2000.0))
+        .findings();
+    let titles: Vec<&str> = found.rankings.iter().map(|ranking| ranking.title.as_str()).collect();
+    assert_eq!(titles, ["tpcb, clients 16", "tpcb, clients 1"]);
+    assert!(found.verdict.starts_with("On this machine (tpcb, clients 16) xfs is the fastest"), "{}", found.verdict);
+    assert!(found.verdict.ends_with(" With tpcb, clients 1 ext4 is ahead."), "{}", found.verdict);
+}
+
+#[test]
+fn a_winner_bound_by_the_cpu_is_not_a_finding_about_storage() {
+    let mut act = Act::on("xfs").tps(2000.0);
+    act.cpu_busy = 0.97;
+    let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&act).findings();
+    assert!(
+        found.verdict.ends_with("xfs was bound by the CPU: storage is not all that this measured."),
+        "{}",
+        found.verdict
+    );
+    assert_eq!(found.cases[1].cautions[0], "storage is not what this measured: the CPUs were 97 % busy");
+}
+
+#[test]
+fn a_case_that_waits_for_its_wal_says_so_without_a_caution() {
+    let mut act = Act::on("ext4");
+    let wait = |class: &str, event: &str, count| WaitCount { class: class.to_owned(), event: event.to_owned(), count };
+    let waits = vec![wait("IO", "WALSync", 71), wait("CPU", "CPU", 29)];
+    act.waits = Some(WaitFigures { samples: 10, per_second: 10, backends: 100, waits });
+    let found = Story::of(3, None).with(&act).findings();
+    assert_eq!(found.cases[0].bottleneck.as_ref().unwrap().sentence, "71 % of backend time in WALSync");
+    assert_eq!(found.cases[0].cautions, Vec::<String>::new());
+}
+
+#[test]
+fn a_run_in_which_nothing_was_built_gives_its_first_reason() {
+    let found = Story::of(2, Some("ext4"))
+        .with_failed(&Act::on("ext4"), "mkfs.ext4 not found")
+        .with_failed(&Act::on("xfs"), "mkfs.xfs not found")
+        .findings();
+    assert_eq!(found.verdict, "Nothing was measured. The first reason, for ext4-tpcb-c16: mkfs.ext4 not found.");
+    assert!(found.rankings.is_empty() && found.trials.is_empty());
+    assert_eq!(found.not_run.len(), 2);
+    assert_eq!((found.run.trials_planned, found.run.trials_measured, found.run.trials_not_run), (4, 0, 4));
+    assert_eq!(found.cases[0].durability.reason, "not measured");
+}
+
+#[test]
+fn a_run_that_has_only_begun_says_what_is_left() {
+    let mut story = Story::of(2, None).with(&Act::on("ext4"));
+    story.input.pending = story.input.run.order.clone();
+    story.trials.clear();
+    story.input.wall_us = None;
+    let found = story.findings();
+    assert_eq!(found.verdict, "Nothing has been measured yet: all trials are still to be run.");
+    assert_eq!(found.not_run[0].trials, [1, 2]);
+    assert_eq!(found.run.measured_share, None);
+    assert!(found.cautions[0].contains("not come to its end"));
+}
+
+#[test]
+fn a_case_with_a_missing_block_is_paired_over_the_others_and_marked() {
+    let found =
+        Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs").tps(2000.0).trials(&[1, 3])).findings();
+    let comparison = found.rankings[0].classes[0].rows[0].comparison.clone().unwrap();
+    assert_eq!((comparison.method.as_str(), comparison.ratio.trials), ("paired over 2 blocks", 2));
+    assert!(found.cautions.contains(&"xfs-tpcb-c16 was measured in 2 of 3 blocks".to_owned()));
+}
+
+#[test]
+fn sync_methods_are_ranked_each_and_after_the_server() {
+    let sync = |stack: &str, tps| {
+        let mut act = Act::on(stack).tps(tps);
+        act.workload = "sync";
+        act
+    };
+    let found = Story::of(3, Some("ext4"))
+        .with(&sync("ext4", 300.0))
+        .with(&sync("xfs", 300.0))
+        .with(&Act::on("ext4"))
+        .with(&Act::on("xfs"))
+        .findings();
+    let titles: Vec<&str> = found.rankings.iter().map(|ranking| ranking.title.as_str()).collect();
+    assert_eq!(titles[0], "tpcb, clients 16");
+    assert_eq!(titles[1], "sync, fdatasync, clients 16");
+    assert_eq!((titles.len(), found.rankings[1].unit.as_str()), (4, "ops/s"));
+    let sync_case = &found.cases[0];
+    assert!(sync_case.steadiness.is_none(), "methods take turns: their seconds are not alike");
+    assert_eq!(sync_case.strata.as_ref().unwrap().sentence, "one sync = 1.02 device writes of 16.4 KiB + 1 flushes");
+}
+
+#[test]
+fn what_disturbs_a_case_is_said_beside_it() {
+    let act = Act::on("ext4").setting("full_page_writes", "off").touched(|record| {
+        let data = record.data.as_mut().unwrap();
+        (data.fits, data.database_bytes) = (Fits::SharedBuffers, 100 << 20);
+        record.stack.as_mut().unwrap().trials_before = record.trial - 1;
+        record.stack.as_mut().unwrap().devices[0].scheduler = Some(format!("s{}", record.trial % 2));
+        record.telemetry_cpu_us = Some(6_000_000);
+        let figures = record.figures.as_mut().unwrap();
+        figures.measures[0].failed = 3;
+        let what = "transactions".to_owned();
+        figures.checks.push(CrossCheck { what, tool: 10.0, own: 9.0, agrees: record.trial != 2, tolerance: 0.0 });
+        let reason = "no such file".to_owned();
+        record.gaps.push(Gap { source: "psi".to_owned(), second: None, rows: 60, reason });
+        let reason = "late".to_owned();
+        record.gaps.push(Gap { source: "clock".to_owned(), second: Some(7), rows: 2, reason });
+    });
+    let mut story = Story::of(3, None).with(&act);
+    story.input.run.host = HostFacts { swap_used_bytes: Some(1 << 20), ..HostFacts::default() };
+    let found = story.findings();
+    let wanted = [
+        "the data (100 MiB) fit into shared_buffers: no read reached the storage",
+        "transactions: 9 of 179 279 operations failed",
+        "trial 2: transactions by the tool's own account 10, counted 9",
+        "clock missed 6 seconds: late",
+        "its trials differ in the scheduler of the device 0 below the data: s1; s0",
+        "trials 2, 3 ran on a used stack, which had served up to 2 before",
+        "telemetry cost 10 % of one CPU",
+        "full_page_writes = off",
+    ];
+    for start in wanted {
+        assert!(found.cases[0].cautions.iter().any(|c| c.starts_with(start)), "{start}: {:?}", found.cases[0].cautions);
+    }
+    assert_eq!(found.cases[0].cautions.len(), wanted.len());
+    assert!(found.cautions.contains(&"no psi in any trial: no such file".to_owned()), "{:?}", found.cautions);
+    assert!(found.cautions.contains(&"1 MiB of swap were in use when the run began".to_owned()));
+}
+
+#[test]
+fn a_measured_trial_without_any_row_or_figure_is_survived() {
+    let mut story = Story::of(2, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
+    for trial in &mut story.trials {
+        trial.seconds = super::input::Seconds::default();
+        trial.latencies.clear();
+        if trial.record.trial == 1 {
+            trial.record.figures = None;
+        }
+    }
+    let found = story.findings();
+    assert_eq!(found.trials.len(), 4);
+    assert!(found.trials.iter().all(|trial| trial.throughput.is_none() && trial.telemetry.is_empty()));
+    assert_eq!(found.cases[0].steadiness, None);
+    assert_eq!(found.cases[0].strata, None);
+}
+
+#[test]
+fn a_case_that_did_nothing_has_figures_without_infinities() {
+    let found = Story::of(3, Some("ext4")).with(&Act::on("ext4").tps(0.0)).with(&Act::on("xfs").tps(0.0)).findings();
+    assert_eq!(found.cases[0].measures[0].rate.unwrap().value, 0.0);
+    assert!(found.rankings[0].classes.iter().flat_map(|class| &class.rows).all(|row| row.comparison.is_none()));
+}
+
+#[test]
+fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
+    let mut rng = Noise::seeded(4).rng();
+    for _ in 0..60 {
+        let mut story = Story::of(2, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
+        for trial in &mut story.trials {
+            let rows = 1 + rng.random::<u32>() as usize % 12;
+            let mut seconds = super::input::Seconds::new(rows);
+            let columns = super::columns::CPU.iter().map(|c| (*c).to_owned());
+            let more = ["client_done", "client_latency_us_max", "time_us", "data0_writes", "data0_write_bytes"];
+            let more = more.into_iter().chain(["data0_flushes", "data0_busy_ms", "pg_wal_bytes", "pg_wal_records"]);
+            for name in columns.chain(more.map(str::to_owned)) {
+                let values: Vec<u64> = (0..rows).map(|_| rng.random::<u64>() >> (rng.random::<u32>() % 64)).collect();
+                let values = if name == "client_done" { values.iter().map(|v| v % 5000).collect() } else { values };
+                let present: Vec<bool> = (0..rows).map(|_| rng.random::<u32>() % 4 > 0).collect();
+                seconds.push_counts(name, values, &present);
+            }
+            trial.seconds = seconds;
+        }
+        assert_eq!(story.findings().trials.len(), 4);
+    }
+}

@@ -1,0 +1,315 @@
+//! Synthetic runs for the tests of this room, told as stories: "ext4 at 1000 tps, flushing half a time per commit".
+
+use super::Analysis;
+use super::findings::Findings;
+use super::input::{RunInput, Seconds, TrialInput};
+use crate::record::case::{CaseSpec, LayerSpec, PostgresSpec, StackSpec, TrialKey, WorkloadSpec};
+use crate::record::event::Stage;
+use crate::record::facts::{DataFacts, DeviceFacts, Fits, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use crate::record::options::{OptionValue, Options};
+use crate::record::run::RunRecord;
+use crate::record::trial::{Figures, Measure, Outcome, TrialRecord, WaitFigures};
+use crate::stats::simulation::{Noise, autoregressive};
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// A run in the making.
+pub struct Story {
+    pub input: RunInput,
+    pub trials: Vec<TrialInput>,
+    noise: Noise,
+}
+
+/// One case of a story with its truth.
+#[derive(Clone)]
+pub struct Act {
+    pub stack: StackFacts,
+    pub wal_stack: Option<StackFacts>,
+    pub workload: &'static str,
+    pub script: &'static str,
+    pub clients: u64,
+    pub tps: f64,
+    pub seconds: usize,
+    /// Standard deviation of a second over the mean.
+    pub unsteady: f64,
+    /// Trials that exist; empty = one in each block.
+    pub trials: Vec<u32>,
+    pub settings: BTreeMap<String, String>,
+    /// Flushes per commit at each device, from top to bottom; `None` = no such column.
+    pub flushes: Vec<Option<f64>>,
+    pub wal_flushes: Vec<Option<f64>>,
+    /// Names of the data's slots; empty = those of the devices.
+    pub slot_names: Vec<&'static str>,
+    /// WAL records per commit.
+    pub wal_records: Option<f64>,
+    pub wal_syncs: Option<f64>,
+    pub waits: Option<WaitFigures>,
+    pub cpu_busy: f64,
+    /// Last touch on every record.
+    pub touch: fn(&mut TrialRecord),
+}
+
+/// A disk as sysfs shows it.
+pub fn disk(depth: u32, name: &str) -> DeviceFacts {
+    DeviceFacts {
+        depth,
+        name: name.to_owned(),
+        write_cache: Some(WriteCache::WriteBack),
+        fua: Some(false),
+        counts_flushes: Some(true),
+        ..DeviceFacts::default()
+    }
+}
+
+impl Act {
+    /// tpcb on a filesystem of its own on a disk that flushes once per commit.
+    pub fn on(stack: &str) -> Act {
+        let mount = MountFacts { fstype: stack.to_owned(), target: "/data".to_owned(), ..MountFacts::default() };
+        let devices = vec![disk(0, "vda")];
+        let settings = [("fsync", "on"), ("synchronous_commit", "on"), ("wal_sync_method", "fdatasync")];
+        Act {
+            stack: StackFacts { name: stack.to_owned(), mount: Some(mount), devices, ..StackFacts::default() },
+            wal_stack: None,
+            workload: "tpcb",
+            script: "tpcb-like",
+            clients: 16,
+            tps: 1000.0,
+            seconds: 60,
+            unsteady: 0.05,
+            trials: Vec::new(),
+            settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            flushes: vec![Some(1.0)],
+            wal_flushes: Vec::new(),
+            slot_names: Vec::new(),
+            wal_records: Some(8.0),
+            wal_syncs: Some(1.0),
+            waits: None,
+            cpu_busy: 0.4,
+            touch: |_| {},
+        }
+    }
+
+    /// tmpfs: no device below.
+    pub fn in_memory() -> Act {
+        let mut act = Act::on("tmpfs");
+        act.stack.devices.clear();
+        act.flushes.clear();
+        act
+    }
+
+    pub fn tps(mut self, tps: f64) -> Act {
+        self.tps = tps;
+        self
+    }
+
+    pub fn clients(mut self, clients: u64) -> Act {
+        self.clients = clients;
+        self
+    }
+
+    pub fn trials(mut self, trials: &[u32]) -> Act {
+        self.trials = trials.to_vec();
+        self
+    }
+
+    pub fn setting(mut self, name: &str, value: &str) -> Act {
+        self.settings.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    pub fn touched(mut self, touch: fn(&mut TrialRecord)) -> Act {
+        self.touch = touch;
+        self
+    }
+
+    fn spec(&self) -> CaseSpec {
+        let axes = [
+            ("stack", self.stack.name.clone()),
+            ("workload", self.workload.to_owned()),
+            ("clients", self.clients.to_string()),
+        ];
+        let mut options = Options::default();
+        options.set("script", OptionValue::Text(self.script.to_owned()));
+        options.set("clients", OptionValue::Integer(self.clients as i64));
+        let layers = vec![LayerSpec { layer: self.stack.name.clone(), options: Options::default() }];
+        let kind = if self.workload == "sync" { "sync" } else { "pgbench" };
+        let server = PostgresSpec { bin: "auto".to_owned(), settings: BTreeMap::new(), initdb: Vec::new() };
+        CaseSpec {
+            id: format!("{}-{}-c{}", self.stack.name, self.workload, self.clients),
+            stack: StackSpec { name: self.stack.name.clone(), layers, reuse: false },
+            wal_stack: None,
+            postgres: (kind == "pgbench").then_some(server),
+            workload: WorkloadSpec { name: self.workload.to_owned(), kind: kind.to_owned(), options },
+            axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
+        }
+    }
+
+    fn record(&self, trial: u32, done: &[u64]) -> TrialRecord {
+        let total: u64 = done.iter().sum();
+        let transactions = Measure {
+            name: "transactions".to_owned(),
+            operation: "transaction".to_owned(),
+            done: Some(total),
+            elapsed_us: done.len() as u64 * 1_000_000,
+            latency_us_sum: total * 900,
+            ..Measure::default()
+        };
+        let slices = ["fdatasync", "fsync", "open_datasync"].map(|name| Measure {
+            name: name.to_owned(),
+            operation: "8 kB write + sync".to_owned(),
+            done: Some(total / 3),
+            elapsed_us: done.len() as u64 * 1_000_000 / 3,
+            slice_rates: vec![self.tps * 0.99, self.tps, self.tps * 1.01],
+            ..Measure::default()
+        });
+        let measures = if self.workload == "sync" { slices.to_vec() } else { vec![transactions] };
+        let server =
+            ServerFacts { version: "15.8".to_owned(), key_settings: self.settings.clone(), ..ServerFacts::default() };
+        TrialRecord {
+            format: 1,
+            run: "0badcafe".to_owned(),
+            trial,
+            case: self.spec(),
+            outcome: Outcome::Measured,
+            started: "2025-01-01T00:00:00Z".to_owned(),
+            stages: Vec::new(),
+            stack: Some(self.stack.clone()),
+            wal_stack: self.wal_stack.clone(),
+            server: (self.workload != "sync").then_some(server),
+            data: Some(DataFacts {
+                database_bytes: 5 << 30,
+                fits: Fits::Neither,
+                cache_state: "cold".to_owned(),
+                origin: "copied".to_owned(),
+                copy_s: None,
+                template_s: None,
+            }),
+            figures: Some(Figures { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Figures::default() }),
+            waits: self.waits.clone(),
+            columns: Vec::new(),
+            gaps: Vec::new(),
+            telemetry_cpu_us: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn rows(&self, done: &[u64]) -> Seconds {
+        let rows = done.len() + 1;
+        let mut seconds = Seconds::new(rows);
+        let mut cumulative = vec![0u64];
+        cumulative.extend(done.iter().scan(0, |sum, done| {
+            *sum += done;
+            Some(*sum)
+        }));
+        let all = vec![true; rows];
+        let after_start: Vec<bool> = (0..rows).map(|row| row > 0).collect();
+        let interval = |of: &dyn Fn(u64) -> u64| [0].into_iter().chain(done.iter().map(|done| of(*done))).collect();
+        seconds.push_counts("client_done", interval(&|done| done), &after_start);
+        seconds.push_counts("client_latency_us_max", interval(&|done| 9_000_000 / (done + 1)), &after_start);
+        seconds.push_counts("time_us", (0..rows as u64).map(|row| row * 1_000_000).collect(), &all);
+        let mut counter = |name: &str, each: f64| {
+            let values = cumulative.iter().map(|sum| 1_000 + (*sum as f64 * each).round() as u64).collect();
+            seconds.push_counts(name, values, &all);
+        };
+        let slots = self.flushes.iter().enumerate().map(|(depth, flushes)| (format!("data{depth}"), flushes));
+        let wal = self.wal_flushes.iter().enumerate().map(|(depth, flushes)| (format!("wal{depth}"), flushes));
+        for (slot, flushes) in slots.chain(wal) {
+            counter(&format!("{slot}_writes"), 1.02);
+            counter(&format!("{slot}_write_bytes"), 1.02 * 16.4 * 1024.0);
+            counter(&format!("{slot}_reads"), 0.0);
+            if let Some(flushes) = flushes {
+                counter(&format!("{slot}_flushes"), *flushes);
+            }
+        }
+        for (name, each) in [("pg_wal_records", self.wal_records), ("pg_wal_syncs", self.wal_syncs)] {
+            if let Some(each) = each.filter(|_| self.workload != "sync") {
+                counter(name, each);
+                counter("pg_wal_bytes", each * 100.0);
+            }
+        }
+        for (name, share) in [("cpu_user", self.cpu_busy), ("cpu_idle", 1.0 - self.cpu_busy)] {
+            let ticks = (0..rows).map(|row| (row as f64 * 200.0 * share) as u64).collect();
+            seconds.push_counts(name, ticks, &all);
+        }
+        for (stack, prefix) in [(Some(&self.stack), "data"), (self.wal_stack.as_ref(), "wal")] {
+            let devices = stack.map_or(&[][..], |stack| &stack.devices);
+            let mut names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+            if prefix == "data" && !self.slot_names.is_empty() {
+                names.clone_from(&self.slot_names);
+            }
+            for (slot, name) in names.into_iter().enumerate() {
+                seconds.push_texts(format!("{prefix}{slot}_name"), vec![Some(name); rows]);
+            }
+        }
+        seconds
+    }
+}
+
+impl Story {
+    /// A run of `blocks` blocks compared with the stack `baseline`, or with none.
+    pub fn of(blocks: u32, baseline: Option<&str>) -> Story {
+        let baseline = baseline.map(|stack| ("stack".to_owned(), stack.to_owned()));
+        let run = RunRecord {
+            format: 1,
+            tool_version: "0.1.0".to_owned(),
+            id: "0badcafe".to_owned(),
+            name: "story".to_owned(),
+            plan_sha256: String::new(),
+            seed: 42,
+            blocks,
+            baseline: baseline.into_iter().collect(),
+            started: "2025-01-01T00:00:00Z".to_owned(),
+            host: HostFacts::default(),
+            cases: Vec::new(),
+            order: Vec::new(),
+        };
+        let plan_text = "name = \"story\"".to_owned();
+        let input = RunInput { run, plan_text, wall_us: Some(1000), measured_us: Some(700), pending: Vec::new() };
+        Story { input, trials: Vec::new(), noise: Noise::seeded(1) }
+    }
+
+    /// Adds a case with its trials.
+    #[must_use]
+    pub fn with(mut self, act: &Act) -> Story {
+        let spec = act.spec();
+        let all: Vec<u32> = (1..=self.input.run.blocks).collect();
+        for trial in if act.trials.is_empty() { &all } else { &act.trials } {
+            let deviation = act.tps * act.unsteady;
+            let series = autoregressive(&mut self.noise, act.tps, deviation, 0.3, act.seconds);
+            let done: Vec<u64> = series.iter().map(|value| value.max(0.0).round() as u64).collect();
+            let mut record = act.record(*trial, &done);
+            (act.touch)(&mut record);
+            let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
+            latencies.record_n(900, done.iter().sum()).unwrap();
+            let latencies = vec![("transactions".to_owned(), latencies)];
+            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies });
+            self.input.run.order.push(TrialKey { case: spec.id.clone(), trial: *trial });
+        }
+        self.input.run.cases.push(spec);
+        self
+    }
+
+    /// Adds a case of which no trial could be built.
+    #[must_use]
+    pub fn with_failed(mut self, act: &Act, reason: &str) -> Story {
+        let before = self.trials.len();
+        self = self.with(act);
+        for input in &mut self.trials[before..] {
+            input.record.outcome = Outcome::NotRun { stage: Stage::Build, reason: reason.to_owned(), hint: None };
+        }
+        self
+    }
+
+    /// Everything that is concluded; it must survive JSON, in which a NaN would not.
+    pub fn findings(self) -> Findings {
+        let mut analysis = Analysis::new(self.input);
+        for trial in self.trials {
+            analysis.add_trial(trial);
+        }
+        let findings = analysis.finish();
+        let json = serde_json::to_string(&findings).unwrap();
+        let back: Findings = serde_json::from_str(&json).expect("findings hold a number that JSON cannot");
+        assert_eq!(back.cases.len(), findings.cases.len());
+        findings
+    }
+}

@@ -1,0 +1,243 @@
+//! The answer in words, from the most important ranking. It says no more than the intervals carry.
+
+use super::findings::{BottleneckKind, CaseFinding, ClassRanking, DurabilityClass, NotRun, RankRow};
+use super::ranking::Contest;
+use crate::stats::ratio::Ratio;
+use crate::units::significant;
+
+/// Other rankings with another winner that are named.
+const OTHERS_NAMED: usize = 2;
+
+/// The verdict over all rankings, the first of which decides.
+#[must_use]
+pub fn verdict(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> String {
+    let Some(main) = contests.first() else { return nothing_measured(not_run) };
+    let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run) };
+    let mut text = format!("On this machine ({}) {}", main.ranking.title, Words { main, head }.sentence());
+    text.push('.');
+    text.push_str(&bound(head, cases));
+    text.push_str(&others(contests, head));
+    text
+}
+
+fn nothing_measured(not_run: &[NotRun]) -> String {
+    let failed = not_run.iter().find(|entry| entry.stage.is_some());
+    match failed {
+        Some(entry) => format!(
+            "Nothing was measured. The first reason, for {}: {}.",
+            entry.case,
+            entry.reason.trim_end_matches('.')
+        ),
+        None if not_run.is_empty() => "Nothing was measured: the run has no trials.".to_owned(),
+        None => "Nothing has been measured yet: all trials are still to be run.".to_owned(),
+    }
+}
+
+/// What bound the best case, where that was not storage.
+fn bound(head: &ClassRanking, cases: &[CaseFinding]) -> String {
+    let best = head.rows.first().and_then(|row| cases.iter().find(|case| case.id == row.case));
+    let by = match best.and_then(|case| case.bottleneck.as_ref()).map(|bottleneck| bottleneck.kind) {
+        Some(BottleneckKind::Cpu) => "the CPU",
+        Some(BottleneckKind::Lock) => "locks",
+        Some(BottleneckKind::Client) => "the client",
+        Some(BottleneckKind::Device | BottleneckKind::Unclear) | None => return String::new(),
+    };
+    let label = head.rows.first().map_or("", |row| row.label.as_str());
+    format!(" {label} was bound by {by}: storage is not all that this measured.")
+}
+
+/// Rankings of the same workload in which somebody else wins.
+fn others(contests: &[Contest<'_>], head: &ClassRanking) -> String {
+    let Some(main) = contests.first() else { return String::new() };
+    let winners = |class: &ClassRanking| {
+        class.rows.iter().filter(|row| row.rank == 1).map(|row| row.label.clone()).collect::<Vec<_>>()
+    };
+    let ours = winners(head);
+    let mut text = String::new();
+    let same_workload = contests.iter().skip(1).filter(|c| c.ranking.workload == main.ranking.workload);
+    let theirs = same_workload.filter_map(|contest| {
+        let class = contest.ranking.classes.iter().find(|class| class.class == head.class)?;
+        let winners = winners(class);
+        winners.iter().all(|label| !ours.contains(label)).then(|| (contest.ranking.title.clone(), winners))
+    });
+    for (title, winners) in theirs.take(OTHERS_NAMED) {
+        text.push_str(&format!(" With {title} {} {} ahead.", list(&winners), are(winners.len())));
+    }
+    text
+}
+
+/// The sentence about one ranking.
+struct Words<'a> {
+    main: &'a Contest<'a>,
+    head: &'a ClassRanking,
+}
+
+impl Words<'_> {
+    fn sentence(&self) -> String {
+        let mut text = match self.head.rows.as_slice() {
+            [] => String::new(),
+            [only] if self.main.entries.len() == 1 => {
+                return format!(
+                    "only {} was measured, {}; there is nothing to compare it with",
+                    only.label,
+                    self.rate(only)
+                );
+            }
+            [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
+            rows => self.among(rows),
+        };
+        if self.head.class == DurabilityClass::Volatile {
+            text.push_str("; everything is lost at a power cut, and nothing safer was measured");
+        }
+        for class in self.main.ranking.classes.iter().skip(1) {
+            text.push_str(&self.less_safe(class));
+        }
+        text
+    }
+
+    /// Two rows or more of the safest class.
+    fn among(&self, rows: &[RankRow]) -> String {
+        let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
+        let names: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
+        if best.len() == rows.len() {
+            let without = rows.iter().all(|row| row.rate.trials < 2);
+            let why = if without { ": a single trial each has no interval" } else { "" };
+            return format!("no difference is seen between {}, each a {}{why}", list(&names), self.kind(1));
+        }
+        let first = &rows[0];
+        let slower: Vec<&RankRow> =
+            rows.iter().filter(|row| row.rank > 1).filter(|row| self.slower(row, first)).collect();
+        if best.len() > 1 {
+            let text =
+                format!("{} are the fastest {}, with no difference seen between them", list(&names), self.kind(2));
+            return text + &self.list_slower(&slower);
+        }
+        let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
+        let reference = baseline.filter(|base| base.case != first.case).unwrap_or(&rows[1]);
+        let against = match self.main.ratio(&first.case, &reference.case) {
+            Some(ratio) if ratio.tells_apart() => format!(": {} times {}", times(&ratio), reference.label),
+            _ => format!(", but no difference to {} is seen", reference.label),
+        };
+        let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
+        format!("{} is the fastest {}{against}{}", first.label, self.kind(1), self.list_slower(&rest))
+    }
+
+    fn slower(&self, row: &RankRow, than: &RankRow) -> bool {
+        self.main.ratio(&than.case, &row.case).is_some_and(|ratio| ratio.tells_apart())
+    }
+
+    fn list_slower(&self, rows: &[&RankRow]) -> String {
+        if rows.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
+        format!("; {} {} slower", list(&names), are(names.len()))
+    }
+
+    /// A class that promises less, against the best of the safest one.
+    fn less_safe(&self, class: &ClassRanking) -> String {
+        let Some(best) = self.head.rows.first() else { return String::new() };
+        let (mut faster, mut unproven, mut not_faster) = (Vec::new(), Vec::new(), Vec::new());
+        for row in &class.rows {
+            match self.main.ratio(&row.case, &best.case) {
+                Some(ratio) if ratio.tells_apart() && ratio.value > 1.0 => {
+                    faster.push(format!("{} ({} times {})", row.label, plain(ratio.value), best.label));
+                }
+                Some(ratio) if ratio.interval.is_none() && ratio.value > 1.0 => {
+                    unproven.push(format!("{} ({} times {})", row.label, plain(ratio.value), best.label));
+                }
+                _ => not_faster.push(row.label.clone()),
+            }
+        }
+        let mut text = String::new();
+        let groups = [
+            (faster, "faster, but"),
+            (unproven, "faster in a single trial, but"),
+            (not_faster, "not seen to be faster and"),
+        ];
+        for (names, how) in groups {
+            if !names.is_empty() {
+                text.push_str(&format!(
+                    "; {} {} {how} {}",
+                    list(&names),
+                    are(names.len()),
+                    price(class.class, names.len())
+                ));
+            }
+        }
+        text
+    }
+
+    fn has_baseline(&self) -> bool {
+        let mut rows = self.main.ranking.classes.iter().flat_map(|class| &class.rows);
+        rows.any(|row| row.comparison.is_some())
+    }
+
+    fn rate(&self, row: &RankRow) -> String {
+        let ends = row.rate.low.zip(row.rate.high);
+        let interval = ends.map(|(low, high)| format!(" ({} to {})", significant(low), significant(high)));
+        format!("{} {}{}", significant(row.rate.value), self.main.ranking.unit, interval.unwrap_or_default())
+    }
+
+    /// "stack that flushes every commit".
+    fn kind(&self, count: usize) -> String {
+        let one = count == 1;
+        let what = match (self.main.stacks_only, one) {
+            (true, true) => "stack",
+            (true, false) => "stacks",
+            (false, true) => "case",
+            (false, false) => "cases",
+        };
+        let of = match (self.head.class, one) {
+            (DurabilityClass::Flushed, true) => format!("that flushes every {}", self.operation()),
+            (DurabilityClass::Flushed, false) => format!("that flush every {}", self.operation()),
+            (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
+            (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
+            (DurabilityClass::Volatile, true) => "that keeps nothing".to_owned(),
+            (DurabilityClass::Volatile, false) => "that keep nothing".to_owned(),
+            (DurabilityClass::Unknown, _) => "whose durability cannot be told from here".to_owned(),
+        };
+        format!("{what} {of}")
+    }
+
+    fn operation(&self) -> &'static str {
+        let with_server = self.main.entries.first().is_some_and(|entry| entry.case.spec.postgres.is_some());
+        if with_server { "commit" } else { "sync" }
+    }
+}
+
+/// What a class costs.
+fn price(class: DurabilityClass, count: usize) -> &'static str {
+    match (class, count) {
+        (DurabilityClass::Volatile, 1) => "loses everything at a power cut",
+        (DurabilityClass::Volatile, _) => "lose everything at a power cut",
+        (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
+        (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
+        (DurabilityClass::Unknown, _) => "what survives a power cut cannot be told from here",
+        (DurabilityClass::Flushed, 1) => "flushes every commit",
+        (DurabilityClass::Flushed, _) => "flush every commit",
+    }
+}
+
+fn times(ratio: &Ratio) -> String {
+    let ends = ratio.interval.map(|(low, high)| format!(" ({} to {})", plain(low), plain(high)));
+    plain(ratio.value) + &ends.unwrap_or_default()
+}
+
+/// Two decimals below ten: 1.10 is not 1.1 when its ends are 1.03 and 1.17.
+fn plain(ratio: f64) -> String {
+    if (0.1..10.0).contains(&ratio) { format!("{ratio:.2}") } else { significant(ratio) }
+}
+
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+/// "a", "a and b", "a, b and c".
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

@@ -1,0 +1,261 @@
+//! The ratio of two cases' rates with its 95 % interval.
+//!
+//! On the logarithms of the trials' rates, so that the ratio of a to b and of b to a say the same and no end of an
+//! interval is negative. Trials of one block ran close together in time: where both cases have two or more blocks in
+//! common, the ratio is taken block by block and drift of the machine cancels (randomised block design: Box, Hunter and
+//! Hunter, "Statistics for Experimenters", 2nd ed., chapter 4). As for means, the result is never surer than the
+//! seconds inside the trials allow.
+
+use super::interval::{Component, TrialMean, between, inside, wider};
+use super::moments;
+
+/// Mean of one trial, with the block that it lies in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BlockMean {
+    /// Number of the block.
+    pub block: u32,
+    /// The mean.
+    pub trial: TrialMean,
+}
+
+/// How a ratio was had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatioMethod {
+    /// Mean of the log ratios inside this many common blocks.
+    Paired {
+        /// Common blocks.
+        blocks: usize,
+    },
+    /// From all trials of both, two or more each (Welch, Biometrika 34 (1947) 28).
+    Unpaired {
+        /// Trials of the case and of the one it is compared with.
+        trials: (usize, usize),
+    },
+    /// One of the two has a single trial: the spread of the other one's trials is taken for both.
+    BorrowedSpread {
+        /// Trials of the case and of the one it is compared with.
+        trials: (usize, usize),
+    },
+    /// A single trial each, or a rate of zero: no interval.
+    NoInterval,
+}
+
+/// A ratio with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// Case over other: the geometric mean over blocks or trials.
+    pub value: f64,
+    /// Ends of the interval.
+    pub interval: Option<(f64, f64)>,
+    /// How it was had.
+    pub method: RatioMethod,
+}
+
+impl Ratio {
+    /// Whether the data tell the two apart: the interval is there and does not hold 1.
+    #[must_use]
+    pub fn tells_apart(&self) -> bool {
+        self.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+    }
+}
+
+/// Rate of `case` over rate of `other`; `None` where either has no trial or `other` did nothing.
+#[must_use]
+pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
+    let level = |trials: &[BlockMean]| moments::mean(&trials.iter().map(|t| t.trial.mean).collect::<Vec<_>>());
+    let plain = level(case)? / level(other)?;
+    if !plain.is_finite() {
+        return None;
+    }
+    let nothing_done = case.iter().chain(other).any(|t| t.trial.mean <= 0.0);
+    if nothing_done || (case.len() < 2 && other.len() < 2) {
+        return Some(Ratio { value: plain, interval: None, method: RatioMethod::NoInterval });
+    }
+    let pairs: Vec<(TrialMean, TrialMean)> =
+        case.iter().filter_map(|a| other.iter().find(|b| b.block == a.block).map(|b| (a.trial, b.trial))).collect();
+    let (log, half, method) = if pairs.len() >= 2 { paired(&pairs) } else { unpaired(case, other)? };
+    let interval = half.map(|half| ((log - half).exp(), (log + half).exp()));
+    let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
+    Some(Ratio { value: log.exp(), interval, method })
+}
+
+/// Log ratio, half width and method from pairs of trials of the same block.
+fn paired(pairs: &[(TrialMean, TrialMean)]) -> (f64, Option<f64>, RatioMethod) {
+    let logs: Vec<f64> = pairs.iter().map(|(a, b)| (a.mean / b.mean).ln()).collect();
+    let errors: Vec<Option<Component>> =
+        pairs.iter().map(|(a, b)| Some(Component::sum(&[log_error(a)?, log_error(b)?]))).collect();
+    let log = logs.iter().sum::<f64>() / logs.len() as f64;
+    (log, wider(between(&logs), inside(&errors)), RatioMethod::Paired { blocks: pairs.len() })
+}
+
+/// Log ratio, half width and method from two sets of trials of which at least one has two.
+fn unpaired(case: &[BlockMean], other: &[BlockMean]) -> Option<(f64, Option<f64>, RatioMethod)> {
+    let logs = |trials: &[BlockMean]| trials.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>();
+    let (a, b) = (logs(case), logs(other));
+    let trials = (a.len(), b.len());
+    let (na, nb) = (a.len() as f64, b.len() as f64);
+    let log = moments::mean(&a)? - moments::mean(&b)?;
+    let (spread, method) = match (moments::variance(&a), moments::variance(&b)) {
+        (Some(va), Some(vb)) => {
+            let parts = [
+                Component { variance: va / na, degrees: na - 1.0 },
+                Component { variance: vb / nb, degrees: nb - 1.0 },
+            ];
+            (Component::sum(&parts), RatioMethod::Unpaired { trials })
+        }
+        (known_a, known_b) => {
+            let variance = known_a.or(known_b)?;
+            let degrees = na.max(nb) - 1.0;
+            let pooled = Component { variance: variance * (1.0 / na + 1.0 / nb), degrees };
+            (pooled, RatioMethod::BorrowedSpread { trials })
+        }
+    };
+    let side = |trials: &[BlockMean]| {
+        let errors: Option<Vec<Component>> = trials.iter().map(|t| log_error(&t.trial)).collect();
+        let k = trials.len() as f64;
+        errors.map(|errors| Component::sum(&errors).scaled(1.0 / (k * k)))
+    };
+    let seconds = side(case).zip(side(other)).map(|(a, b)| Component::sum(&[a, b]).half_width());
+    Some((log, wider(Some(spread.half_width()), seconds), method))
+}
+
+/// Error of the logarithm of a trial's mean (delta method: relative error).
+fn log_error(trial: &TrialMean) -> Option<Component> {
+    trial.within.map(|within| Component::of(within).scaled(1.0 / trial.mean.powi(2)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::simulation::{Noise, Scene};
+    use proptest::prelude::{prop_assert, proptest};
+
+    fn blocks(means: &[f64]) -> Vec<BlockMean> {
+        (1u32..)
+            .zip(means)
+            .map(|(block, mean)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } })
+            .collect()
+    }
+
+    fn numbered(trials: Vec<TrialMean>) -> Vec<BlockMean> {
+        (1u32..).zip(trials).map(|(block, trial)| BlockMean { block, trial }).collect()
+    }
+
+    #[test]
+    fn drift_that_both_cases_share_cancels_inside_the_blocks() {
+        let found = ratio(&blocks(&[110.0, 220.5, 329.0]), &blocks(&[100.0, 200.0, 300.0])).unwrap();
+        assert_eq!(found.method, RatioMethod::Paired { blocks: 3 });
+        assert!(found.tells_apart() && (found.value - 1.10).abs() < 0.01, "{found:?}");
+        let (low, high) = found.interval.unwrap();
+        assert!(low > 1.08 && high < 1.12);
+    }
+
+    #[test]
+    fn trials_of_different_blocks_are_compared_unpaired() {
+        let case = blocks(&[100.0, 102.0]);
+        let other: Vec<BlockMean> =
+            blocks(&[50.0, 51.0]).iter().map(|b| BlockMean { block: b.block + 7, ..*b }).collect();
+        let found = ratio(&case, &other).unwrap();
+        assert_eq!(found.method, RatioMethod::Unpaired { trials: (2, 2) });
+        assert!(found.tells_apart());
+    }
+
+    #[test]
+    fn a_single_trial_borrows_the_spread_of_the_other_case() {
+        let found = ratio(&blocks(&[100.0]), &blocks(&[98.0, 100.0, 102.0])).unwrap();
+        assert_eq!(found.method, RatioMethod::BorrowedSpread { trials: (1, 3) });
+        let (low, high) = found.interval.unwrap();
+        assert!(low < 0.95 && high > 1.05, "one trial more must not look like four: {low} {high}");
+    }
+
+    #[test]
+    fn two_single_trials_give_a_ratio_without_an_interval_and_no_winner() {
+        let found = ratio(&blocks(&[300.0]), &blocks(&[100.0])).unwrap();
+        assert_eq!((found.value, found.interval, found.tells_apart()), (3.0, None, false));
+    }
+
+    #[test]
+    fn a_case_that_did_nothing_has_no_interval_and_cannot_be_compared_with() {
+        let found = ratio(&blocks(&[0.0, 0.0]), &blocks(&[100.0, 100.0])).unwrap();
+        assert_eq!((found.value, found.interval), (0.0, None));
+        assert_eq!(ratio(&blocks(&[100.0]), &blocks(&[0.0])), None);
+        assert_eq!(ratio(&[], &blocks(&[1.0])), None);
+    }
+
+    #[test]
+    fn a_case_against_itself_shows_no_difference_as_often_as_the_interval_says() {
+        let mut noise = Noise::seeded(99);
+        for trials in [2, 3, 5] {
+            for phi in [0.0, 0.7] {
+                for trial_spread in [0.0, 0.05] {
+                    let scene = Scene { trials, phi, trial_spread, ..Scene::default() };
+                    let simulations = 1200;
+                    let quiet = (0..simulations)
+                        .filter(|_| {
+                            let (a, b) = (scene.trials(&mut noise), scene.trials(&mut noise));
+                            !ratio(&numbered(a), &numbered(b)).unwrap().tells_apart()
+                        })
+                        .count();
+                    assert!(quiet * 100 >= simulations * 93, "{quiet} of {simulations} for {scene:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_true_difference_of_thirty_percent_is_seen() {
+        let mut noise = Noise::seeded(5);
+        for (trials, wanted) in [(3, 90), (5, 99)] {
+            let scene = Scene { trials, trial_spread: 0.02, ..Scene::default() };
+            let faster = Scene { mean: scene.mean * 1.3, ..scene };
+            let seen = (0..500)
+                .filter(|_| {
+                    let (a, b) = (faster.trials(&mut noise), scene.trials(&mut noise));
+                    ratio(&numbered(a), &numbered(b)).unwrap().interval.unwrap().0 > 1.0
+                })
+                .count();
+            assert!(seen * 100 >= 500 * wanted, "{seen} of 500 with {trials} trials");
+        }
+    }
+
+    #[test]
+    fn the_interval_of_the_ratio_holds_the_true_ratio() {
+        let mut noise = Noise::seeded(11);
+        for trials in [3, 5] {
+            let scene = Scene { trials, trial_spread: 0.03, phi: 0.6, ..Scene::default() };
+            let faster = Scene { mean: scene.mean * 1.2, ..scene };
+            let hits = (0..1500)
+                .filter(|_| {
+                    let (a, b) = (faster.trials(&mut noise), scene.trials(&mut noise));
+                    let (low, high) = ratio(&numbered(a), &numbered(b)).unwrap().interval.unwrap();
+                    low <= 1.2 && 1.2 <= high
+                })
+                .count();
+            assert!((1380..=1485).contains(&hits), "{hits} of 1500 with {trials} trials");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_ratio_turned_round_is_the_inverse(
+            a in proptest::collection::vec(1.0f64..1e5, 1..6), b in proptest::collection::vec(1.0f64..1e5, 1..6)
+        ) {
+            let (one, other) = (ratio(&blocks(&a), &blocks(&b)).unwrap(), ratio(&blocks(&b), &blocks(&a)).unwrap());
+            if let (Some((low, high)), Some((other_low, other_high))) = (one.interval, other.interval) {
+                prop_assert!((one.value * other.value - 1.0).abs() < 1e-9);
+                prop_assert!(low <= one.value && one.value <= high);
+                prop_assert!((low * other_high - 1.0).abs() < 1e-6 || other_high > 1e100);
+                prop_assert!((high * other_low - 1.0).abs() < 1e-6 || high > 1e100);
+            }
+        }
+
+        #[test]
+        fn the_unit_of_the_rates_does_not_matter(
+            a in proptest::collection::vec(1.0f64..1e3, 3), b in proptest::collection::vec(1.0f64..1e3, 3), factor in 0.01f64..100.0
+        ) {
+            let scale = |v: &[f64]| blocks(&v.iter().map(|x| x * factor).collect::<Vec<_>>());
+            let (one, other) = (ratio(&blocks(&a), &blocks(&b)).unwrap(), ratio(&scale(&a), &scale(&b)).unwrap());
+            prop_assert!((one.value / other.value - 1.0).abs() < 1e-9);
+        }
+    }
+}

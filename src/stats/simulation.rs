@@ -1,0 +1,84 @@
+//! Synthetic trials for the tests of the intervals: autoregressive seconds on top of a trial's own level. Seeded.
+
+use super::autocorrelation::within;
+use super::interval::TrialMean;
+use super::moments;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Normal noise with a fixed algorithm and seed.
+pub struct Noise(ChaCha8Rng);
+
+impl Noise {
+    /// From a seed.
+    pub fn seeded(seed: u64) -> Noise {
+        Noise(ChaCha8Rng::seed_from_u64(seed))
+    }
+
+    /// The generator itself.
+    pub fn rng(self) -> ChaCha8Rng {
+        self.0
+    }
+
+    /// A standard normal value (Box and Muller, Ann. Math. Statist. 29 (1958) 610).
+    pub fn normal(&mut self) -> f64 {
+        let uniform = |rng: &mut ChaCha8Rng| (rng.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
+        let (radius, angle) = (1.0 - uniform(&mut self.0), uniform(&mut self.0));
+        (-2.0 * radius.ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos()
+    }
+}
+
+/// `n` values around `mean` with standard deviation `deviation` and correlation `phi` between neighbours, stationary
+/// from the first on.
+pub fn autoregressive(noise: &mut Noise, mean: f64, deviation: f64, phi: f64, n: usize) -> Vec<f64> {
+    let innovation = deviation * (1.0 - phi * phi).sqrt();
+    let mut state = deviation * noise.normal();
+    (0..n)
+        .map(|_| {
+            let value = mean + state;
+            state = phi * state + innovation * noise.normal();
+            value
+        })
+        .collect()
+}
+
+/// A case whose truth is known.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene {
+    /// Mean of a second.
+    pub mean: f64,
+    /// Number of trials.
+    pub trials: usize,
+    /// Seconds of a trial.
+    pub seconds: usize,
+    /// Correlation of neighbouring seconds.
+    pub phi: f64,
+    /// Standard deviation of a second over the mean.
+    pub second_spread: f64,
+    /// Standard deviation of a trial's level over the mean.
+    pub trial_spread: f64,
+}
+
+impl Default for Scene {
+    fn default() -> Scene {
+        Scene { mean: 1000.0, trials: 3, seconds: 60, phi: 0.5, second_spread: 0.15, trial_spread: 0.0 }
+    }
+}
+
+impl Scene {
+    /// The seconds of one trial.
+    pub fn series(&self, noise: &mut Noise) -> Vec<f64> {
+        let level = self.mean * (1.0 + self.trial_spread * noise.normal());
+        autoregressive(noise, level, self.mean * self.second_spread, self.phi, self.seconds)
+    }
+
+    /// All its trials.
+    pub fn trials(&self, noise: &mut Noise) -> Vec<TrialMean> {
+        (0..self.trials)
+            .map(|_| {
+                let series = self.series(noise);
+                TrialMean { mean: moments::mean(&series).unwrap(), within: within(&series) }
+            })
+            .collect()
+    }
+}
