@@ -1,0 +1,17 @@
+//! The report as people get it: the page in a real browser, the text in a terminal, CSV and JSON in a program.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod chromium;
+mod page;
+mod sample;
+
+use pgstrata::analyse::findings::Findings;
+use pgstrata::report::ALL;
+
+/// A report in the form with this extension.
+fn rendered(extension: &str, findings: &Findings) -> String {
+    let renderer = ALL.iter().find(|renderer| renderer.extension() == extension).unwrap();
+    let mut bytes = Vec::new();
+    renderer.render(findings, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
