@@ -36,7 +36,7 @@ impl Cases<'_> {
             Column::number("Done", ""),
             Column::number("Failed", ""),
             Column::number("Skipped", ""),
-            Column::number("Too late", ""),
+            Column::number("Late", ""),
         ];
         let mut table = Table::new("latencies", "Latency of every operation, by case", columns)
             .note("From the merged histograms of all trials: percentiles of operations, not of averages.");
@@ -251,6 +251,7 @@ fn data_cell(case: &CaseFinding) -> Cell {
     let (fits, bytes) = (case.fits.map(fits_title), case.database_bytes);
     Cell::text(bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string()))
         .aside(fits.unwrap_or_default())
+        .style("tight")
         .csv(vec![fits.unwrap_or_default().to_owned(), bytes.map(|bytes| bytes.to_string()).unwrap_or_default()])
 }
 

@@ -5,8 +5,7 @@
 
 use super::table::{Cell, Column, Table};
 use super::words::moment;
-use crate::analyse::findings::{Findings, TrialFinding};
-use crate::record::facts::{DeviceFacts, HostFacts, ServerFacts, StackFacts, WriteCache};
+use crate::analyse::findings::{DeviceFacts, Findings, HostFacts, ServerFacts, StackFacts, TrialFinding, WriteCache};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 

@@ -84,6 +84,8 @@ fn html(findings: &Findings) -> Result<String> {
             rankings => rankings(findings),
             client_charts => client_charts(findings),
             sentences => sentences(findings, &labels),
+            checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
+            disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
             tables => Tables::new(findings, &labels),
         })
         .map_err(bug)

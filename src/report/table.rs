@@ -224,7 +224,7 @@ mod tests {
         let columns = vec![Column::text("case"), Column::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
         let mut table = Table::new("t", "T", columns).lead(&["class"]);
         table.open_group(Some("Flushed".to_owned()), None, "flushed", vec!["flushed".to_owned()]);
-        let rate = Cell::number(Some(1234.567_89), |_| "1230".to_owned());
+        let rate = Cell::number(Some(1_234.567_89), |_| "1230".to_owned());
         let rate = rate.csv(vec!["1234.56789".to_owned(), String::new()]);
         table.push(vec![Cell::text("a,b"), rate]);
         assert_eq!(table.to_csv(), "class,case,rate (tps),low (tps)\r\nflushed,\"a,b\",1234.56789,\r\n");

@@ -84,7 +84,7 @@ fn ranking(found: &Table) -> String {
     let rows = || found.groups.iter().flat_map(|group| &group.rows);
     let longest = |column: usize| rows().map(|row| width(&row.cells[column].text)).max().unwrap_or(0);
     let name_width = longest(1).clamp(4, NAME_WIDTH_MAX) as u16;
-    let mut text = format!("{}\n", printable(&found.caption));
+    let mut text = paragraph("", &found.caption);
     for (i, group) in found.groups.iter().enumerate() {
         let heading = group.heading.as_deref().unwrap_or_default();
         text.push_str(&paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));

@@ -2,8 +2,7 @@
 
 use super::table::{Cell, Column, Table};
 use super::words::{moment, percent, ranges};
-use crate::analyse::findings::{NotRun, TrialFinding};
-use crate::record::event::Stage;
+use crate::analyse::findings::{NotRun, Stage, TrialFinding};
 use crate::units::{Micros, significant};
 use std::collections::BTreeMap;
 
@@ -158,7 +157,7 @@ pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String
         Column::text("Why").csv(&["why"]),
         Column::text("What would make it go").csv(&["hint"]),
     ];
-    let mut table = Table::new("not-run", "Not run, and why", columns);
+    let mut table = Table::new("not-run", "Trials without figures", columns);
     for found in not_run {
         let stage = match &found.stage {
             Some(stage) => Cell::text(stage.clone()),

@@ -1,7 +1,6 @@
 //! The words and number formats that all renderers share.
 
-use crate::analyse::findings::{BottleneckKind, Comparison, DurabilityClass, Estimate, Findings};
-use crate::record::facts::Fits;
+use crate::analyse::findings::{BottleneckKind, Comparison, DurabilityClass, Estimate, Findings, Fits};
 use crate::units::{Micros, grouped, significant};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -76,14 +76,13 @@ impl Chromium {
     }
 
     /// Calls one method and waits for its answer.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write the parameters in place")]
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
         let mut message = json!({"id": id, "method": method, "params": params});
-        if let Some(session) = &self.session {
-            if !method.starts_with("Browser.") {
-                message["sessionId"] = json!(session);
-            }
+        if let Some(session) = self.session.as_ref().filter(|_| !method.starts_with("Browser.")) {
+            message["sessionId"] = json!(session);
         }
         self.to.write_all(format!("{message}\0").as_bytes()).unwrap();
         loop {
@@ -122,8 +121,8 @@ impl Chromium {
     }
 
     /// Size of the view in CSS pixels.
-    pub fn size(&mut self, width: u32, height: u32, ratio: f64) {
-        let params = json!({"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": false});
+    pub fn size(&mut self, width: u32, height: u32) {
+        let params = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", params);
     }
 
@@ -143,6 +142,18 @@ impl Chromium {
         for kind in ["mousePressed", "mouseReleased"] {
             let params = json!({"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1});
             self.call("Input.dispatchMouseEvent", params);
+        }
+    }
+
+    /// The text of a downloaded file, once it is there.
+    pub fn downloaded(&self, path: &Path) -> String {
+        let start = Instant::now();
+        loop {
+            match std::fs::read_to_string(path) {
+                Ok(text) if !text.is_empty() => return text,
+                _ => assert!(start.elapsed() < PATIENCE, "{} never came", path.display()),
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -192,8 +203,8 @@ impl Drop for Chromium {
     fn drop(&mut self) {
         if let Some(group) = rustix::process::Pid::from_raw(self.child.id() as i32) {
             // It may be gone already; the folder goes in any case.
-            drop(rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
+            rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
         }
-        drop(self.child.wait());
+        self.child.wait().ok();
     }
 }

@@ -1,9 +1,10 @@
 //! The report as people get it: the page in a real browser, the text in a terminal, CSV and JSON in a program.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; a test that is skipped says so")]
 
 mod chromium;
 mod page;
 mod sample;
+mod text;
 
 use pgstrata::analyse::findings::Findings;
 use pgstrata::report::ALL;

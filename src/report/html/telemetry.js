@@ -80,12 +80,17 @@ function telemetryGroups(trial) {
 
 function telemetryColour(i) { return variable("c" + (1 + i % 8)); }
 
+function highest(one) {
+  return Math.max.apply(null, one.series.map(function (series) { return most(series).reduce(function (a, b) { return Math.max(a, b); }, 0); }));
+}
+
 function telemetryOption(one) {
   var option = baseOption();
   var length = Math.max.apply(null, one.series.map(function (s) { return s.min.length * s.bucket_s; }));
   option.grid = { left: 46, right: 10, top: 8, bottom: 22, outerBoundsMode: "none" };
   option.xAxis = bottomAxis({ min: 0, max: length, splitNumber: 3, axisLabel: { color: variable("muted"), fontSize: 10, hideOverlap: true, formatter: shownSpan } });
-  option.yAxis = axis({ min: function (at) { return at.min >= 0 ? 0 : null; }, max: function (at) { return one.unit === "%" && at.max > 60 && at.max <= 100 ? 100 : null; }, splitNumber: 3, axisLabel: { color: variable("muted"), fontSize: 10, formatter: shown } });
+  option.yAxis = axis({ min: function (at) { return at.min >= 0 ? 0 : null; }, splitNumber: 3, axisLabel: { color: variable("muted"), fontSize: 10, formatter: shown } });
+  if (one.unit === "%" && highest(one) > 60 && highest(one) <= 100) Object.assign(option.yAxis, { max: 100, interval: 25 });
   option.tooltip.trigger = "axis";
   option.tooltip.axisPointer = { lineStyle: { color: variable("line-strong") } };
   option.tooltip.formatter = function (at) {
