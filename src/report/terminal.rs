@@ -22,6 +22,8 @@ pub(super) struct Terminal;
 const WIDTH: u16 = 100;
 /// Widest column of case names, characters; longer ones are wrapped.
 const NAME_WIDTH_MAX: usize = 30;
+/// The same in rankings, which need room for reasons.
+const RANKED_NAME_WIDTH_MAX: usize = 24;
 
 impl Renderer for Terminal {
     fn extension(&self) -> &'static str {
@@ -82,8 +84,12 @@ fn about(findings: &Findings) -> String {
 /// One ranking: its classes one below the other, columns in line.
 fn ranking(found: &Table) -> String {
     let rows = || found.groups.iter().flat_map(|group| &group.rows);
-    let longest = |column: usize| rows().map(|row| width(&row.cells[column].text)).max().unwrap_or(0);
-    let name_width = longest(1).clamp(4, NAME_WIDTH_MAX) as u16;
+    let longest = |column: usize, most: usize| {
+        let lines = rows().flat_map(|row| with_aside(&row.cells[column]).lines().map(width).collect::<Vec<_>>());
+        lines.max().unwrap_or(0).clamp(8, most) as u16 + 2
+    };
+    let fixed = [5, longest(1, RANKED_NAME_WIDTH_MAX), longest(2, 20), longest(3, 22)];
+    let rest = WIDTH - 2 - fixed.iter().sum::<u16>();
     let mut text = paragraph("", &found.caption);
     for (i, group) in found.groups.iter().enumerate() {
         let heading = group.heading.as_deref().unwrap_or_default();
@@ -91,13 +97,11 @@ fn ranking(found: &Table) -> String {
         let mut table = plain_table();
         if i == 0 {
             let unit = found.columns[2].unit.as_deref().unwrap_or_default();
-            table.set_header(["#", "case", &printable(unit), "against the baseline", "durability"]);
+            table.set_header(["#", "case", &printable(unit), "against baseline", "durability"]);
         }
         for row in &group.rows {
             table.add_row(row.cells.iter().map(with_aside));
         }
-        let fixed = [5, name_width + 2, 24, 24];
-        let rest = WIDTH - 2 - fixed.iter().sum::<u16>();
         table.set_constraints(fixed.into_iter().chain([rest]).map(|w| ColumnConstraint::Absolute(Width::Fixed(w))));
         align_right(&mut table, &[0, 2, 3]);
         text.push_str(&indented(&table));

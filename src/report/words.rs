@@ -59,7 +59,7 @@ pub(super) fn fits_title(fits: Fits) -> &'static str {
 pub(super) fn estimate_text(estimate: &Estimate) -> (String, String) {
     let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
         let trials = if estimate.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", estimate.trials) };
-        return (unbroken(&significant(estimate.value)), format!("no interval from {trials}"));
+        return (rounded(estimate.value, last_digit(estimate.value, 0.0)), format!("no interval from {trials}"));
     };
     let last = last_digit(estimate.value, (high - low) / 2.0);
     (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))

@@ -96,6 +96,22 @@ fn stalls_stay_visible_second_by_second() {
 }
 
 #[test]
+fn a_zoom_stays_when_another_case_is_chosen() {
+    let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
+    browser.evaluate(SCROLL_THROUGH);
+    let chart = "echarts.getInstanceByDom(document.querySelector('[data-chart=seconds]'))";
+    let view = format!(
+        "(() => {{ const o = {chart}.getOption(); return [o.dataZoom[0].start, o.dataZoom[0].end, o.xAxis[1].interval]; }})()"
+    );
+    assert_eq!(browser.evaluate(&view), json!([0, 100, 10]));
+    browser.evaluate(&format!("{chart}.dispatchAction({{type: 'dataZoom', start: 25, end: 50}})"));
+    assert_eq!(browser.evaluate(&view), json!([25, 50, 2]));
+    browser.click(&format!("#seconds button[data-id='{}']", sample::case_id("tmpfs", 16)));
+    assert_eq!(browser.evaluate(&view), json!([25, 50, 2]));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn the_csv_button_yields_the_table_in_full_precision() {
     let findings = sample::findings();
     let Some(Opened { mut browser, .. }) = open(&findings, 1200, "light") else { return };

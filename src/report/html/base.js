@@ -34,6 +34,7 @@ function shownSpan(seconds) {
   var two = function (n) { return (n < 10 ? "0" : "") + n; };
   seconds = Math.round(seconds);
   if (seconds < 600) return seconds + " s";
+  if (seconds % 3600 === 0) return seconds / 3600 + " h";
   if (seconds < 7200) return Math.floor(seconds / 60) + ":" + two(seconds % 60) + " min";
   return Math.floor(seconds / 3600) + ":" + two(Math.floor(seconds / 60) % 60) + " h";
 }

@@ -26,6 +26,7 @@ function draw(entry) {
   if (entry.instance === null) {
     var ratio = Math.max(2, window.devicePixelRatio || 1);
     entry.instance = echarts.init(entry.holder, null, { renderer: "canvas", devicePixelRatio: ratio, width: size.width, height: size.height });
+    if (entry.created) entry.created(entry.instance);
   } else {
     entry.instance.resize(size);
   }
@@ -133,6 +134,15 @@ function roundStep(top, parts) {
   var least = (top > 0 ? top : 1) / parts;
   var power = Math.pow(10, Math.floor(Math.log10(least)));
   return [1, 2, 2.5, 5, 10].find(function (s) { return s * power >= least * 0.9999; }) * power;
+}
+
+/** Round steps of time, seconds. */
+var SPAN_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600, 864000];
+
+/** Marks of a time axis over `seconds`: about `parts` of them, at round times only (an axis also has its ends). */
+function spanMarks(seconds, parts, size) {
+  var step = SPAN_STEPS.find(function (s) { return s * parts >= seconds; }) || seconds / parts;
+  return { interval: step, axisLabel: { color: variable("muted"), fontSize: size, hideOverlap: true, formatter: function (v) { return Math.abs(v % step) < 1e-6 ? shownSpan(v) : ""; } } };
 }
 
 /** Marks of a logarithmic axis between `low` and `high`: 1-2-5 over few powers of ten, else the powers alone. */

@@ -56,6 +56,22 @@ function compareChanged() {
 function secondsChart(holder) {
   var entry = chart(holder, function (width) { return secondsOption(entry, width); });
   compareEntries.push(entry);
+  entry.created = function (instance) {
+    instance.on("datazoom", function () {
+      var marks = secondsMarks(entry, zoomOf(entry));
+      instance.setOption({ xAxis: [{ interval: marks.interval }, marks] });
+    });
+  };
+}
+
+/** The part of the measurement that is in view, per cent. */
+function zoomOf(entry) {
+  var zoom = entry.instance ? (entry.instance.getOption().dataZoom || [])[0] : null;
+  return zoom ? { start: zoom.start, end: zoom.end } : { start: 0, end: 100 };
+}
+
+function secondsMarks(entry, zoom) {
+  return spanMarks((zoom.end - zoom.start) / 100 * entry.length, entry.width < 560 ? 4 : 8, 11);
 }
 
 /** The chosen trials with their looks; trials of one case differ in opacity. */
@@ -86,14 +102,16 @@ function secondsOption(entry, width) {
   var unit = shownTrials.length && shownTrials[0].trial.throughput ? shownTrials[0].trial.throughput.unit : "operations/s";
   var length = Math.max.apply(null, [1].concat(shownTrials.map(function (one) { var s = one.trial.throughput; return s ? s.min.length * s.bucket_s : 1; })));
   var left = 58, right = 14;
+  entry.length = length;
+  var zoom = zoomOf(entry), marks = secondsMarks(entry, zoom);
   option.grid = [{ left: left, right: right, top: 28, height: 200, outerBoundsMode: "none" }, { left: left, right: right, top: 272, height: 130, outerBoundsMode: "none" }];
-  var span = function (more) { return bottomAxis(Object.assign({ min: 0, max: length, axisLabel: { color: variable("muted"), fontSize: 11, hideOverlap: true, formatter: shownSpan }, minInterval: 1 }, more)); };
+  var span = function (more) { return bottomAxis(Object.assign({ min: 0, max: length }, marks, more)); };
   option.xAxis = [span({ gridIndex: 0, axisLabel: { show: false } }), span({ gridIndex: 1, name: "time since the measurement began", nameLocation: "middle", nameGap: 26 })];
   var left0 = { color: variable("muted"), align: "left", padding: [0, 0, 0, -46] };
   option.yAxis = [axis({ gridIndex: 0, name: unit + " in each second", min: 0, nameTextStyle: left0 }),
     logAxis(slowestValues(shownTrials), shownMs, { gridIndex: 1, name: "slowest operation of each second, log scale", nameTextStyle: left0 })];
   option.axisPointer = { link: [{ xAxisIndex: "all" }], lineStyle: { color: variable("line-strong") }, label: { show: false } };
-  option.dataZoom = zoomers(entry, length);
+  option.dataZoom = zoomers(zoom, length);
   option.tooltip.trigger = "axis";
   option.tooltip.formatter = secondsTip(shownTrials);
   option.series = [];
@@ -103,13 +121,8 @@ function secondsOption(entry, width) {
 }
 
 /** Zoom by dragging and pinching, kept when the choice changes. The wheel is left to the page. */
-function zoomers(entry, length) {
-  var from = 0, to = 100;
-  if (entry.instance) {
-    var zoom = (entry.instance.getOption().dataZoom || [])[0];
-    if (zoom) { from = zoom.start; to = zoom.end; }
-  }
-  var both = { xAxisIndex: [0, 1], start: from, end: to, filterMode: "none", minValueSpan: Math.min(5, length) };
+function zoomers(zoom, length) {
+  var both = { xAxisIndex: [0, 1], start: zoom.start, end: zoom.end, filterMode: "none", minValueSpan: Math.min(5, length) };
   return [Object.assign({ type: "slider", height: 20, bottom: 6, left: 58, right: 14, brushSelect: false, showDetail: false,
       borderColor: variable("line"), fillerColor: variable("band") + "88", backgroundColor: variable("panel"), showDataShadow: false,
       handleStyle: { color: variable("bg"), borderColor: variable("line-strong") }, moveHandleStyle: { color: variable("line-strong") }, moveHandleSize: 5 }, both),
@@ -132,6 +145,7 @@ function addThroughput(list, one) {
   var line = { type: "line", xAxisIndex: 0, yAxisIndex: 0, symbol: "none", lineStyle: { color: one.colour, width: 1.5, opacity: one.opacity, type: one.dash }, itemStyle: { color: one.colour }, emphasis: { disabled: true } };
   if (series.max.length) {
     var name = one.trial.case + "\n" + one.trial.trial;
+    line.lineStyle = { color: one.colour, width: 0.8, opacity: one.opacity };
     list.push(Object.assign({}, line, { data: points(series, series.min), stack: name, stackStrategy: "all" }));
     var spread = series.max.map(function (high, i) { return high === null ? null : high - series.min[i]; });
     list.push(Object.assign({}, line, { data: points(series, spread), stack: name, stackStrategy: "all", areaStyle: { color: one.colour, opacity: 0.3 * one.opacity } }));

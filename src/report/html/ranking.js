@@ -24,8 +24,10 @@ function rankingLayout(ranking, width) {
     var at = { key: block.class, top: layout.y };
     layout.y += 28;
     block.rows.forEach(function (row) {
-      var height = layout.narrow ? 42 : 28;
-      layout.rows.push({ row: row, key: block.class, middle: layout.y + (layout.narrow ? 26 : 14), top: layout.y });
+      // A name above its row takes as many lines as it needs.
+      var lines = layout.narrow ? Math.ceil(textWidth(row.label, 13, 500) * 1.08 / (width - 20)) : 1;
+      var height = layout.narrow ? 28 + 16 * lines : 28;
+      layout.rows.push({ row: row, key: block.class, middle: layout.y + (layout.narrow ? 12 + 16 * lines : 14), top: layout.y, height: height });
       layout.y += height;
     });
     layout.y += 8;
@@ -109,8 +111,8 @@ function rankingRow(layout, at, api, max, width) {
   var colour = variable(colourName(at.row.case)), ink = weak ? variable("muted") : variable("text");
   var x = function (value) { return api.coord([Math.max(0, Math.min(value, max)), 0])[0]; };
   var parts = [
-    { type: "rect", shape: { x: 0, y: at.top, width: width, height: layout.narrow ? 42 : 28 }, style: { fill: "rgba(0,0,0,0)" } },
-    { type: "text", style: { text: at.row.label, x: layout.narrow ? 10 : layout.left - 14, y: layout.narrow ? at.top + 10 : y, fill: ink, align: layout.narrow ? "left" : "right", verticalAlign: "middle", font: "500 13px " + fontFamily, width: layout.narrow ? width - 20 : undefined, overflow: "truncate" } },
+    { type: "rect", shape: { x: 0, y: at.top, width: width, height: at.height }, style: { fill: "rgba(0,0,0,0)" } },
+    { type: "text", style: { text: at.row.label, x: layout.narrow ? 10 : layout.left - 14, y: layout.narrow ? at.top + 3 : y, fill: ink, align: layout.narrow ? "left" : "right", verticalAlign: layout.narrow ? "top" : "middle", lineHeight: 16, font: "500 13px " + fontFamily, width: layout.narrow ? width - 20 : undefined, overflow: "break" } },
     { type: "text", style: { text: shown(rate.value), x: width - 2, y: y, fill: ink, align: "right", verticalAlign: "middle", font: "12px " + fontFamily } }
   ];
   if (rate.value > max) {

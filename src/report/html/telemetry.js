@@ -3,6 +3,8 @@ var GROUPS = ["client", "postgres", "device", "cpu", "pressure", "memory"];
 var GROUP_TITLES = { client: "Client", postgres: "PostgreSQL", device: "Devices", cpu: "CPU", pressure: "Pressure", memory: "Memory" };
 /** Most lines in one small chart. */
 var LINES_MAX = 6;
+/** Most bands from least to most in one small chart. */
+var BANDS_MAX = 3;
 var telemetryEntries = [];
 
 function telemetryStart() {
@@ -69,8 +71,9 @@ function telemetryGroups(trial) {
     series.forEach(function (s) { if (units.indexOf(s.unit) < 0) units.push(s.unit); });
     units.forEach(function (unit) {
       var alike = series.filter(function (s) { return s.unit === unit; });
-      for (var i = 0; i < alike.length; i += LINES_MAX) {
-        var part = alike.slice(i, i + LINES_MAX);
+      var few = alike.some(function (s) { return s.max.length; }) ? BANDS_MAX : LINES_MAX;
+      for (var i = 0; i < alike.length; i += few) {
+        var part = alike.slice(i, i + few);
         made.push({ title: (GROUP_TITLES[name] || name) + (part.length === 1 ? ": " + part[0].title : ""), unit: unit, series: part });
       }
     });
@@ -88,7 +91,7 @@ function telemetryOption(one) {
   var option = baseOption();
   var length = Math.max.apply(null, one.series.map(function (s) { return s.min.length * s.bucket_s; }));
   option.grid = { left: 46, right: 10, top: 8, bottom: 22, outerBoundsMode: "none" };
-  option.xAxis = bottomAxis({ min: 0, max: length, splitNumber: 3, axisLabel: { color: variable("muted"), fontSize: 10, hideOverlap: true, formatter: shownSpan } });
+  option.xAxis = bottomAxis(Object.assign({ min: 0, max: length }, spanMarks(length, 4, 10)));
   option.yAxis = axis({ min: function (at) { return at.min >= 0 ? 0 : null; }, splitNumber: 3, axisLabel: { color: variable("muted"), fontSize: 10, formatter: shown } });
   if (one.unit === "%" && highest(one) > 60 && highest(one) <= 100) Object.assign(option.yAxis, { max: 100, interval: 25 });
   option.tooltip.trigger = "axis";
@@ -105,6 +108,7 @@ function telemetryOption(one) {
   one.series.forEach(function (series, i) {
     var line = { type: "line", symbol: "none", lineStyle: { color: telemetryColour(i), width: 1.4, type: i > 3 ? "dashed" : "solid" }, itemStyle: { color: telemetryColour(i) }, emphasis: { disabled: true } };
     if (series.max.length) {
+      line.lineStyle = { color: telemetryColour(i), width: 0.7 };
       var spread = series.max.map(function (high, k) { return high === null ? null : high - series.min[k]; });
       option.series.push(Object.assign({}, line, { data: points(series, series.min), stack: "s" + i, stackStrategy: "all" }));
       option.series.push(Object.assign({}, line, { data: points(series, spread), stack: "s" + i, stackStrategy: "all", areaStyle: { color: telemetryColour(i), opacity: 0.25 } }));
