@@ -1,7 +1,9 @@
 //! What analysis concludes: the one thing that renderers see. Also what `--json` prints, so names are for the reader.
 
-use crate::record::facts::{Fits, HostFacts, ServerFacts, StackFacts};
-use crate::record::trial::{CrossCheck, Gap, StageTime, StatementFigures};
+// What was read back stands in findings as it was recorded; renderers know these types by this name only.
+pub use crate::record::event::Stage;
+pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, StackFacts, WriteCache};
+pub use crate::record::trial::{CrossCheck, Gap, StageTime, StatementFigures};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,11 +1,26 @@
 //! Findings to pages, tables, JSON. Knows neither records nor how a number came about.
+//!
+//! A renderer is one file and one line in [`ALL`]. What several of them show (rankings, latencies, strata, ...) is put
+//! into tables once, by `rankings`, `cases`, `trials` and `environment`; the wording is in `words`.
+
+mod cases;
+mod csv;
+mod embed;
+mod environment;
+mod json;
+mod page;
+mod rankings;
+mod table;
+mod terminal;
+mod trials;
+mod words;
 
 use crate::analyse::findings::Findings;
 use crate::error::Result;
 use std::io::Write;
 
 /// Every renderer.
-pub const ALL: &[&dyn Renderer] = &[];
+pub const ALL: &[&dyn Renderer] = &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv];
 
 /// One form of a report.
 pub trait Renderer: Sync {

@@ -1,0 +1,44 @@
+//! Hands the chart library to the compiler: checked against its sum, copied to `OUT_DIR`, from where
+//! `src/report/page.rs` embeds it. Fetching is not its business: that is `scripts/fetch-echarts`.
+
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use std::{env, fs};
+
+/// Where `scripts/fetch-echarts` puts the files.
+const VENDOR: &str = "assets/vendor";
+/// SHA-256 of `dist/echarts.min.js` of the npm package echarts 6.1.0; the same as in `scripts/fetch-echarts`.
+const ECHARTS_SHA256: &str = "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0";
+/// The library and the licence texts that a report must carry with it.
+const FILES: [&str; 4] = ["echarts.min.js", "LICENSE", "NOTICE", "LICENSE-d3"];
+
+fn main() {
+    for name in FILES {
+        println!("cargo::rerun-if-changed={VENDOR}/{name}");
+    }
+    if let Err(problem) = hand_over() {
+        println!("cargo::error={problem}; run `make setup` (or scripts/fetch-echarts) first");
+    }
+}
+
+fn hand_over() -> Result<(), String> {
+    let out = env::var("OUT_DIR").map_err(|e| format!("cargo did not set OUT_DIR: {e}"))?;
+    for name in FILES {
+        let from = Path::new(VENDOR).join(name);
+        let bytes = fs::read(&from).map_err(|e| format!("the chart library is missing: {}: {e}", from.display()))?;
+        if name == "echarts.min.js" {
+            check_sum(&from, &bytes)?;
+        }
+        let to = Path::new(&out).join(name);
+        fs::write(&to, bytes).map_err(|e| format!("failed to write {}: {e}", to.display()))?;
+    }
+    Ok(())
+}
+
+fn check_sum(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let sum: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    if sum == ECHARTS_SHA256 {
+        return Ok(());
+    }
+    Err(format!("{} has sha256 {sum}, wanted {ECHARTS_SHA256}", path.display()))
+}

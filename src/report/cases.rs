@@ -1,0 +1,265 @@
+//! What was found of each case, as tables: latencies, strata, bottleneck and waits, steadiness, statements.
+
+use super::rankings::{estimate_cell, estimate_column};
+use super::table::{Cell, Column, Table};
+use super::words::{bottleneck_title, fits_title, millis, percent};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, MeasureFinding};
+use crate::units::{Bytes, Micros, grouped, significant};
+use std::collections::BTreeMap;
+
+/// The cases with what to call each.
+pub(super) struct Cases<'a> {
+    /// In the plan's order.
+    pub cases: &'a [CaseFinding],
+    /// Label by id.
+    pub labels: &'a BTreeMap<String, String>,
+}
+
+impl Cases<'_> {
+    fn name(&self, case: &CaseFinding) -> Cell {
+        Cell::case(self.labels.get(&case.id).unwrap_or(&case.id), &case.id)
+    }
+
+    /// Latency percentiles and counts of every measure.
+    pub fn latencies(&self) -> Table {
+        let ms = |title: &str| Column::number(title, "ms");
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            Column::text("Measure").csv(&["measure"]),
+            estimate_column("Rate", "rate", "1/s"),
+            ms("mean"),
+            ms("p50"),
+            ms("p95"),
+            ms("p99"),
+            ms("p99.9"),
+            ms("slowest"),
+            Column::number("Done", ""),
+            Column::number("Failed", ""),
+            Column::number("Skipped", ""),
+            Column::number("Late", ""),
+        ];
+        let mut table = Table::new("latencies", "Latency of every operation, by case", columns)
+            .note("From the merged histograms of all trials: percentiles of operations, not of averages.");
+        for case in self.cases {
+            for measure in &case.measures {
+                let mut row = vec![self.name(case), Cell::text(measure.name.clone())];
+                row.push(estimate_cell(measure.rate.as_ref(), measure.unavailable.as_deref()));
+                row.extend(latency_cells(measure));
+                table.push(row);
+            }
+        }
+        table
+    }
+
+    /// What one operation was at each layer.
+    pub fn strata(&self) -> Table {
+        let per = |title: &str| Column::number(title, "").csv(&[&format!("{title} (per commit)")]);
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            Column::text("Device").csv(&["device", "slot"]),
+            per("Writes"),
+            Column::number("Bytes a write", "B"),
+            per("Flushes"),
+            per("Reads"),
+            Column::number("Busy", "share").csv(&["device busy (0 to 1)"]),
+            Column::number("WAL", "B").csv(&["WAL (B per commit)"]),
+            per("WAL records"),
+            per("Full-page images"),
+            per("WAL syncs"),
+            Column::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
+        ];
+        let mut table = Table::new("strata", "One commit, at each layer", columns).note(
+            "Everything per commit; devices from the filesystem down. Amplification: bytes at the lowest device for \
+             each byte of WAL.",
+        );
+        for case in self.cases {
+            let Some(strata) = &case.strata else { continue };
+            let wal = [
+                number(strata.wal_bytes),
+                number(strata.wal_records),
+                number(strata.full_page_images),
+                number(strata.wal_syncs),
+                number(strata.write_amplification),
+            ];
+            for device in &strata.devices {
+                let mut row = vec![self.name(case)];
+                row.extend(device_cells(device));
+                row.extend(wal.clone());
+                table.push(row);
+            }
+            if strata.devices.is_empty() {
+                let none = Cell::text("no device").style("absent").csv(vec![String::new(); 2]);
+                let mut row = vec![self.name(case), none];
+                row.extend((0..5).map(|_| number(None)));
+                row.extend(wal);
+                table.push(row);
+            }
+        }
+        table
+    }
+
+    /// What bound each case.
+    pub fn bottlenecks(&self) -> Table {
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            Column::text("Bound by").csv(&["bound by"]),
+            Column::text("Why").csv(&["why"]),
+            Column::number("CPU in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
+            Column::text("Busiest process").csv(&["busiest process", "its CPU (CPUs)"]),
+            Column::text("Data").csv(&["data fit", "database (B)"]),
+        ];
+        let mut table = Table::new("bottlenecks", "Bottleneck of each case", columns);
+        for case in self.cases {
+            let Some(found) = &case.bottleneck else { continue };
+            let busiest = match &found.busiest_process {
+                Some((name, share)) => Cell::text(name.clone())
+                    .aside(format!("{} of a CPU", percent(*share)))
+                    .csv(vec![name.clone(), share.to_string()]),
+                None => Cell::text("–").style("absent").csv(vec![String::new(); 2]),
+            };
+            table.push(vec![
+                self.name(case),
+                Cell::text(bottleneck_title(found.kind)),
+                Cell::text(found.sentence.clone()).style("reason"),
+                Cell::number(found.cpu_busy, percent),
+                busiest,
+                data_cell(case),
+            ]);
+        }
+        table
+    }
+
+    /// Every wait of every case: the figures behind the chart of waits.
+    pub fn waits(&self) -> Table {
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            Column::text("Class").csv(&["wait class"]),
+            Column::text("Event").csv(&["wait event"]),
+            Column::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
+        ];
+        let mut table = Table::new("waits", "What the backends waited for", columns);
+        for case in self.cases {
+            for wait in case.bottleneck.iter().flat_map(|found| &found.waits) {
+                let (class, event) = (Cell::text(wait.class.clone()), Cell::text(wait.event.clone()));
+                table.push(vec![self.name(case), class, event, Cell::number(Some(wait.share), percent)]);
+            }
+        }
+        table
+    }
+
+    /// How steady the seconds were.
+    pub fn steadiness(&self) -> Table {
+        let s = |title: &str, csv: &str| Column::number(title, "s").csv(&[csv]);
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            s("Seconds", "seconds (s)"),
+            Column::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]),
+            s("Without a commit", "without a commit (s)"),
+            s("Under a tenth", "under a tenth of the median (s)"),
+            s("Under half", "under half of the median (s)"),
+            s("Longest silence", "longest run without a commit (s)"),
+            Column::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
+        ];
+        let mut table = Table::new("steadiness", "How steady the seconds were", columns).note(
+            "Over the whole seconds of all trials. A tenth and half: of the median second. Longest stall: the slowest \
+             single operation that a client saw.",
+        );
+        for case in self.cases {
+            let Some(found) = &case.steadiness else { continue };
+            let at = found.longest_stall_at;
+            let stall = Cell::text(Micros(found.longest_stall_us).to_string())
+                .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
+                .csv(vec![
+                    found.longest_stall_us.to_string(),
+                    at.map(|at| at.0.to_string()).unwrap_or_default(),
+                    at.map(|at| at.1.to_string()).unwrap_or_default(),
+                ]);
+            table.push(vec![
+                self.name(case),
+                count(found.seconds, ""),
+                Cell::number(Some(found.coefficient_of_variation), significant),
+                count(found.seconds_at_zero, "alarm"),
+                count(found.seconds_under_tenth, "alarm"),
+                count(found.seconds_under_half, ""),
+                count(found.longest_zero_s, "alarm"),
+                stall,
+            ]);
+        }
+        table
+    }
+
+    /// Mean latency of each statement.
+    pub fn statements(&self) -> Table {
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            Column::text("Script").csv(&["script"]),
+            Column::text("Statement").csv(&["statement"]),
+            Column::number("Mean", "ms").csv(&["mean latency (us)"]),
+            Column::number("Failures", ""),
+        ];
+        let mut table = Table::new("statements", "Latency of each statement", columns)
+            .note("Means as the tool reports them, over trials.");
+        for case in self.cases {
+            for found in &case.statements {
+                table.push(vec![
+                    self.name(case),
+                    Cell::text(found.script.clone()),
+                    Cell::text(found.statement.clone()).style("code"),
+                    Cell::number(Some(found.latency_us_mean), |us| significant(us / 1e3)),
+                    Cell::number(found.failures, grouped),
+                ]);
+            }
+        }
+        table
+    }
+}
+
+fn latency_cells(measure: &MeasureFinding) -> Vec<Cell> {
+    let found = measure.latency.as_ref();
+    let us = |value: Option<u64>| {
+        Cell::number(value, millis).csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
+    };
+    let mean = found.map(|latency| latency.mean_us / 1e3);
+    vec![
+        Cell::number(mean, significant),
+        us(found.map(|latency| latency.p50_us)),
+        us(found.map(|latency| latency.p95_us)),
+        us(found.map(|latency| latency.p99_us)),
+        us(found.map(|latency| latency.p999_us)),
+        us(found.map(|latency| latency.max_us)),
+        count(measure.done, ""),
+        count(measure.failed, "alarm"),
+        count(measure.skipped, "alarm"),
+        count(measure.late, "alarm"),
+    ]
+}
+
+fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
+    vec![
+        Cell::text(device.device.clone())
+            .aside(device.slot.clone())
+            .csv(vec![device.device.clone(), device.slot.clone()]),
+        number(device.writes),
+        Cell::number(device.bytes_per_write, |bytes| Bytes(bytes.round() as u64).to_string()),
+        number(device.flushes),
+        number(device.reads),
+        Cell::number(device.busy, percent),
+    ]
+}
+
+fn data_cell(case: &CaseFinding) -> Cell {
+    let (fits, bytes) = (case.fits.map(fits_title), case.database_bytes);
+    Cell::text(bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string()))
+        .aside(fits.unwrap_or_default())
+        .style("tight")
+        .csv(vec![fits.unwrap_or_default().to_owned(), bytes.map(|bytes| bytes.to_string()).unwrap_or_default()])
+}
+
+fn number(value: Option<f64>) -> Cell {
+    Cell::number(value, significant)
+}
+
+/// A count; in the given style when it is not zero.
+fn count(value: u64, style: &'static str) -> Cell {
+    Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" })
+}

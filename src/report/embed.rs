@@ -1,0 +1,196 @@
+//! The findings as JSON inside a page: small enough to send by mail, and safe inside a `<script>` element.
+//!
+//! Series are rounded to four significant digits, which is more than a chart can show. Where all of them together would
+//! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
+
+use crate::analyse::findings::{Findings, Series, TrialFinding};
+use crate::error::{Error, Result};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Most numbers that all series of a page may hold; at some six bytes each about 8 MB.
+const NUMBERS_MAX: usize = 1_300_000;
+/// Fewest buckets that a series is merged down to: a chart as wide as a page still shows them apart.
+const BUCKETS_MIN: usize = 120;
+
+/// The text for the page's `<script type="application/json">`: `{"findings": ..., "labels": {case: label}}`.
+///
+/// # Errors
+/// A bug: findings that cannot be written as JSON.
+pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) -> Result<String> {
+    let bug = |e: serde_json::Error| Error::bug(format!("findings do not serialise: {e}"));
+    let bare = Findings { trials: findings.trials.iter().map(without_series).collect(), ..clone_but_trials(findings) };
+    let mut value = serde_json::to_value(bare).map_err(bug)?;
+    let buckets = buckets_allowed(&findings.trials);
+    if let Some(Value::Array(trials)) = value.get_mut("trials") {
+        for (slot, trial) in trials.iter_mut().zip(&findings.trials) {
+            let optional = |series: &Option<Series>| series.as_ref().map_or(Value::Null, |s| compact(s, buckets));
+            slot["throughput"] = optional(&trial.throughput);
+            slot["latency_ms_max"] = optional(&trial.latency_ms_max);
+            slot["telemetry"] = trial.telemetry.iter().map(|series| compact(series, buckets)).collect();
+        }
+    }
+    let mut data = Map::new();
+    data.insert("findings".to_owned(), value);
+    data.insert("labels".to_owned(), serde_json::to_value(labels).map_err(bug)?);
+    Ok(script_safe(&Value::Object(data).to_string()))
+}
+
+/// Everything but the trials, whose series are the bulk.
+fn clone_but_trials(findings: &Findings) -> Findings {
+    Findings {
+        format: findings.format,
+        run: findings.run.clone(),
+        verdict: findings.verdict.clone(),
+        rankings: findings.rankings.clone(),
+        cases: findings.cases.clone(),
+        trials: Vec::new(),
+        not_run: findings.not_run.clone(),
+        cautions: findings.cautions.clone(),
+    }
+}
+
+fn without_series(trial: &TrialFinding) -> TrialFinding {
+    TrialFinding {
+        case: trial.case.clone(),
+        trial: trial.trial,
+        started: trial.started.clone(),
+        rate: trial.rate,
+        throughput: None,
+        latency_ms_max: None,
+        telemetry: Vec::new(),
+        processes: trial.processes.clone(),
+        gaps: trial.gaps.clone(),
+        stages: trial.stages.clone(),
+        stack: trial.stack.clone(),
+        wal_stack: trial.wal_stack.clone(),
+        server: trial.server.clone(),
+        cache_state: trial.cache_state.clone(),
+        checks: trial.checks.clone(),
+        notes: trial.notes.clone(),
+    }
+}
+
+/// Most buckets a series may keep so that all series together fit.
+fn buckets_allowed(trials: &[TrialFinding]) -> usize {
+    let lengths: Vec<usize> = trials
+        .iter()
+        .flat_map(|t| t.throughput.iter().chain(&t.latency_ms_max).chain(&t.telemetry))
+        .map(|series| series.min.len())
+        .collect();
+    // A merged series has both a least and a most for each bucket.
+    let total = |allowed: usize| lengths.iter().map(|&length| 2 * length.min(allowed)).sum::<usize>();
+    let mut allowed = lengths.iter().copied().max().unwrap_or(0);
+    while allowed > BUCKETS_MIN && total(allowed) > NUMBERS_MAX {
+        allowed = allowed * 9 / 10;
+    }
+    allowed.max(BUCKETS_MIN)
+}
+
+/// A series as JSON with at most `allowed` buckets.
+fn compact(series: &Series, allowed: usize) -> Value {
+    let merged =
+        if series.min.len() > allowed { Some(merge(series, series.min.len().div_ceil(allowed))) } else { None };
+    let series = merged.as_ref().unwrap_or(series);
+    let mut value = Map::new();
+    value.insert("title".to_owned(), series.title.clone().into());
+    value.insert("unit".to_owned(), series.unit.clone().into());
+    value.insert("group".to_owned(), series.group.clone().into());
+    value.insert("bucket_s".to_owned(), series.bucket_s.into());
+    value.insert("min".to_owned(), series.min.iter().map(|v| short(*v)).collect());
+    value.insert("max".to_owned(), series.max.iter().map(|v| short(*v)).collect());
+    Value::Object(value)
+}
+
+/// `factor` buckets become one. A bucket without any reading stays a gap.
+fn merge(series: &Series, factor: usize) -> Series {
+    let most = if series.max.is_empty() { &series.min } else { &series.max };
+    let fold = |values: &[Option<f32>], pick: fn(f32, f32) -> f32| -> Vec<Option<f32>> {
+        values.chunks(factor).map(|chunk| chunk.iter().flatten().copied().reduce(pick)).collect()
+    };
+    Series {
+        title: series.title.clone(),
+        unit: series.unit.clone(),
+        group: series.group.clone(),
+        bucket_s: series.bucket_s.saturating_mul(u32::try_from(factor).unwrap_or(u32::MAX)),
+        min: fold(&series.min, f32::min),
+        max: fold(most, f32::max),
+    }
+}
+
+/// Four significant digits; whole numbers without a fraction.
+fn short(value: Option<f32>) -> Value {
+    let Some(value) = value.map(f64::from).filter(|value| value.is_finite()) else { return Value::Null };
+    if value == 0.0 {
+        return 0.into();
+    }
+    let decimals = 3 - value.abs().log10().floor() as i32;
+    let text = if decimals > 0 {
+        format!("{value:.*}", decimals.unsigned_abs() as usize)
+    } else {
+        let step = 10f64.powi(-decimals);
+        ((value / step).round() * step).to_string()
+    };
+    let rounded: f64 = text.parse().unwrap_or(value);
+    if rounded.fract() == 0.0 && rounded.abs() < 1e15 { (rounded as i64).into() } else { rounded.into() }
+}
+
+/// JSON that cannot end the `<script>` it stands in, open a comment there, or break a line of JavaScript. All of these
+/// characters occur in strings only, where `\u` escapes mean the same.
+fn script_safe(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len() + json.len() / 50);
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => safe.push_str(&format!("\\u{:04x}", c as u32)),
+            _ => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(values: &[Option<f32>]) -> Series {
+        let text = |t: &str| t.to_owned();
+        Series {
+            title: text("x"),
+            unit: text("tps"),
+            group: text("client"),
+            bucket_s: 1,
+            min: values.to_vec(),
+            max: vec![],
+        }
+    }
+
+    #[test]
+    fn numbers_keep_four_digits_and_no_more_characters_than_they_need() {
+        assert_eq!(short(Some(1234.567)).to_string(), "1235");
+        assert_eq!(short(Some(0.012_345_6)).to_string(), "0.01235");
+        assert_eq!(short(Some(98765.4)).to_string(), "98770");
+        assert_eq!(short(Some(42.0)).to_string(), "42");
+        assert_eq!(short(Some(0.0)).to_string(), "0");
+        assert_eq!(short(Some(f32::NAN)), Value::Null);
+        assert_eq!(short(None), Value::Null);
+    }
+
+    #[test]
+    fn merging_buckets_keeps_every_stall_and_every_peak() {
+        let merged = merge(&series(&[Some(9.0), Some(0.0), Some(7.0), Some(900.0), None, None, Some(3.0)]), 2);
+        assert_eq!(merged.bucket_s, 2);
+        assert_eq!(merged.min, [Some(0.0), Some(7.0), None, Some(3.0)]);
+        assert_eq!(merged.max, [Some(9.0), Some(900.0), None, Some(3.0)]);
+    }
+
+    #[test]
+    fn data_cannot_leave_their_script_element() {
+        let safe = script_safe(r#"{"a":"</script><!--&\u{2028}"}"#);
+        assert!(!safe.contains(['<', '>', '&']));
+        let hostile = "</script><!-- \u{2028} &amp; \"";
+        let json = Value::String(hostile.to_owned()).to_string();
+        let back: String = serde_json::from_str(&script_safe(&json)).unwrap();
+        assert_eq!(back, hostile);
+        assert!(!script_safe(&json).contains('\u{2028}'));
+    }
+}

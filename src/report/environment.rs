@@ -1,0 +1,235 @@
+//! The machine, the stacks and the servers as they were read back.
+//!
+//! Trials of one stack mostly look alike. Each stack is therefore shown once: a fact on which all trials agree in one
+//! line, one on which they don't with each value and the trials that had it.
+
+use super::table::{Cell, Column, Table};
+use super::words::moment;
+use crate::analyse::findings::{DeviceFacts, Findings, HostFacts, ServerFacts, StackFacts, TrialFinding, WriteCache};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+
+/// Names with their values.
+type Facts = Vec<(String, String)>;
+/// A value with the trials that had it.
+type Value<'s, 'a> = (&'s str, Vec<&'a TrialFinding>);
+/// Most values of one fact that are listed, each with its trials.
+const VALUES_SHOWN: usize = 4;
+/// Most trials that are listed by name beside a value.
+const TRIALS_NAMED: usize = 3;
+
+/// The machine.
+pub(super) fn machine_table(host: &HostFacts) -> Table {
+    let mut table = pairs("machine", "Machine");
+    let facts = [
+        ("host name", Some(host.hostname.clone())),
+        ("machine", host.machine.clone()),
+        ("CPU", host.cpu_model.clone()),
+        ("CPUs that pgstrata may use", Some(host.cpus.to_string())),
+        ("memory", Some(Bytes(host.memory_bytes).to_string())),
+        ("swap in use at the start", host.swap_used_bytes.map(|bytes| Bytes(bytes).to_string())),
+        ("kernel", Some(host.kernel.clone())),
+        ("distribution", host.distribution.clone()),
+        ("clock source", host.clocksource.clone()),
+        ("CPU frequency governor", host.governor.clone()),
+    ];
+    for (name, value) in facts {
+        let value =
+            value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
+        table.push(vec![Cell::text(name).style("name"), value]);
+    }
+    table
+}
+
+/// How the run was made.
+pub(super) fn method_table(findings: &Findings) -> Table {
+    let run = &findings.run;
+    let mut table = pairs("method", "How it was measured");
+    let baseline = run.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect::<Vec<_>>().join(", ");
+    let comparisons = findings.rankings.iter().flat_map(|r| &r.classes).flat_map(|c| &c.rows);
+    let mut methods: Vec<&str> = comparisons.filter_map(|r| r.comparison.as_ref()).map(|c| c.method.as_str()).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    let facts = [
+        ("run", run.id.clone()),
+        ("began", moment(&run.started)),
+        ("seed of the order", run.seed.to_string()),
+        ("blocks (each case once a block, in a seeded random order)", run.blocks.to_string()),
+        ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
+        ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
+        ("intervals", "95 %, over trials".to_owned()),
+        ("measured by", format!("pgstrata {}", run.measured_by)),
+        ("analysed by", format!("pgstrata {}", run.analysed_by)),
+    ];
+    for (name, value) in facts {
+        table.push(vec![Cell::text(name).style("name"), Cell::text(value).style("reason")]);
+    }
+    table
+}
+
+/// The stacks: those of the data and those of pg_wal.
+pub(super) fn stacks_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
+    let found = trials.iter().flat_map(|trial| {
+        let stacks = trial.stack.iter().chain(&trial.wal_stack);
+        stacks.map(move |stack| (stack.name.clone(), stack_facts(stack), trial))
+    });
+    let mut table = grouped_facts("stacks", "Stacks, as read back", "stack");
+    fill(&mut table, &sights(found), labels);
+    table
+}
+
+/// The servers: what decides a commit first, then every setting that is not the built-in default.
+pub(super) fn servers_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
+    let found = trials.iter().filter_map(|trial| {
+        let server = trial.server.as_ref()?;
+        Some((format!("PostgreSQL {}", server.version), server_facts(server), trial))
+    });
+    let mut table = grouped_facts("servers", "PostgreSQL, as it ran", "server");
+    fill(&mut table, &sights(found), labels);
+    table
+}
+
+fn pairs(id: &str, caption: &str) -> Table {
+    Table::new(id, caption, fact_columns())
+}
+
+fn fact_columns() -> Vec<Column> {
+    vec![Column::text("Fact").csv(&["fact"]), Column::text("Value").csv(&["value"])]
+}
+
+fn grouped_facts(id: &str, caption: &str, lead: &str) -> Table {
+    let mut columns = fact_columns();
+    columns.push(Column::text("Seen in").csv(&["seen in"]));
+    Table::new(id, caption, columns).lead(&[lead])
+}
+
+/// One thing (a stack, a server) as all trials that had it saw it.
+struct Sight<'a> {
+    name: String,
+    seen: Vec<(&'a TrialFinding, Facts)>,
+}
+
+impl<'a> Sight<'a> {
+    /// Every fact with its values, each with the trials that had it; facts in the order of their first appearance.
+    fn facts(&self) -> Vec<(&str, Vec<Value<'_, 'a>>)> {
+        let mut facts: Vec<(&str, Vec<Value<'_, 'a>>)> = Vec::new();
+        for (trial, seen) in &self.seen {
+            for (name, value) in seen {
+                let at = facts.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                    facts.push((name, Vec::new()));
+                    facts.len() - 1
+                });
+                let values = &mut facts[at].1;
+                match values.iter_mut().find(|(known, _)| known == value) {
+                    Some((_, trials)) => trials.push(trial),
+                    None => values.push((value, vec![trial])),
+                }
+            }
+        }
+        facts
+    }
+}
+
+fn sights<'a>(found: impl Iterator<Item = (String, Facts, &'a TrialFinding)>) -> Vec<Sight<'a>> {
+    let mut sights: Vec<Sight<'a>> = Vec::new();
+    for (name, facts, trial) in found {
+        match sights.iter_mut().find(|sight| sight.name == name) {
+            Some(sight) => sight.seen.push((trial, facts)),
+            None => sights.push(Sight { name, seen: vec![(trial, facts)] }),
+        }
+    }
+    sights
+}
+
+fn fill(table: &mut Table, sights: &[Sight<'_>], labels: &BTreeMap<String, String>) {
+    for sight in sights {
+        let all = sight.seen.len();
+        let note = format!("seen in {all} {}", if all == 1 { "trial" } else { "trials" });
+        table.open_group(Some(sight.name.clone()), Some(note), "", vec![sight.name.clone()]);
+        for (name, values) in sight.facts() {
+            if values.len() > VALUES_SHOWN {
+                let first = values.iter().take(VALUES_SHOWN).map(|(value, _)| *value).collect::<Vec<_>>().join("; ");
+                let text = format!("differs between trials: {first}; …");
+                table.push(fact_row(name, &text, format!("{} values", values.len())));
+                continue;
+            }
+            for (value, trials) in values {
+                let found_in = if trials.len() == all { "all".to_owned() } else { found_in(&trials, all, labels) };
+                table.push(fact_row(name, value, found_in));
+            }
+        }
+    }
+}
+
+fn fact_row(name: &str, value: &str, found_in: String) -> Vec<Cell> {
+    vec![Cell::text(name).style("name"), Cell::text(value).style("code"), Cell::text(found_in).style("quiet")]
+}
+
+/// Which trials had a value: each by name where they are few, else how many.
+fn found_in(trials: &[&TrialFinding], all: usize, labels: &BTreeMap<String, String>) -> String {
+    if trials.len() > TRIALS_NAMED {
+        return format!("{} of {all} trials", trials.len());
+    }
+    let label = |case: &str| labels.get(case).cloned().unwrap_or_else(|| case.to_owned());
+    trials.iter().map(|trial| format!("{}: trial {}", label(&trial.case), trial.trial)).collect::<Vec<_>>().join("; ")
+}
+
+fn stack_facts(stack: &StackFacts) -> Facts {
+    let mut facts = Facts::new();
+    if let Some(mount) = &stack.mount {
+        facts.push(("filesystem".to_owned(), mount.fstype.clone()));
+        facts.push(("mount options".to_owned(), mount.options.join(",")));
+        facts.push(("filesystem's mount options".to_owned(), mount.super_options.join(",")));
+    }
+    for layer in &stack.layers {
+        facts.extend(layer.details.iter().map(|(name, value)| (format!("{}: {name}", layer.layer), value.clone())));
+    }
+    for device in &stack.devices {
+        facts.push((format!("device {} below", device.depth), device_text(device)));
+    }
+    let before = stack.trials_before;
+    facts.push((
+        "trials served before".to_owned(),
+        if before == 0 { "0 (fresh)".to_owned() } else { before.to_string() },
+    ));
+    facts
+}
+
+/// One device in words. The number of a loop device is left out: the kernel hands out any.
+fn device_text(device: &DeviceFacts) -> String {
+    let name = device.name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = if name == "loop" { name } else { &device.name };
+    let cache = device.write_cache.map(|cache| match cache {
+        WriteCache::WriteBack => "write cache: write back (flushes needed)",
+        WriteCache::WriteThrough => "write cache: write through (the kernel sends no flushes)",
+    });
+    let yes =
+        |known: Option<bool>, on: &str, off: &str| known.map(|is| if is { on.to_owned() } else { off.to_owned() });
+    let parts = [
+        Some(name.to_owned()),
+        device.model.clone(),
+        device.serial.as_ref().map(|serial| format!("serial {serial}")),
+        device.wwn.as_ref().map(|wwn| format!("WWN {wwn}")),
+        device.size_bytes.map(|bytes| Bytes(bytes).to_string()),
+        Some(cache.unwrap_or("write cache: not known").to_owned()),
+        yes(device.fua, "FUA", "no FUA"),
+        device.logical_block_bytes.map(|bytes| format!("logical block {bytes} B")),
+        device.physical_block_bytes.map(|bytes| format!("physical block {bytes} B")),
+        device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
+        device.nr_requests.map(|requests| format!("queue of {requests}")),
+        device.discard_max_bytes.map(|bytes| if bytes == 0 { "no discard".to_owned() } else { "discard".to_owned() }),
+        yes(device.direct_io, "direct I/O on its file", "no direct I/O on its file"),
+        yes(device.counts_flushes, "flushes counted", "flushes not counted by this kernel"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn server_facts(server: &ServerFacts) -> Facts {
+    let mut facts = vec![("programs".to_owned(), server.bin.clone())];
+    facts.extend(server.key_settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let others = server.settings.iter().filter(|(name, _)| !server.key_settings.contains_key(*name));
+    // Paths and sockets of the run's own folders differ from trial to trial and say nothing about the server.
+    let others = others.filter(|(_, value)| !value.contains("pgstrata-"));
+    facts.extend(others.map(|(name, value)| (name.clone(), value.clone())));
+    facts
+}

@@ -1,0 +1,141 @@
+/* Rankings: points with whiskers, one block for each durability class. */
+var CLASS_WORDS = {
+  flushed: "commits reach the device", delayed: "loses the last commits at a power cut",
+  volatile: "loses everything at a power cut", unknown: "what a power cut costs is not known"
+};
+var CLASS_TITLES = { flushed: "Flushed", delayed: "Delayed", volatile: "Volatile", unknown: "Unknown" };
+
+function rankingChart(holder) {
+  var ranking = findings.rankings[Number(holder.dataset.index)];
+  chart(holder, function (width) { return rankingOption(ranking, width); });
+}
+
+/** Where everything goes: blocks and rows with their pixels from the top. */
+function rankingLayout(ranking, width) {
+  var names = [], values = [];
+  ranking.classes.forEach(function (block) {
+    block.rows.forEach(function (row) { names.push(row.label); values.push(shown(row.rate.value)); });
+  });
+  var widest = function (texts, size) { return Math.max.apply(null, texts.map(function (t) { return textWidth(t, size, 500); })); };
+  var nameWidth = Math.ceil(widest(names, 13));
+  var layout = { narrow: nameWidth > width * 0.36, blocks: [], rows: [], y: 2, valueWidth: Math.ceil(widest(values, 12)) + 14 };
+  layout.left = layout.narrow ? 10 : nameWidth + 26;
+  ranking.classes.forEach(function (block) {
+    var at = { key: block.class, top: layout.y };
+    layout.y += 28;
+    block.rows.forEach(function (row) {
+      // A name above its row takes as many lines as it needs.
+      var lines = layout.narrow ? Math.ceil(textWidth(row.label, 13, 500) * 1.08 / (width - 20)) : 1;
+      var height = layout.narrow ? 28 + 16 * lines : 28;
+      layout.rows.push({ row: row, key: block.class, middle: layout.y + (layout.narrow ? 12 + 16 * lines : 14), top: layout.y, height: height });
+      layout.y += height;
+    });
+    layout.y += 8;
+    at.bottom = layout.y - 2;
+    layout.blocks.push(at);
+  });
+  return layout;
+}
+
+/** The scale fits the cases that survive a power cut; volatile ones may lie beyond it, and are drawn so. */
+function rankingScale(layout) {
+  var top = function (rows) {
+    return Math.max.apply(null, rows.map(function (r) { return r.row.rate.high === null ? r.row.rate.value : Math.max(r.row.rate.high, r.row.rate.value); }).concat([0]));
+  };
+  var kept = layout.rows.filter(function (r) { return r.key !== "volatile"; });
+  return 1.02 * top(kept.length ? kept : layout.rows);
+}
+
+function rankingOption(ranking, width) {
+  var layout = rankingLayout(ranking, width);
+  var most = rankingScale(layout), step = roundStep(most, width < 560 ? 3 : 6);
+  var max = Math.max(step, Math.ceil(most / step) * step);
+  var option = baseOption();
+  option.grid = { left: layout.left, right: layout.valueWidth + 4, top: 0, height: layout.y + 2, outerBoundsMode: "none" };
+  option.xAxis = bottomAxis({ min: 0, max: max, interval: step, splitLine: { show: true, lineStyle: { color: variable("line") } }, name: ranking.unit, nameLocation: "middle", nameGap: 26 });
+  option.yAxis = { type: "value", min: 0, max: layout.y + 2, inverse: true, show: false };
+  option.tooltip.trigger = "item";
+  option.tooltip.formatter = function (at) { return rankingTip(ranking, layout.rows[at.dataIndex]); };
+  option.series = [
+    { type: "custom", silent: true, z: 1, clip: false, renderItem: function (at, api) { return rankingBlock(layout, layout.blocks[at.dataIndex], ranking, api, width); },
+      data: layout.blocks.map(function (block) { return [0, block.top]; }), tooltip: { show: false } },
+    { type: "custom", z: 3, clip: false, renderItem: function (at, api) { return rankingRow(layout, layout.rows[at.dataIndex], api, max, width); },
+      data: layout.rows.map(function (r) { return [Math.min(r.row.rate.value, max), r.middle]; }) }
+  ];
+  return { option: option, height: layout.y + 46 };
+}
+
+function rankingTip(ranking, at) {
+  var rate = at.row.rate, lines = [{ name: ranking.unit, value: shown(rate.value), colour: variable(colourName(at.row.case)) }];
+  if (rate.low !== null) lines.push({ name: "95 % interval", value: shown(rate.low) + " – " + shown(rate.high) });
+  lines.push({ name: "trials", value: String(rate.trials) });
+  var against = at.row.comparison;
+  if (against) lines.push({ name: "against " + label(against.baseline), value: against.no_difference_seen ? "no difference seen" : shown(against.ratio.value) + "×" });
+  lines.push({ name: CLASS_TITLES[at.key] + ": " + at.row.durability.reason, value: "" });
+  return tip(at.row.label, lines);
+}
+
+/** Stripes for volatile blocks, as in the tables. */
+function stripes() {
+  var tile = document.createElement("canvas");
+  tile.width = tile.height = 12;
+  var ink = tile.getContext("2d");
+  ink.strokeStyle = variable("stripe");
+  ink.lineWidth = 1.6;
+  ink.beginPath();
+  [-12, 0, 12].forEach(function (x) { ink.moveTo(x, 12); ink.lineTo(x + 12, 0); });
+  ink.stroke();
+  return { image: tile, repeat: "repeat" };
+}
+
+function rankingBlock(layout, block, ranking, api, width) {
+  var parts = [];
+  if (block.key === "volatile") {
+    parts.push({ type: "rect", shape: { x: 0, y: block.top, width: width, height: block.bottom - block.top }, style: { fill: stripes() } });
+  }
+  var base = layout.rows.find(function (r) {
+    return r.key === block.key && r.row.rate.low !== null && layout.rows.some(function (o) { return o.row.comparison && o.row.comparison.baseline === r.row.case; });
+  });
+  if (base) {
+    var from = api.coord([base.row.rate.low, 0])[0], to = api.coord([base.row.rate.high, 0])[0];
+    parts.push({ type: "rect", shape: { x: from, y: block.top + 24, width: Math.max(1, to - from), height: block.bottom - block.top - 24 }, style: { fill: variable("band") } });
+  }
+  parts.push({ type: "rect", shape: { x: 0, y: block.top, width: width, height: 24 }, style: { fill: variable("panel") } });
+  parts.push({ type: "text", style: { text: CLASS_TITLES[block.key], x: 4, y: block.top + 12, fill: variable("text"), font: "600 12px " + fontFamily, verticalAlign: "middle" } });
+  parts.push({ type: "text", style: { text: CLASS_WORDS[block.key], x: 12 + textWidth(CLASS_TITLES[block.key], 12, 600), y: block.top + 12, fill: variable(block.key === "volatile" ? "alarm" : "muted"), font: "12px " + fontFamily, verticalAlign: "middle" } });
+  return { type: "group", children: parts };
+}
+
+function rankingRow(layout, at, api, max, width) {
+  var rate = at.row.rate, weak = at.key === "volatile", y = at.middle;
+  var colour = variable(colourName(at.row.case)), ink = weak ? variable("muted") : variable("text");
+  var x = function (value) { return api.coord([Math.max(0, Math.min(value, max)), 0])[0]; };
+  var parts = [
+    { type: "rect", shape: { x: 0, y: at.top, width: width, height: at.height }, style: { fill: "rgba(0,0,0,0)" } },
+    { type: "text", style: { text: at.row.label, x: layout.narrow ? 10 : layout.left - 14, y: layout.narrow ? at.top + 3 : y, fill: ink, align: layout.narrow ? "left" : "right", verticalAlign: layout.narrow ? "top" : "middle", lineHeight: 16, font: "500 13px " + fontFamily, width: layout.narrow ? width - 20 : undefined, overflow: "break" } },
+    { type: "text", style: { text: shown(rate.value), x: width - 2, y: y, fill: ink, align: "right", verticalAlign: "middle", font: "12px " + fontFamily } }
+  ];
+  if (rate.value > max) {
+    var edge = x(max);
+    parts.push({ type: "polygon", shape: { points: [[edge - 9, y - 5], [edge, y], [edge - 9, y + 5]] }, style: { fill: colour } });
+    parts.push({ type: "text", style: { text: "off the scale", x: edge - 14, y: y, fill: variable("muted"), align: "right", verticalAlign: "middle", font: "italic 11px " + fontFamily } });
+    return { type: "group", children: parts };
+  }
+  if (rate.low !== null) {
+    var stroke = { stroke: colour, lineWidth: 2, lineDash: weak ? [4, 3] : null, fill: null };
+    var low = x(rate.low), high = x(rate.high);
+    parts.push({ type: "line", shape: { x1: low, x2: high, y1: y, y2: y }, style: stroke });
+    [low, high].forEach(function (end) { parts.push({ type: "line", shape: { x1: end, x2: end, y1: y - 5, y2: y + 5 }, style: { stroke: colour, lineWidth: 2 } }); });
+  }
+  parts.push(rankingPoint(at, x(rate.value), y, colour));
+  return { type: "group", children: parts };
+}
+
+/** The class as a shape: filled circle, diamond, hollow circle, hollow square. */
+function rankingPoint(at, x, y, colour) {
+  var hollow = { fill: variable("bg"), stroke: colour, lineWidth: 2 };
+  if (at.key === "flushed") return { type: "circle", shape: { cx: x, cy: y, r: 5 }, style: { fill: colour, stroke: variable("bg"), lineWidth: 1.5 } };
+  if (at.key === "delayed") return { type: "polygon", shape: { points: [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]] }, style: hollow };
+  if (at.key === "volatile") return { type: "circle", shape: { cx: x, cy: y, r: 4.5 }, style: hollow };
+  return { type: "rect", shape: { x: x - 5, y: y - 5, width: 10, height: 10 }, style: hollow };
+}

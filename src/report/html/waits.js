@@ -1,0 +1,98 @@
+/* What the backends waited for: one bar for each case, the same event in the same colour everywhere. */
+var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"] };
+/** Most events that get a part of their own. */
+var WAITS_SHOWN = 9;
+
+function waitEvents() {
+  var events = {};
+  findings.cases.forEach(function (found) {
+    ((found.bottleneck || {}).waits || []).forEach(function (wait) {
+      var key = wait.class + " " + wait.event;
+      events[key] = events[key] || { key: key, cls: wait.class, event: wait.event, total: 0 };
+      events[key].total += wait.share;
+    });
+  });
+  var sorted = Object.keys(events).map(function (key) { return events[key]; }).sort(function (a, b) { return b.total - a.total; }).slice(0, WAITS_SHOWN);
+  var used = {};
+  sorted.forEach(function (event) {
+    var colours = WAIT_COLOURS[event.cls] || ["c5", "c6", "c7"];
+    var nth = used[event.cls] = (used[event.cls] === undefined ? 0 : used[event.cls] + 1);
+    event.colour = colours[nth % colours.length];
+    event.name = event.cls === event.event ? event.event : event.event + " (" + event.cls + ")";
+  });
+  var order = ["IO", "Lock", "LWLock", "CPU", "Client"];
+  sorted.sort(function (a, b) { return (order.indexOf(a.cls) + 10) % 15 - (order.indexOf(b.cls) + 10) % 15 || b.total - a.total; });
+  return sorted;
+}
+
+function waitsChart(holder) {
+  var events = waitEvents();
+  var cases = findings.cases.filter(function (found) { return found.bottleneck && found.bottleneck.waits.length; });
+  chart(holder, function (width) { return waitsOption(events, cases, width); });
+  var legend = document.querySelector('[data-chips="waits"]');
+  var show = function () {
+    legend.replaceChildren.apply(legend, events.concat([{ name: "other", colour: "line-strong" }]).map(function (event) {
+      var swatch = element("span", { "class": "swatch block" });
+      swatch.style.background = variable(event.colour);
+      return element("span", {}, [swatch, event.name]);
+    }));
+  };
+  recolour.push(show);
+  show();
+}
+
+function waitShare(found, event) {
+  return found.bottleneck.waits.filter(function (w) { return w.class === event.cls && w.event === event.event; }).reduce(function (sum, w) { return sum + w.share; }, 0);
+}
+
+function waitsOption(events, cases, width) {
+  var names = cases.map(function (found) { return label(found.id); });
+  var nameWidth = Math.ceil(Math.max.apply(null, names.map(function (n) { return textWidth(n, 12); })));
+  var narrow = nameWidth > width * 0.36;
+  var rowHeight = narrow ? 44 : 28, left = narrow ? 14 : nameWidth + 18;
+  var option = baseOption();
+  option.grid = { left: left, right: 20, top: 4, height: cases.length * rowHeight, outerBoundsMode: "none" };
+  option.xAxis = bottomAxis({ min: 0, max: 1, axisLabel: { color: variable("muted"), fontSize: 11, formatter: function (v) { return Math.round(v * 100) + " %"; } }, name: "share of backend samples", nameLocation: "middle", nameGap: 26 });
+  option.yAxis = { type: "category", inverse: true, data: names, axisLine: { show: false }, axisTick: { show: false }, z: 10,
+    axisLabel: narrow
+      ? { inside: true, margin: 0, align: "left", verticalAlign: "bottom", padding: [0, 0, 12, 0], color: variable("text"), fontSize: 12, interval: 0 }
+      : { color: variable("text"), fontSize: 12, margin: 10, interval: 0 } };
+  option.tooltip.trigger = "axis";
+  option.tooltip.axisPointer = { type: "none" };
+  option.tooltip.formatter = function (at) { return waitsTip(cases[at[0].dataIndex]); };
+  var bar = function (name, colour, shares) {
+    return { type: "bar", stack: "waits", name: name, barWidth: narrow ? 16 : 18, itemStyle: { color: variable(colour), borderColor: variable("bg"), borderWidth: 0.5 }, emphasis: { disabled: true },
+      data: shares.map(function (share) { return { value: share, label: waitLabel(name, share, (width - left - 20) * share, variable(colour)) }; }),
+      barCategoryGap: narrow ? "60%" : "30%", z: 3 };
+  };
+  option.series = events.map(function (event) { return bar(event.name, event.colour, cases.map(function (found) { return waitShare(found, event); })); });
+  option.series.push(bar("other", "line-strong", cases.map(function (found) {
+    var named = events.reduce(function (sum, event) { return sum + waitShare(found, event); }, 0);
+    var all = found.bottleneck.waits.reduce(function (sum, wait) { return sum + wait.share; }, 0);
+    return Math.max(0, all - named);
+  })));
+  if (narrow) option.series.forEach(function (series) { series.barGap = "0%"; });
+  return { option: option, height: cases.length * rowHeight + 52 };
+}
+
+/** The event's name and share inside its part, where there is room. */
+function waitLabel(name, share, room, colour) {
+  var short = name.replace(/ \(.*\)$/, ""), value = Math.round(share * 100) + " %";
+  var text = [short + " " + value, value].find(function (t) { return textWidth(t, 11) + 10 < room; });
+  return { show: text !== undefined && share > 0.02, formatter: function () { return text; }, fontSize: 11, color: contrast(colour), position: "inside" };
+}
+
+/** Black or white, whichever reads better on `colour` (relative luminance as WCAG 2 has it). */
+function contrast(colour) {
+  var light = [1, 3, 5].map(function (at) {
+    var v = parseInt(colour.substr(at, 2), 16) / 255;
+    return v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4);
+  });
+  return 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] > 0.22 ? "#111111" : "#ffffff";
+}
+
+function waitsTip(found) {
+  return tip(label(found.id), found.bottleneck.waits.map(function (wait) {
+    return { name: wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")", value: (wait.share * 100).toFixed(1) + " %" };
+  }));
+}

@@ -1,0 +1,283 @@
+//! `report.html`: one file that opens from disk and needs no network.
+//!
+//! Everything that can be read without a script is rendered here, with the template engine's escaping; charts are
+//! drawn by `html/*.js` from the findings embedded as JSON. A content security policy allows exactly the two scripts
+//! and the style sheet that stand in the file, by their sums, and no request at all.
+
+use super::Renderer;
+use super::cases::Cases;
+use super::embed::page_data;
+use super::environment::{machine_table, method_table, servers_table, stacks_table};
+use super::rankings::ranking_tables;
+use super::table::{Group, Table};
+use super::trials::{Trials, not_run_table};
+use super::words::{case_labels, fits_title, moment, percent};
+use crate::analyse::findings::Findings;
+use crate::error::{Context, Error, Result};
+use crate::units::Bytes;
+use minijinja::{Environment, context};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// `--format html`.
+pub(super) struct Page;
+
+const TEMPLATE: &str = concat!(include_str!("html/table.html"), include_str!("html/page.html"));
+const STYLE: &str = include_str!("html/page.css");
+/// Our own script: files that share one scope, in the order of their needs.
+const SCRIPT: &str = concat!(
+    "(function () {\n\"use strict\";\n",
+    include_str!("html/base.js"),
+    include_str!("html/charts.js"),
+    include_str!("html/ranking.js"),
+    include_str!("html/clients.js"),
+    include_str!("html/compare.js"),
+    include_str!("html/waits.js"),
+    include_str!("html/telemetry.js"),
+    include_str!("html/start.js"),
+    "})();\n"
+);
+/// Apache ECharts, as `build.rs` checked it.
+const ECHARTS: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.min.js"));
+/// The notices and licences that ECharts asks its users to hand on.
+const ECHARTS_LICENSES: [&str; 3] = [
+    include_str!(concat!(env!("OUT_DIR"), "/NOTICE")),
+    include_str!(concat!(env!("OUT_DIR"), "/LICENSE")),
+    include_str!(concat!(env!("OUT_DIR"), "/LICENSE-d3")),
+];
+
+impl Renderer for Page {
+    fn extension(&self) -> &'static str {
+        "html"
+    }
+
+    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
+        let page = html(findings)?;
+        out.write_all(page.as_bytes()).or_host(|| "write the report as HTML".to_owned())
+    }
+}
+
+fn html(findings: &Findings) -> Result<String> {
+    let labels = case_labels(findings);
+    let mut environment = Environment::new();
+    let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
+    environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.add_template("page.html", TEMPLATE).map_err(bug)?;
+    let template = environment.get_template("page.html").map_err(bug)?;
+    let data = page_data(findings, &labels)?;
+    template
+        .render(context! {
+            policy => policy(),
+            style => STYLE,
+            echarts => ECHARTS,
+            script => SCRIPT,
+            data => data,
+            licenses => ECHARTS_LICENSES.join("\n\n"),
+            run => findings.run,
+            verdict => findings.verdict,
+            began => moment(&findings.run.started),
+            memory => Bytes(findings.run.host.memory_bytes).to_string(),
+            measured_share => findings.run.measured_share.map(percent),
+            cautions => cautions(findings, &labels),
+            rankings => rankings(findings),
+            client_charts => client_charts(findings),
+            sentences => sentences(findings, &labels),
+            checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
+            disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
+            tables => Tables::new(findings, &labels),
+        })
+        .map_err(bug)
+}
+
+/// What the page may do: run our two scripts, use our style sheet; nothing else, no request whatsoever.
+fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src 'sha256-{}' 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        sum(ECHARTS),
+        sum(SCRIPT),
+        sum(STYLE)
+    )
+}
+
+/// SHA-256 in base64, as content security policies have it.
+fn sum(text: &str) -> String {
+    base64(&Sha256::digest(text.as_bytes()))
+}
+
+/// Base64 (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let word = chunk.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            let digit = DIGITS[(word >> (18 - 6 * i) & 63) as usize];
+            text.push(if i <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+/// One ranking as the template wants it.
+#[derive(Serialize)]
+struct RankingView {
+    table: Table,
+    index: usize,
+    unit: String,
+    measure: String,
+    /// Whether the chart has anything to compare.
+    has_chart: bool,
+}
+
+fn rankings(findings: &Findings) -> Vec<RankingView> {
+    let tables = ranking_tables(&findings.rankings).into_iter().enumerate();
+    let views = tables.zip(&findings.rankings).map(|((index, table), ranking)| RankingView {
+        index,
+        unit: ranking.unit.clone(),
+        measure: ranking.measure.clone(),
+        has_chart: table.groups.iter().map(|group: &Group| group.rows.len()).sum::<usize>() > 0,
+        table,
+    });
+    views.collect()
+}
+
+/// Workloads and measures that were ranked at more than one number of clients: one chart each.
+#[derive(Serialize)]
+struct ClientChart {
+    workload: String,
+    measure: String,
+    unit: String,
+}
+
+fn client_charts(findings: &Findings) -> Vec<ClientChart> {
+    let mut counts: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
+    for ranking in &findings.rankings {
+        let key = (ranking.workload.as_str(), ranking.measure.as_str(), ranking.unit.as_str());
+        for row in ranking.classes.iter().flat_map(|class| &class.rows) {
+            let case = findings.cases.iter().find(|case| case.id == row.case);
+            if let Some(clients) = case.and_then(|case| case.axes.get("clients")) {
+                counts.entry(key).or_default().push(clients);
+            }
+        }
+    }
+    let several = |clients: &Vec<&str>| clients.iter().any(|count| *count != clients[0]);
+    let charts = counts.into_iter().filter(|(_, clients)| several(clients)).map(|((workload, measure, unit), _)| {
+        ClientChart { workload: workload.to_owned(), measure: measure.to_owned(), unit: unit.to_owned() }
+    });
+    charts.collect()
+}
+
+/// A caution with the cases that it concerns; no case: the whole run.
+#[derive(Serialize)]
+struct Caution {
+    text: String,
+    cases: String,
+}
+
+fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Caution> {
+    let whole = findings.cautions.iter().map(|text| Caution { text: text.clone(), cases: String::new() });
+    let mut by_text: Vec<(&String, Vec<String>)> = Vec::new();
+    for case in &findings.cases {
+        let label = labels.get(&case.id).unwrap_or(&case.id);
+        for text in &case.cautions {
+            match by_text.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, cases)) => cases.push(label.clone()),
+                None => by_text.push((text, vec![label.clone()])),
+            }
+        }
+    }
+    let of_cases = by_text.into_iter().map(|(text, cases)| Caution { text: text.clone(), cases: cases.join("; ") });
+    whole.chain(of_cases).collect()
+}
+
+/// What one commit was, in a sentence for each case.
+#[derive(Serialize)]
+struct Sentence {
+    case: String,
+    sentence: String,
+    fits: Option<&'static str>,
+}
+
+fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sentence> {
+    let cases = findings.cases.iter().filter_map(|case| {
+        let strata = case.strata.as_ref()?;
+        let label = labels.get(&case.id).unwrap_or(&case.id).clone();
+        Some(Sentence { case: label, sentence: strata.sentence.clone(), fits: case.fits.map(fits_title) })
+    });
+    cases.collect()
+}
+
+/// Every table but the rankings'.
+#[derive(Serialize)]
+struct Tables {
+    latencies: Table,
+    strata: Table,
+    bottlenecks: Table,
+    waits: Table,
+    steadiness: Table,
+    statements: Table,
+    trials: Table,
+    stages: Table,
+    processes: Table,
+    checks: Table,
+    gaps: Table,
+    not_run: Table,
+    machine: Table,
+    stacks: Table,
+    servers: Table,
+    method: Table,
+}
+
+impl Tables {
+    fn new(findings: &Findings, labels: &BTreeMap<String, String>) -> Tables {
+        let cases = Cases { cases: &findings.cases, labels };
+        let trials = Trials { trials: &findings.trials, labels };
+        Tables {
+            latencies: cases.latencies(),
+            strata: cases.strata(),
+            bottlenecks: cases.bottlenecks(),
+            waits: cases.waits(),
+            steadiness: cases.steadiness(),
+            statements: cases.statements(),
+            trials: trials.overview(),
+            stages: trials.stages(),
+            processes: trials.processes(),
+            checks: trials.checks(),
+            gaps: trials.gaps(),
+            not_run: not_run_table(&findings.not_run, labels),
+            machine: machine_table(&findings.run.host),
+            stacks: stacks_table(&findings.trials, labels),
+            servers: servers_table(&findings.trials, labels),
+            method: method_table(findings),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_pads_as_the_rfc_says() {
+        let examples = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
+        for (plain, encoded) in examples {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+        }
+    }
+
+    #[test]
+    fn nothing_embedded_can_end_its_element_or_change_on_the_way() {
+        for script in [ECHARTS, SCRIPT] {
+            assert!(!script.contains("</script") && !script.contains("<!--") && !script.contains('\r'));
+        }
+        assert!(!STYLE.contains("</style") && !STYLE.contains('\r'));
+    }
+
+    #[test]
+    fn the_page_without_its_data_stays_under_two_megabytes() {
+        let bytes = TEMPLATE.len() + STYLE.len() + SCRIPT.len() + ECHARTS.len();
+        assert!(bytes < 2_000_000, "{bytes} bytes");
+    }
+}

@@ -1,0 +1,238 @@
+//! A table as every renderer sees it: shown cells, and beside each row its full-precision CSV fields.
+//!
+//! Shown text is rounded for people; CSV keeps what analysis had, with the unit in the header. The page carries the
+//! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`].
+
+use serde::Serialize;
+
+/// Longest name that is never broken into lines, characters.
+const SHORT_NAME: usize = 34;
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Table {
+    /// Unique within the page; also the name of its CSV file.
+    pub id: String,
+    /// What it shows.
+    pub caption: String,
+    /// How to read it, where that is not plain.
+    pub note: Option<String>,
+    /// Columns, left to right.
+    pub columns: Vec<Column>,
+    /// Its rows, in groups that are set apart; most tables have one.
+    pub groups: Vec<Group>,
+    /// Headings of the CSV: those of the groups' fields, then those of the columns.
+    pub csv_head: Vec<String>,
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Column {
+    /// Heading.
+    pub title: String,
+    /// Unit, where the cells don't say it.
+    pub unit: Option<String>,
+    /// Numbers: aligned to the right.
+    pub numeric: bool,
+    /// Headings of its CSV fields.
+    #[serde(skip)]
+    pub csv: Vec<String>,
+}
+
+/// Rows that belong together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Group {
+    /// Heading over the rows.
+    pub heading: Option<String>,
+    /// What the heading means.
+    pub note: Option<String>,
+    /// Word for the style sheet: a durability class.
+    pub style: &'static str,
+    /// The rows.
+    pub rows: Vec<Row>,
+    #[serde(skip)]
+    lead: Vec<String>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Row {
+    /// Cells, one per column.
+    pub cells: Vec<Cell>,
+    /// Its CSV fields.
+    pub csv: Vec<String>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(super) struct Cell {
+    /// What is shown first.
+    pub text: String,
+    /// What is shown after it, smaller: the interval, a remark.
+    pub aside: Option<String>,
+    /// What is shown below it: why it must be read with care.
+    pub remark: Option<String>,
+    /// Words for the style sheet.
+    pub style: &'static str,
+    /// Its CSV fields, as many as its column has headings.
+    #[serde(skip)]
+    pub csv: Vec<String>,
+}
+
+impl Column {
+    /// A column of text.
+    pub fn text(title: &str) -> Column {
+        Column { title: title.to_owned(), unit: None, numeric: false, csv: vec![title.to_owned()] }
+    }
+
+    /// A column of numbers in `unit`; an empty unit for plain counts.
+    pub fn number(title: &str, unit: &str) -> Column {
+        let unit = (!unit.is_empty()).then(|| unit.to_owned());
+        let heading = unit.as_ref().map_or_else(|| title.to_owned(), |unit| format!("{title} ({unit})"));
+        Column { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
+    }
+
+    /// Other CSV headings than the column's own.
+    pub fn csv(mut self, headings: &[&str]) -> Column {
+        self.csv = headings.iter().map(|&heading| heading.to_owned()).collect();
+        self
+    }
+}
+
+impl Cell {
+    /// Text, the same in the CSV.
+    pub fn text(text: impl Into<String>) -> Cell {
+        let text = text.into();
+        Cell { csv: vec![text.clone()], text, ..Cell::default() }
+    }
+
+    /// The name of a case; `csv` is its id. Short ones stay on one line.
+    pub fn case(label: &str, id: &str) -> Cell {
+        let style = if label.chars().count() <= SHORT_NAME { "name short" } else { "name" };
+        Cell::text(label).csv(vec![id.to_owned()]).style(style)
+    }
+
+    /// A number, shown as `shown`; a dash and an empty CSV field where there is none.
+    pub fn number<N: ToString + Copy>(value: Option<N>, shown: impl FnOnce(N) -> String) -> Cell {
+        match value {
+            Some(value) => Cell { text: shown(value), csv: vec![value.to_string()], ..Cell::default() },
+            None => Cell { text: "–".to_owned(), csv: vec![String::new()], style: "absent", ..Cell::default() },
+        }
+    }
+
+    /// A smaller remark after the text.
+    pub fn aside(mut self, aside: impl Into<String>) -> Cell {
+        let aside = aside.into();
+        self.aside = (!aside.is_empty()).then_some(aside);
+        self
+    }
+
+    /// A line below.
+    pub fn remark(mut self, remark: Option<String>) -> Cell {
+        self.remark = remark;
+        self
+    }
+
+    /// Words for the style sheet.
+    pub fn style(mut self, style: &'static str) -> Cell {
+        self.style = style;
+        self
+    }
+
+    /// The CSV fields, instead of the text.
+    pub fn csv(mut self, fields: Vec<String>) -> Cell {
+        self.csv = fields;
+        self
+    }
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<Column>) -> Table {
+        let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
+        Table { id: id.into(), caption: caption.into(), note: None, columns, groups: Vec::new(), csv_head }
+    }
+
+    /// How to read it.
+    pub fn note(mut self, note: impl Into<String>) -> Table {
+        self.note = Some(note.into());
+        self
+    }
+
+    /// Headings of the CSV fields that groups put in front of their rows.
+    pub fn lead(mut self, headings: &[&str]) -> Table {
+        self.csv_head.splice(0..0, headings.iter().map(|&heading| heading.to_owned()));
+        self
+    }
+
+    /// Opens a group; `lead` are its rows' first CSV fields.
+    pub fn open_group(
+        &mut self,
+        heading: Option<String>,
+        note: Option<String>,
+        style: &'static str,
+        lead: Vec<String>,
+    ) {
+        self.groups.push(Group { heading, note, style, rows: Vec::new(), lead });
+    }
+
+    /// Adds a row to the last group.
+    pub fn push(&mut self, cells: Vec<Cell>) {
+        if self.groups.is_empty() {
+            self.open_group(None, None, "", Vec::new());
+        }
+        if let Some(group) = self.groups.last_mut() {
+            let csv = group.lead.iter().chain(cells.iter().flat_map(|cell| &cell.csv)).cloned().collect();
+            group.rows.push(Row { cells, csv });
+        }
+    }
+
+    /// The whole as CSV (RFC 4180: CRLF, fields quoted where they must be).
+    pub fn to_csv(&self) -> String {
+        let rows = self.groups.iter().flat_map(|group| &group.rows).map(|row| csv_line(&row.csv));
+        std::iter::once(csv_line(&self.csv_head)).chain(rows).collect()
+    }
+}
+
+/// One CSV line with its line end.
+fn csv_line(fields: &[String]) -> String {
+    let fields: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
+    format!("{}\r\n", fields.join(","))
+}
+
+/// One field, quoted where it holds a comma, a quote or a line end, or begins or ends with a blank.
+fn csv_field(field: &str) -> String {
+    let quote = field.contains([',', '"', '\n', '\r']) || field.trim() != field;
+    if quote { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_fields_are_quoted_where_they_must_be() {
+        assert_eq!(csv_field("plain"), "plain");
+        assert_eq!(csv_field("a,b"), "\"a,b\"");
+        assert_eq!(csv_field("say \"no\""), "\"say \"\"no\"\"\"");
+        assert_eq!(csv_field("two\nlines"), "\"two\nlines\"");
+        assert_eq!(csv_field(" x"), "\" x\"");
+    }
+
+    #[test]
+    fn csv_has_the_unit_in_its_headings_and_full_precision_in_its_rows() {
+        let columns = vec![Column::text("case"), Column::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
+        let mut table = Table::new("t", "T", columns).lead(&["class"]);
+        table.open_group(Some("Flushed".to_owned()), None, "flushed", vec!["flushed".to_owned()]);
+        let rate = Cell::number(Some(1_234.567_89), |_| "1230".to_owned());
+        let rate = rate.csv(vec!["1234.56789".to_owned(), String::new()]);
+        table.push(vec![Cell::text("a,b"), rate]);
+        assert_eq!(table.to_csv(), "class,case,rate (tps),low (tps)\r\nflushed,\"a,b\",1234.56789,\r\n");
+    }
+
+    #[test]
+    fn an_absent_number_is_a_dash_on_the_page_and_empty_in_the_csv() {
+        let cell = Cell::number(None::<f64>, |v| v.to_string());
+        assert_eq!((cell.text.as_str(), cell.csv), ("–", vec![String::new()]));
+    }
+}

@@ -1,0 +1,301 @@
+//! The findings as text for a terminal of 100 columns: verdict first, then rankings, latencies, cautions, not run.
+//!
+//! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
+//! through [`printable`]: a terminal obeys control characters.
+
+use super::Renderer;
+use super::rankings::ranking_tables;
+use super::table::{Cell, Table};
+use super::words::{bottleneck_title, case_labels, class_title, estimate_text, millis, moment, percent, ranges};
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding};
+use crate::error::{Context, Result};
+use crate::units::Micros;
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+
+/// `--format txt`.
+pub(super) struct Terminal;
+
+/// Widest line, characters.
+const WIDTH: u16 = 100;
+/// Widest column of case names, characters; longer ones are wrapped.
+const NAME_WIDTH_MAX: usize = 30;
+/// The same in rankings, which need room for reasons.
+const RANKED_NAME_WIDTH_MAX: usize = 24;
+
+impl Renderer for Terminal {
+    fn extension(&self) -> &'static str {
+        "txt"
+    }
+
+    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
+        out.write_all(page(findings).as_bytes()).or_host(|| "write the report as text".to_owned())
+    }
+}
+
+fn page(findings: &Findings) -> String {
+    let labels = case_labels(findings);
+    let mut text = paragraph("", &findings.verdict);
+    text.push('\n');
+    text.push_str(&paragraph("", &about(findings)));
+    for table in ranking_tables(&findings.rankings) {
+        text.push('\n');
+        text.push_str(&ranking(&table));
+    }
+    text.push_str(&cases(findings, &labels));
+    if !findings.cautions.is_empty() {
+        text.push_str("\nBefore you believe a figure\n");
+        for caution in &findings.cautions {
+            text.push_str(&paragraph("  - ", caution));
+        }
+    }
+    text.push_str(&not_run(findings, &labels));
+    text
+}
+
+/// Run, date, machine and trials in one paragraph.
+fn about(findings: &Findings) -> String {
+    let run = &findings.run;
+    let host = &run.host;
+    let mut text = format!(
+        "{}, {}, on {} ({} CPUs, {}, Linux {}). {} of {} trials measured",
+        run.name,
+        moment(&run.started),
+        host.hostname,
+        host.cpus,
+        crate::units::Bytes(host.memory_bytes),
+        host.kernel,
+        run.trials_measured,
+        run.trials_planned
+    );
+    let mut tell = |more: String| text.push_str(&more);
+    if run.trials_not_run > 0 {
+        tell(format!(", {} not run", run.trials_not_run));
+    }
+    if let Some(share) = run.measured_share {
+        tell(format!("; {} of the wall time was measurement", percent(share)));
+    }
+    tell(". Intervals are 95 %.".to_owned());
+    text
+}
+
+/// One ranking: its classes one below the other, columns in line.
+fn ranking(found: &Table) -> String {
+    let rows = || found.groups.iter().flat_map(|group| &group.rows);
+    let longest = |column: usize, most: usize| {
+        let lines = rows().flat_map(|row| with_aside(&row.cells[column]).lines().map(width).collect::<Vec<_>>());
+        lines.max().unwrap_or(0).clamp(8, most) as u16 + 2
+    };
+    let fixed = [5, longest(1, RANKED_NAME_WIDTH_MAX), longest(2, 20), longest(3, 22)];
+    let rest = WIDTH - 2 - fixed.iter().sum::<u16>();
+    let mut text = paragraph("", &found.caption);
+    for (i, group) in found.groups.iter().enumerate() {
+        let heading = group.heading.as_deref().unwrap_or_default();
+        text.push_str(&paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));
+        let mut table = plain_table();
+        if i == 0 {
+            let unit = found.columns[2].unit.as_deref().unwrap_or_default();
+            table.set_header(["#", "case", &printable(unit), "against baseline", "durability"]);
+        }
+        for row in &group.rows {
+            table.add_row(row.cells.iter().map(with_aside));
+        }
+        table.set_constraints(fixed.into_iter().chain([rest]).map(|w| ColumnConstraint::Absolute(Width::Fixed(w))));
+        align_right(&mut table, &[0, 2, 3]);
+        text.push_str(&indented(&table));
+    }
+    text
+}
+
+/// Latency, steadiness and bottleneck in one line for each case.
+fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let mut table = plain_table();
+    table.set_header(["case", "class", "rate", "p50", "p99", "p99.9", "stall", "idle s", "bound by"]);
+    let mut any = false;
+    for case in &findings.cases {
+        let Some(measure) = case.measures.first() else { continue };
+        any = true;
+        table.add_row(case_cells(case, measure, labels));
+    }
+    if !any {
+        return String::new();
+    }
+    align_right(&mut table, &[2, 3, 4, 5, 6, 7]);
+    let longest = findings.cases.iter().map(|case| width(labels.get(&case.id).unwrap_or(&case.id))).max().unwrap_or(0);
+    let name_width = longest.clamp(4, NAME_WIDTH_MAX) as u16 + 2;
+    table.set_constraints([ColumnConstraint::LowerBoundary(Width::Fixed(name_width))]);
+    let note = paragraph(
+        "  ",
+        "p50 to p99.9: latency in ms. Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.",
+    );
+    format!("\nEvery case, its main measure\n{}{note}", indented(&table))
+}
+
+fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<String, String>) -> Vec<String> {
+    let latency = measure.latency.as_ref();
+    let ms = |us: Option<u64>| us.map_or_else(absent, millis);
+    let steadiness = case.steadiness.as_ref();
+    let class = class_title(case.durability.class);
+    let class =
+        if case.durability.class == DurabilityClass::Volatile { class.to_uppercase() } else { class.to_owned() };
+    vec![
+        printable(labels.get(&case.id).unwrap_or(&case.id)),
+        class,
+        measure
+            .rate
+            .as_ref()
+            .map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, printable(&measure.unit))),
+        ms(latency.map(|l| l.p50_us)),
+        ms(latency.map(|l| l.p99_us)),
+        ms(latency.map(|l| l.p999_us)),
+        steadiness.map_or_else(absent, |s| Micros(s.longest_stall_us).to_string()),
+        steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
+        case.bottleneck.as_ref().map_or_else(absent, |b| bottleneck_title(b.kind).to_owned()),
+    ]
+}
+
+fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    if findings.not_run.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nNot run, and why\n".to_owned();
+    for found in &findings.not_run {
+        let label = labels.get(&found.case).unwrap_or(&found.case);
+        let stage = found.stage.as_ref().map_or_else(|| "not yet run".to_owned(), |stage| format!("ended in {stage}"));
+        let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
+        text.push_str(&paragraph("  - ", &format!("{label}, {trials} {} ({stage})", ranges(&found.trials))));
+        for line in found.reason.lines() {
+            text.push_str(&paragraph("      ", line));
+        }
+        if let Some(hint) = &found.hint {
+            text.push_str(&paragraph("      try: ", hint));
+        }
+    }
+    text
+}
+
+fn absent() -> String {
+    "–".to_owned()
+}
+
+/// A cell's text with what follows it, the remark on a line of its own.
+fn with_aside(cell: &Cell) -> String {
+    let text = match &cell.aside {
+        Some(aside) if aside.starts_with(|c: char| c.is_ascii_digit()) && !cell.text.starts_with("no ") => {
+            printable(&format!("{} ({aside})", cell.text))
+        }
+        Some(aside) => printable(&format!("{}: {aside}", cell.text)),
+        None => printable(&cell.text),
+    };
+    match &cell.remark {
+        Some(remark) => format!("{text}\n{}", printable(remark)),
+        None => text,
+    }
+}
+
+/// A table without lines but the one below its header.
+fn plain_table() -> comfy_table::Table {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - 2);
+    table.set_style(TableComponent::HeaderLines, '─');
+    table
+}
+
+fn align_right(table: &mut comfy_table::Table, columns: &[usize]) {
+    for &column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// The table, two columns in, without blanks at line ends.
+fn indented(table: &comfy_table::Table) -> String {
+    table.lines().fold(String::new(), |text, line| text + "  " + line.trim_end() + "\n")
+}
+
+/// Text folded at the width, the first line behind `mark`, the others below its text.
+fn paragraph(mark: &str, text: &str) -> String {
+    let mut folded = String::new();
+    let mut line = mark.to_owned();
+    let indent = " ".repeat(width(mark));
+    let room = usize::from(WIDTH);
+    for word in printable(text).split_whitespace() {
+        let mut word = word;
+        let blank = usize::from(width(&line) > indent.len());
+        if blank == 1 && width(&line) + 1 + width(word) > room {
+            push_line(&mut folded, &line);
+            line.clone_from(&indent);
+        }
+        while indent.len() + width(word) > room {
+            let cut = word.char_indices().nth(room - indent.len()).map_or(word.len(), |(at, _)| at);
+            push_line(&mut folded, &format!("{line}{}", &word[..cut]));
+            line.clone_from(&indent);
+            word = &word[cut..];
+        }
+        if width(&line) > indent.len() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    push_line(&mut folded, &line);
+    folded
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line.trim_end());
+    text.push('\n');
+}
+
+/// Characters, which is columns for all that we print ourselves.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Text that a terminal shows and does not obey: control characters (escape sequences, C1, backspace) and those that
+/// reorder or hide text (bidirectional controls, zero-width ones) become their code; line ends and tabs, blanks.
+pub(super) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(' '),
+            c if c.is_control() || is_invisible(c) => drop(write!(shown, "{{U+{:04X}}}", c as u32)),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Characters without a shape of their own that change what is seen: zero-width ones, line separators, bidirectional
+/// marks, embeddings, overrides and isolates (Unicode Standard Annex 9), byte order mark, tags.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_are_shown_and_not_obeyed() {
+        assert_eq!(printable("a\u{1b}[2Jb"), "a{U+001B}[2Jb");
+        assert_eq!(printable("\u{9b}31m\u{8}\u{202e}x"), "{U+009B}31m{U+0008}{U+202E}x");
+        assert_eq!(printable("two\nlines\tand a tab"), "two lines and a tab");
+    }
+
+    #[test]
+    fn paragraphs_fold_at_the_width_below_their_mark() {
+        let text = paragraph("  - ", &"word ".repeat(40));
+        assert!(text.lines().count() > 1);
+        assert!(text.lines().all(|line| width(line) <= 100));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
+    }
+
+    #[test]
+    fn a_word_longer_than_the_width_is_cut_into_lines() {
+        let text = paragraph("", &"x".repeat(250));
+        assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [100, 100, 50]);
+    }
+}

@@ -1,0 +1,188 @@
+//! What was found of each trial, as tables: the trials themselves, stages, processes, cross-checks, gaps, not run.
+
+use super::table::{Cell, Column, Table};
+use super::words::{moment, percent, ranges};
+use crate::analyse::findings::{NotRun, Stage, TrialFinding};
+use crate::units::{Micros, significant};
+use std::collections::BTreeMap;
+
+/// Every stage with its heading, in the order of a trial's life.
+const STAGES: [(Stage, &str); 8] = [
+    (Stage::Check, "check"),
+    (Stage::Template, "template"),
+    (Stage::Build, "build"),
+    (Stage::Load, "load"),
+    (Stage::Warmup, "warm-up"),
+    (Stage::Measure, "measure"),
+    (Stage::TearDown, "tear down"),
+    (Stage::Store, "store"),
+];
+
+/// The measured trials with what to call their cases.
+pub(super) struct Trials<'a> {
+    /// The trials.
+    pub trials: &'a [TrialFinding],
+    /// Label of a case by id.
+    pub labels: &'a BTreeMap<String, String>,
+}
+
+impl Trials<'_> {
+    fn key(&self, trial: &TrialFinding) -> [Cell; 2] {
+        [name(self.labels, &trial.case), Cell::number(Some(trial.trial), |n| n.to_string())]
+    }
+
+    fn columns(more: Vec<Column>) -> Vec<Column> {
+        let mut columns = vec![Column::text("Case").csv(&["case"]), Column::number("Trial", "")];
+        columns.extend(more);
+        columns
+    }
+
+    /// Every measured trial.
+    pub fn overview(&self) -> Table {
+        let columns = Trials::columns(vec![
+            Column::text("Began").csv(&["began"]),
+            Column::number("Rate", "1/s"),
+            Column::text("Caches and data").csv(&["cache state"]),
+            Column::text("Notes").csv(&["notes"]),
+        ]);
+        let mut table = Table::new("trials", "Trials measured", columns);
+        for trial in self.trials {
+            let [case, number] = self.key(trial);
+            table.push(vec![
+                case,
+                number,
+                Cell::text(moment(&trial.started)).csv(vec![trial.started.clone()]).style("tight"),
+                Cell::number(trial.rate, significant),
+                Cell::text(trial.cache_state.clone().unwrap_or_default()).style("reason"),
+                Cell::text(trial.notes.join("; ")).style("reason"),
+            ]);
+        }
+        table
+    }
+
+    /// Wall time of each stage.
+    pub fn stages(&self) -> Table {
+        let stages = STAGES.iter().map(|(_, title)| Column::number(title, "s")).collect();
+        let mut table = Table::new("stages", "Time of each stage", Trials::columns(stages));
+        for trial in self.trials {
+            let spent = |stage: Stage| {
+                let mut times = trial.stages.iter().filter(|time| time.stage == stage).peekable();
+                times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
+            };
+            let mut row = Vec::from(self.key(trial));
+            row.extend(
+                STAGES.iter().map(|(stage, _)| Cell::number(spent(*stage).map(|us| Micros(us).seconds()), significant)),
+            );
+            table.push(row);
+        }
+        table
+    }
+
+    /// The processes that used most CPU.
+    pub fn processes(&self) -> Table {
+        let columns = Trials::columns(vec![
+            Column::text("Process").csv(&["process or kernel thread"]),
+            Column::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
+        ]);
+        let mut table = Table::new("processes", "Processes and kernel threads that used most CPU", columns);
+        for trial in self.trials {
+            for (process, share) in &trial.processes {
+                let [case, number] = self.key(trial);
+                let process = Cell::text(process.clone()).style("code");
+                table.push(vec![case, number, process, Cell::number(Some(*share), percent)]);
+            }
+        }
+        table
+    }
+
+    /// The tool's figures beside ours.
+    pub fn checks(&self) -> Table {
+        let columns = Trials::columns(vec![
+            Column::text("Figure").csv(&["figure"]),
+            Column::number("Tool says", ""),
+            Column::number("pgstrata counted", ""),
+            Column::text("Agree").csv(&["agree"]),
+            Column::number("Tolerance", "").csv(&["tolerance (0 to 1)"]),
+        ]);
+        let mut table = Table::new("checks", "The tool's own figures beside pgstrata's", columns);
+        for trial in self.trials {
+            for check in &trial.checks {
+                let [case, number] = self.key(trial);
+                let style = if check.agrees { "" } else { "alarm" };
+                table.push(vec![
+                    case,
+                    number,
+                    Cell::text(check.what.clone()).style("code"),
+                    Cell::number(Some(check.tool), exact),
+                    Cell::number(Some(check.own), exact),
+                    Cell::text(if check.agrees { "yes" } else { "no" }).style(style),
+                    Cell::number(Some(check.tolerance), |t| if t == 0.0 { "exact".to_owned() } else { percent(t) }),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// Holes in the telemetry.
+    pub fn gaps(&self) -> Table {
+        let columns = Trials::columns(vec![
+            Column::text("Source").csv(&["source"]),
+            Column::number("From second", "").csv(&["from second (s)"]),
+            Column::number("Rows", ""),
+            Column::text("Why").csv(&["why"]),
+        ]);
+        let mut table = Table::new("gaps", "Gaps in the telemetry", columns);
+        for trial in self.trials {
+            for gap in &trial.gaps {
+                let [case, number] = self.key(trial);
+                let from = match gap.second {
+                    Some(second) => Cell::number(Some(second), |s| s.to_string()),
+                    None => Cell::text("all the time").csv(vec![String::new()]),
+                };
+                let rows = Cell::number(Some(gap.rows), |n| n.to_string());
+                let (source, why) = (Cell::text(gap.source.clone()), Cell::text(gap.reason.clone()).style("reason"));
+                table.push(vec![case, number, source, from, rows, why]);
+            }
+        }
+        table
+    }
+}
+
+/// Everything that was not run, and why.
+pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String>) -> Table {
+    let columns = vec![
+        Column::text("Case").csv(&["case"]),
+        Column::text("Trials").csv(&["trials"]),
+        Column::text("Ended in").csv(&["stage"]),
+        Column::text("Why").csv(&["why"]),
+        Column::text("What would make it go").csv(&["hint"]),
+    ];
+    let mut table = Table::new("not-run", "Trials without figures", columns);
+    for found in not_run {
+        let stage = match &found.stage {
+            Some(stage) => Cell::text(stage.clone()),
+            None => Cell::text("not yet run").csv(vec![String::new()]),
+        };
+        table.push(vec![
+            name(labels, &found.case),
+            Cell::text(ranges(&found.trials)),
+            stage,
+            Cell::text(found.reason.clone()).style("lines"),
+            Cell::text(found.hint.clone().unwrap_or_default()).style("reason"),
+        ]);
+    }
+    table
+}
+
+fn name(labels: &BTreeMap<String, String>, id: &str) -> Cell {
+    Cell::case(labels.get(id).map_or(id, String::as_str), id)
+}
+
+/// A figure that may be a count: whole numbers in full, others with three digits.
+fn exact(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        crate::units::grouped(value.abs() as u64)
+    } else {
+        format!("{value:.3}")
+    }
+}

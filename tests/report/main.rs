@@ -1,0 +1,18 @@
+//! The report as people get it: the page in a real browser, the text in a terminal, CSV and JSON in a program.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; a test that is skipped says so")]
+
+mod chromium;
+mod page;
+mod sample;
+mod text;
+
+use pgstrata::analyse::findings::Findings;
+use pgstrata::report::ALL;
+
+/// A report in the form with this extension.
+fn rendered(extension: &str, findings: &Findings) -> String {
+    let renderer = ALL.iter().find(|renderer| renderer.extension() == extension).unwrap();
+    let mut bytes = Vec::new();
+    renderer.render(findings, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}

@@ -1,0 +1,573 @@
+//! Findings made up for these tests: four stacks, 1, 4 and 16 clients, three trials of sixty seconds; btrfs stalls, one
+//! case was not run, and pg_test_fsync-like rankings beside the transactions.
+
+use pgstrata::analyse::findings::*;
+use pgstrata::record::event::Stage;
+use pgstrata::record::facts::*;
+use pgstrata::record::trial::{CrossCheck, Gap, StageTime, StatementFigures};
+use std::collections::BTreeMap;
+
+/// A stack of the sample: name, tps at 1, 4 and 16 clients, mean of its fdatasync rate.
+pub struct Stack {
+    pub name: &'static str,
+    tps: [f64; 3],
+    sync_rate: f64,
+}
+
+pub const STACKS: [Stack; 4] = [
+    Stack { name: "ext4", tps: [212.0, 655.0, 1480.0], sync_rate: 318.0 },
+    Stack { name: "xfs", tps: [241.0, 742.0, 1655.0], sync_rate: 352.0 },
+    Stack { name: "btrfs", tps: [118.0, 351.0, 702.0], sync_rate: 171.0 },
+    Stack { name: "tmpfs", tps: [1630.0, 4890.0, 7420.0], sync_rate: 402_000.0 },
+];
+const CLIENTS: [u32; 3] = [1, 4, 16];
+const SYNC_METHODS: [(&str, f64); 3] = [("fdatasync", 1.0), ("fsync", 0.93), ("open_datasync", 0.99)];
+const TRIALS: u32 = 3;
+pub const SECONDS: usize = 60;
+
+/// A sequence of numbers from 0 to 1 that looks random and is always the same.
+pub struct Noise(u64);
+
+impl Noise {
+    pub fn new(seed: u64) -> Noise {
+        Noise(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+pub fn case_id(stack: &str, clients: u32) -> String {
+    format!("{stack}-tpcb-clients{clients}")
+}
+
+fn estimate(value: f64, spread: f64) -> Estimate {
+    Estimate { value, low: Some(value * (1.0 - spread)), high: Some(value * (1.0 + spread)), trials: TRIALS }
+}
+
+fn durability(stack: &str) -> Durability {
+    if stack == "tmpfs" {
+        let reason = "tmpfs keeps its files in memory: there is no device below".to_owned();
+        return Durability { class: DurabilityClass::Volatile, reason };
+    }
+    let reason = "0.98 flushes per commit seen on loop (write cache: write back)".to_owned();
+    Durability { class: DurabilityClass::Flushed, reason }
+}
+
+fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<Comparison> {
+    let ratio = estimate(value / base, if stack.name == "xfs" { 0.05 } else { 0.08 });
+    (stack.name != "ext4").then(|| Comparison {
+        baseline,
+        no_difference_seen: ratio.low < Some(1.0) && ratio.high > Some(1.0),
+        ratio,
+        method: "paired over 3 blocks".to_owned(),
+        caveat: (stack.name == "tmpfs").then(|| "another durability class".to_owned()),
+    })
+}
+
+fn ranking(title: String, workload: &str, measure: &str, unit: &str, rows: Vec<RankRow>) -> Ranking {
+    let (volatile, flushed): (Vec<RankRow>, Vec<RankRow>) =
+        rows.into_iter().partition(|row| row.durability.class == DurabilityClass::Volatile);
+    let class = |class, mut rows: Vec<RankRow>| {
+        rows.sort_by(|a, b| b.rate.value.total_cmp(&a.rate.value));
+        for (i, row) in rows.iter_mut().enumerate() {
+            row.rank = i as u32 + 1;
+        }
+        ClassRanking { class, rows }
+    };
+    Ranking {
+        title,
+        workload: workload.to_owned(),
+        measure: measure.to_owned(),
+        unit: unit.to_owned(),
+        shared: BTreeMap::new(),
+        classes: vec![class(DurabilityClass::Flushed, flushed), class(DurabilityClass::Volatile, volatile)],
+    }
+}
+
+fn rankings() -> Vec<Ranking> {
+    let mut rankings = Vec::new();
+    for (i, clients) in CLIENTS.iter().enumerate().rev() {
+        let measured = STACKS.iter().filter(|stack| !(stack.name == "btrfs" && *clients == 1));
+        let rows = measured.map(|stack| RankRow {
+            rank: 0,
+            case: case_id(stack.name, *clients),
+            label: stack.name.to_owned(),
+            rate: estimate(stack.tps[i], if stack.name == "btrfs" { 0.11 } else { 0.03 }),
+            comparison: comparison(stack, stack.tps[i], STACKS[0].tps[i], case_id("ext4", *clients)),
+            durability: durability(stack.name),
+        });
+        rankings.push(ranking(format!("tpcb, clients {clients}"), "tpcb", "transactions", "tps", rows.collect()));
+    }
+    for (method, factor) in SYNC_METHODS {
+        let rows = STACKS.iter().map(|stack| RankRow {
+            rank: 0,
+            case: format!("{}-sync", stack.name),
+            label: stack.name.to_owned(),
+            rate: estimate(stack.sync_rate * factor, 0.02),
+            comparison: comparison(stack, stack.sync_rate, STACKS[0].sync_rate * 1.04, "ext4-sync".to_owned()),
+            durability: durability(stack.name),
+        });
+        rankings.push(ranking(format!("sync, {method}"), "sync", method, "ops/s", rows.collect()));
+    }
+    rankings
+}
+
+fn latency(tps: f64, clients: u32, stalls: bool) -> Latency {
+    let median = f64::from(clients) / tps * 1e6;
+    let at = |nines: f64| {
+        (median * (0.55 + 0.45 * (1.0 + nines).powf(1.25)) * if stalls { 1.0 + nines * 1.6 } else { 1.0 }) as u64
+    };
+    let curve = (0..=60).map(|i| f64::from(i) / 12.0).map(|nines| (100.0 * (1.0 - 10f64.powf(-nines)), at(nines)));
+    let mut curve: Vec<(f64, u64)> = curve.collect();
+    curve.push((100.0, at(5.6)));
+    Latency {
+        mean_us: median * 1.1,
+        p50_us: at(0.301),
+        p95_us: at(1.301),
+        p99_us: at(2.0),
+        p999_us: at(3.0),
+        max_us: at(5.6),
+        curve,
+    }
+}
+
+fn measure(name: &str, unit: &str, rate: f64, clients: u32, stalls: bool) -> MeasureFinding {
+    MeasureFinding {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        rate: Some(estimate(rate, 0.03)),
+        unavailable: None,
+        latency: Some(latency(rate, clients, stalls)),
+        done: (rate * 180.0) as u64,
+        failed: 0,
+        skipped: 0,
+        late: 0,
+    }
+}
+
+fn strata(stack: &str) -> Strata {
+    if stack == "tmpfs" {
+        return Strata {
+            sentence: "one commit = 3 530 B of WAL; no device below".to_owned(),
+            operations: 266_400,
+            wal_bytes: Some(3530.0),
+            wal_records: Some(27.1),
+            full_page_images: Some(0.31),
+            wal_syncs: Some(0.41),
+            devices: Vec::new(),
+            write_amplification: None,
+        };
+    }
+    let (writes, bytes) = if stack == "btrfs" { (4.71, 22_118.0) } else { (1.02, 16_794.0) };
+    Strata {
+        sentence: format!("one commit = {writes} device writes of {:.1} KiB + 0.98 flushes", bytes / 1024.0),
+        operations: 266_400,
+        wal_bytes: Some(3712.4),
+        wal_records: Some(27.3),
+        full_page_images: Some(0.38),
+        wal_syncs: Some(0.97),
+        devices: vec![DeviceStrata {
+            slot: "data0".to_owned(),
+            device: "loop".to_owned(),
+            writes: Some(writes),
+            bytes_per_write: Some(bytes),
+            flushes: Some(0.98),
+            reads: Some(0.003),
+            busy: Some(0.87),
+        }],
+        write_amplification: Some(writes * bytes / 3712.4),
+    }
+}
+
+fn bottleneck(stack: &str) -> Bottleneck {
+    let wait =
+        |class: &str, event: &str, share: f64| WaitShare { class: class.to_owned(), event: event.to_owned(), share };
+    let (kind, sentence, waits) = match stack {
+        "tmpfs" => (
+            BottleneckKind::Cpu,
+            "58 % of backend time computing: storage is not what this measured",
+            vec![
+                wait("CPU", "CPU", 0.58),
+                wait("Client", "ClientRead", 0.2),
+                wait("Lock", "transactionid", 0.14),
+                wait("LWLock", "WALInsert", 0.08),
+            ],
+        ),
+        "btrfs" => (
+            BottleneckKind::Device,
+            "81 % of backend time in WALSync",
+            vec![
+                wait("IO", "WALSync", 0.81),
+                wait("LWLock", "WALWrite", 0.09),
+                wait("Lock", "tuple", 0.05),
+                wait("CPU", "CPU", 0.04),
+                wait("IO", "DataFileExtend", 0.01),
+            ],
+        ),
+        _ => (
+            BottleneckKind::Device,
+            "64 % of backend time in WALSync",
+            vec![
+                wait("IO", "WALSync", 0.64),
+                wait("LWLock", "WALWrite", 0.17),
+                wait("CPU", "CPU", 0.09),
+                wait("Lock", "transactionid", 0.05),
+                wait("Client", "ClientRead", 0.03),
+                wait("IO", "DataFileRead", 0.02),
+            ],
+        ),
+    };
+    Bottleneck {
+        kind,
+        sentence: sentence.to_owned(),
+        waits,
+        cpu_busy: Some(if stack == "tmpfs" { 0.93 } else { 0.31 }),
+        busiest_process: Some((
+            if stack == "btrfs" { "kworker/u8:2+btrfs-endio-write" } else { "postgres" }.to_owned(),
+            0.74,
+        )),
+    }
+}
+
+fn steadiness(stack: &str) -> Steadiness {
+    let stalls = stack == "btrfs";
+    Steadiness {
+        seconds: 180,
+        coefficient_of_variation: if stalls { 0.612 } else { 0.043 },
+        seconds_at_zero: if stalls { 11 } else { 0 },
+        seconds_under_tenth: if stalls { 14 } else { 0 },
+        seconds_under_half: if stalls { 19 } else { 1 },
+        longest_zero_s: if stalls { 4 } else { 0 },
+        longest_stall_us: if stalls { 4_213_000 } else { 87_400 },
+        longest_stall_at: Some((2, 31)),
+    }
+}
+
+fn cases() -> Vec<CaseFinding> {
+    let mut cases = Vec::new();
+    for stack in &STACKS {
+        for (i, &clients) in CLIENTS.iter().enumerate() {
+            let axes = [("stack", stack.name), ("workload", "tpcb")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+            let mut axes: BTreeMap<String, String> = axes.into();
+            axes.insert("clients".to_owned(), clients.to_string());
+            let not_run = stack.name == "btrfs" && clients == 1;
+            let cautions = if stack.name == "tmpfs" {
+                vec!["bound by the CPU: storage is not what this measured".to_owned()]
+            } else {
+                vec![]
+            };
+            cases.push(CaseFinding {
+                id: case_id(stack.name, clients),
+                axes,
+                workload_kind: "pgbench".to_owned(),
+                trials: if not_run { 0 } else { TRIALS },
+                durability: durability(stack.name),
+                measures: if not_run {
+                    vec![]
+                } else {
+                    vec![measure("transactions", "tps", stack.tps[i], clients, stack.name == "btrfs")]
+                },
+                steadiness: (!not_run).then(|| steadiness(stack.name)),
+                strata: (!not_run).then(|| strata(stack.name)),
+                bottleneck: (!not_run).then(|| bottleneck(stack.name)),
+                fits: Some(Fits::Memory),
+                database_bytes: Some(784 << 20),
+                statements: if clients == 16 { statements() } else { vec![] },
+                cautions,
+            });
+        }
+    }
+    cases.extend(STACKS.iter().map(|stack| {
+        CaseFinding {
+            id: format!("{}-sync", stack.name),
+            axes: [("stack", stack.name), ("workload", "sync")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+            workload_kind: "sync".to_owned(),
+            trials: TRIALS,
+            durability: durability(stack.name),
+            measures: SYNC_METHODS
+                .map(|(name, factor)| measure(name, "ops/s", stack.sync_rate * factor, 1, stack.name == "btrfs"))
+                .into(),
+            steadiness: None,
+            strata: None,
+            bottleneck: None,
+            fits: None,
+            database_bytes: None,
+            statements: vec![],
+            cautions: vec![],
+        }
+    }));
+    cases
+}
+
+fn statements() -> Vec<StatementFigures> {
+    let texts = [
+        ("UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;", 412.5),
+        ("UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;", 633.0),
+        ("END;", 8230.7),
+    ];
+    let figures = |(text, us): (&str, f64)| StatementFigures {
+        script: "tpcb-like".to_owned(),
+        statement: text.to_owned(),
+        latency_us_mean: us,
+        failures: Some(0),
+    };
+    texts.map(figures).into()
+}
+
+pub fn series(title: &str, unit: &str, group: &str, values: Vec<Option<f32>>) -> Series {
+    Series {
+        title: title.to_owned(),
+        unit: unit.to_owned(),
+        group: group.to_owned(),
+        bucket_s: 1,
+        min: values,
+        max: Vec::new(),
+    }
+}
+
+fn noisy(noise: &mut Noise, mean: f64, spread: f64) -> Vec<Option<f32>> {
+    (0..SECONDS).map(|_| Some((mean * (1.0 + spread * (noise.next() - 0.5))) as f32)).collect()
+}
+
+fn telemetry(noise: &mut Noise, tps: f64) -> Vec<Series> {
+    let mut one = |title: &str, unit: &str, group: &str, mean: f64| series(title, unit, group, noisy(noise, mean, 0.2));
+    let mut all = vec![
+        one("WAL written", "MiB/s", "postgres", tps * 3.6e-3),
+        one("WAL syncs", "1/s", "postgres", tps * 0.97),
+        one("full-page images", "1/s", "postgres", tps * 0.3),
+        one("writes of data0 (loop)", "1/s", "device", tps * 1.02),
+        one("flushes of data0 (loop)", "1/s", "device", tps * 0.98),
+        one("written to data0 (loop)", "MiB/s", "device", tps * 0.016),
+        one("busy, data0 (loop)", "%", "device", 87.0),
+        one("user", "%", "cpu", 21.0),
+        one("system", "%", "cpu", 17.0),
+        one("waiting for I/O", "%", "cpu", 34.0),
+        one("idle", "%", "cpu", 26.0),
+        one("some I/O", "%", "pressure", 41.0),
+        one("full I/O", "%", "pressure", 22.0),
+        one("dirty", "MiB", "memory", 180.0),
+        one("in writeback", "MiB", "memory", 3.2),
+    ];
+    for gap in 40..43 {
+        all[0].min[gap] = None;
+    }
+    all
+}
+
+fn trial(stack: &Stack, at: usize, number: u32) -> TrialFinding {
+    let (tps, clients) = (stack.tps[at], CLIENTS[at]);
+    let mut noise = Noise::new(u64::from(number) * 977 + tps as u64);
+    let mut throughput = noisy(&mut noise, tps, 0.12);
+    let mut slowest = noisy(&mut noise, 5_000.0 * f64::from(clients) / tps, 0.9);
+    if stack.name == "btrfs" {
+        for second in (29..33).chain([47]) {
+            throughput[second] = Some(0.0);
+            slowest[second] = (second == 31).then_some(4213.0);
+        }
+    }
+    TrialFinding {
+        case: case_id(stack.name, clients),
+        trial: number,
+        started: format!("2026-03-02T1{number}:14:33Z"),
+        rate: Some(tps * (0.98 + 0.01 * f64::from(number))),
+        throughput: Some(series("transactions", "tps", "client", throughput)),
+        latency_ms_max: Some(series("slowest transaction", "ms", "client", slowest)),
+        telemetry: telemetry(&mut noise, tps),
+        processes: vec![("postgres".to_owned(), 0.74), ("loop0".to_owned(), 0.21), ("pgbench".to_owned(), 0.12)],
+        gaps: if number == 2 { vec![gap()] } else { vec![] },
+        stages: stages(number),
+        stack: Some(stack_facts(stack.name, number)),
+        wal_stack: None,
+        server: Some(server_facts()),
+        cache_state: Some("page cache cold, shared_buffers empty; data copied from a template".to_owned()),
+        checks: vec![
+            CrossCheck {
+                what: "transactions".to_owned(),
+                tool: (tps * 60.0).round(),
+                own: (tps * 60.0).round(),
+                agrees: true,
+                tolerance: 0.0,
+            },
+            CrossCheck { what: "latency_ms_mean".to_owned(), tool: 10.812, own: 10.807, agrees: true, tolerance: 0.01 },
+        ],
+        notes: vec![],
+    }
+}
+
+fn gap() -> Gap {
+    Gap {
+        source: "postgres".to_owned(),
+        second: Some(41),
+        rows: 3,
+        reason: "the statistics query took longer than its second".to_owned(),
+    }
+}
+
+fn stages(number: u32) -> Vec<StageTime> {
+    let times = [
+        (Stage::Check, 12_000),
+        (Stage::Build, 1_840_000),
+        (Stage::Load, 9_300_000),
+        (Stage::Warmup, 10_000_000),
+        (Stage::Measure, 60_000_000),
+        (Stage::TearDown, 2_100_000),
+        (Stage::Store, 85_000),
+    ];
+    times.map(|(stage, us)| StageTime { stage, wall_us: us + u64::from(number) * 1000 }).into()
+}
+
+fn stack_facts(name: &str, number: u32) -> StackFacts {
+    let device = DeviceFacts {
+        name: format!("loop{number}"),
+        size_bytes: Some(6 << 30),
+        write_cache: Some(WriteCache::WriteBack),
+        fua: Some(false),
+        logical_block_bytes: Some(512),
+        scheduler: Some("none".to_owned()),
+        direct_io: Some(true),
+        counts_flushes: Some(true),
+        ..DeviceFacts::default()
+    };
+    let words = |text: &str| text.split(',').map(str::to_owned).collect();
+    StackFacts {
+        name: name.to_owned(),
+        layers: vec![LayerFacts {
+            layer: name.to_owned(),
+            details: [("block size".to_owned(), "4096".to_owned())].into(),
+        }],
+        mount: Some(MountFacts {
+            target: format!("/run/pgstrata/{number}"),
+            fstype: name.to_owned(),
+            source: format!("/dev/loop{number}"),
+            options: words("rw,noatime"),
+            super_options: words(if name == "xfs" { "rw,attr2,inode64,logbufs=8,logbsize=32k,noquota" } else { "rw" }),
+            device: format!("7:{number}"),
+        }),
+        devices: if name == "tmpfs" { vec![] } else { vec![device] },
+        free_bytes: Some(5 << 30),
+        trials_before: 0,
+        age_s: Some(11.0),
+    }
+}
+
+fn server_facts() -> ServerFacts {
+    let key = [
+        ("fsync", "on"),
+        ("synchronous_commit", "on"),
+        ("wal_sync_method", "fdatasync"),
+        ("full_page_writes", "on"),
+        ("shared_buffers", "512MB"),
+        ("wal_level", "replica"),
+        ("data_checksums", "off"),
+    ];
+    ServerFacts {
+        version: "15.18 (Debian 15.18-0+deb12u1)".to_owned(),
+        version_num: 150_018,
+        bin: "/usr/lib/postgresql/15/bin".to_owned(),
+        settings: [("max_connections".to_owned(), "40".to_owned())].into(),
+        key_settings: key.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        shared_buffers_bytes: 512 << 20,
+    }
+}
+
+fn host() -> HostFacts {
+    HostFacts {
+        hostname: "db-bench-1".to_owned(),
+        kernel: "6.18.2".to_owned(),
+        distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
+        cpu_model: Some("AMD EPYC 9554P".to_owned()),
+        cpus: 8,
+        memory_bytes: 32 << 30,
+        swap_used_bytes: Some(0),
+        clocksource: Some("tsc".to_owned()),
+        governor: None,
+        machine: Some("KVM".to_owned()),
+    }
+}
+
+/// The whole sample.
+pub fn findings() -> Findings {
+    let mut trials = Vec::new();
+    for stack in &STACKS {
+        for (at, &clients) in CLIENTS.iter().enumerate() {
+            if !(stack.name == "btrfs" && clients == 1) {
+                trials.extend((1..=TRIALS).map(|number| trial(stack, at, number)));
+            }
+        }
+    }
+    Findings {
+        format: FORMAT,
+        run: RunSummary {
+            id: "a1b2c3d4".to_owned(),
+            name: "which-filesystem".to_owned(),
+            started: "2026-03-02T09:14:33.512Z".to_owned(),
+            measured_by: "0.1.0".to_owned(),
+            analysed_by: "0.1.0".to_owned(),
+            seed: 42,
+            blocks: TRIALS,
+            trials_planned: 48,
+            trials_measured: 45,
+            trials_not_run: 3,
+            measured_share: Some(0.713),
+            host: host(),
+            plan: include_str!("plan.toml").to_owned(),
+            baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
+        },
+        verdict:
+            "Of the stacks that keep commits, xfs is the fastest under tpcb with 16 clients: 1655 tps, 1.12 times ext4 \
+                  (95 % interval 1.06 to 1.17); btrfs stood still for up to 4.2 s."
+                .to_owned(),
+        rankings: rankings(),
+        cases: cases(),
+        trials,
+        not_run: vec![NotRun {
+            case: case_id("btrfs", 1),
+            trials: vec![1, 2, 3],
+            stage: Some("load".to_owned()),
+            reason: "copying the data failed: no space left on device\nbtrfs: 512 MiB of metadata are full".to_owned(),
+            hint: Some("give the loop image of stack `btrfs` 8GiB or more".to_owned()),
+        }],
+        cautions: vec![
+            "4 CPUs were shared with the load generator: above 16 clients pgbench itself may be the limit".to_owned(),
+            "the loop images lie on one disk: stacks were never active at the same time, yet share its cache"
+                .to_owned(),
+        ],
+    }
+}
+
+/// A name that breaks out of whatever does not escape it: elements, attributes, scripts, terminals, CSV.
+pub const HOSTILE: &str =
+    "</script><img src=x onerror=\"window.hacked=1\">'\"`{{7*7}}{b|c}\u{1b}[2J\u{202e}\u{2028},;\n=1+1 \u{9b}31m&amp;";
+
+/// The sample with every text that comes from outside replaced by, or ended with, something hostile.
+pub fn hostile() -> Findings {
+    let plain = findings();
+    let mut value = serde_json::to_value(&plain).unwrap();
+    spoil(&mut value, "");
+    let mut spoiled: Findings = serde_json::from_value(value).unwrap();
+    // Long names without a blank, too.
+    spoiled.run.name = format!("{HOSTILE}{}", "x".repeat(300));
+    spoiled
+}
+
+/// Ends every string with the hostile text, but for words of our own (enums), which could not hold it. Keys of maps
+/// stay: `clients` decides which charts there are.
+fn spoil(value: &mut serde_json::Value, key: &str) {
+    match value {
+        serde_json::Value::String(text) => {
+            let is_word = matches!(key, "class" | "kind" | "stage" | "fits" | "write_cache") && !text.contains(' ');
+            let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
+            if key != "clients" && (!is_word || is_wait_class) {
+                text.push_str(HOSTILE);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| spoil(item, key)),
+        serde_json::Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| spoil(field, name)),
+        _ => {}
+    }
+}

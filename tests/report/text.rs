@@ -1,0 +1,183 @@
+//! What can be judged without a browser: the page's own text, sizes, the terminal's text, CSV and JSON.
+
+use crate::{rendered, sample};
+use pgstrata::analyse::findings::{CaseFinding, Findings, Series, TrialFinding};
+use serde_json::Value;
+
+/// The part of a page before its data and scripts: what a reader without JavaScript has.
+fn markup(page: &str) -> &str {
+    page.split("<script").next().unwrap()
+}
+
+/// Cells of a CSV text, by RFC 4180.
+fn csv_rows(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => field.extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut field)),
+            '\r' if !quoted => {}
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            c => field.push(c),
+        }
+    }
+    assert!(row.is_empty() && field.is_empty() && !quoted, "the last line has its end");
+    rows
+}
+
+#[test]
+fn without_a_script_verdict_tables_environment_and_plan_are_all_there() {
+    let page = rendered("html", &sample::findings());
+    let text = markup(&page);
+    for part in [
+        "Of the stacks that keep commits, xfs is the fastest",
+        "which-filesystem",
+        "2026-03-02 09:14 UTC",
+        "db-bench-1",
+        "loses everything at a power cut",
+        "1655 <span class=\"aside\">1605–1705</span>",
+        "0.98 flushes per commit seen on loop",
+        "one commit = 1.02 device writes of 16.4 KiB + 0.98 flushes",
+        "rw,attr2,inode64",
+        "write cache: write back",
+        "wal_sync_method",
+        "no space left on device",
+        "lazy_itable_init=0,lazy_journal_init=0",
+        "seed of the order",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn hostile_text_is_escaped_in_every_field_of_the_page() {
+    let findings = sample::hostile();
+    let page = rendered("html", &findings);
+    assert!(!markup(&page).contains("<img"));
+    assert_eq!(page.matches("</script>").count(), 3, "data, charts, our own script");
+    let data = page.split("id=\"findings\">").nth(1).unwrap().split("</script>").next().unwrap();
+    assert!(!data.contains('<'));
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["findings"]["verdict"], serde_json::json!(findings.verdict));
+}
+
+#[test]
+fn a_terminal_gets_no_control_character_and_no_line_over_100_columns() {
+    for findings in [sample::findings(), sample::hostile()] {
+        let text = rendered("txt", &findings);
+        let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
+        assert!(longest.chars().count() <= 100, "{longest}");
+        let control = text.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(control, None);
+        assert!(text.lines().all(|line| line.trim_end() == line));
+    }
+}
+
+#[test]
+fn the_terminal_begins_with_the_verdict_and_names_what_was_not_run() {
+    let text = rendered("txt", &sample::findings());
+    assert!(text.starts_with("Of the stacks that keep commits, xfs is the fastest"));
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
+    assert!(at("tpcb, clients 16\n") < at("Volatile: loses everything at a power cut"));
+    assert!(at("(1)  tmpfs") < at("Before you believe a figure"));
+    assert!(at("Before you believe a figure") < at("btrfs, tpcb, clients 1, trials 1–3 (ended in load)"));
+    assert!(at("copying the data failed: no space left on device") < at("try: give the loop image"));
+}
+
+#[test]
+fn csv_has_one_row_for_each_case_and_measure() {
+    let findings = sample::findings();
+    let rows = csv_rows(&rendered("csv", &findings));
+    let measures: usize = findings.cases.iter().map(|case| case.measures.len()).sum();
+    assert_eq!(rows.len(), 1 + measures);
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()));
+    assert_eq!(rows[0][..5], ["case", "axis_clients", "axis_stack", "axis_workload", "measure"]);
+    let column = |name: &str| rows[0].iter().position(|heading| heading == name).unwrap();
+    let row = rows.iter().find(|row| row[0] == sample::case_id("btrfs", 16)).unwrap();
+    let rate = findings.cases.iter().find(|case| case.id == row[0]).unwrap().measures[0].rate.unwrap();
+    assert_eq!(row[column("rate_per_s_low")], rate.low.unwrap().to_string());
+    assert_eq!(row[column("rank_in_class")], "3");
+    assert_eq!(row[column("durability_class")], "flushed");
+}
+
+#[test]
+fn hostile_text_comes_through_csv_as_it_is() {
+    let findings = sample::hostile();
+    let rows = csv_rows(&rendered("csv", &findings));
+    let reason = rows[0].iter().position(|heading| heading == "durability_reason").unwrap();
+    assert_eq!(rows[1][reason], findings.cases[0].durability.reason);
+}
+
+/// Equal but for the last bits of numbers, which serde_json's reader does not promise.
+fn alike(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 1e-6 * a.abs()
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| alike(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[test]
+fn json_reads_back_as_the_same_findings() {
+    let findings = sample::hostile();
+    let text = rendered("json", &findings);
+    assert_eq!(text.lines().count(), 1);
+    let back: Findings = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.verdict, findings.verdict);
+    assert!(alike(&serde_json::to_value(&back).unwrap(), &serde_json::to_value(&findings).unwrap()));
+}
+
+/// Forty cases of three trials, each of its 26 series with a thousand buckets of least and most.
+fn large() -> Findings {
+    let mut findings = sample::findings();
+    let case = findings.cases[1].clone();
+    let trial = findings.trials[3].clone();
+    let mut noise = sample::Noise::new(7);
+    let mut series = |title: String, mean: f64| {
+        let values =
+            |noise: &mut sample::Noise, mean: f64| (0..1000).map(|_| Some((mean * noise.next()) as f32)).collect();
+        let (min, max) = (values(&mut noise, mean), values(&mut noise, mean * 3.0));
+        Series { bucket_s: 345, max, ..sample::series(&title, "1/s", "device", min) }
+    };
+    for i in 0..28 {
+        let id = format!("{}-{i}", case.id);
+        for number in 1..=3 {
+            findings.trials.push(TrialFinding {
+                case: id.clone(),
+                trial: number,
+                throughput: Some(series("transactions".to_owned(), 1234.567)),
+                latency_ms_max: Some(series("slowest".to_owned(), 12.3456)),
+                telemetry: (0..24).map(|n| series(format!("series {n}"), 98.765_43 * f64::from(n + 1))).collect(),
+                ..trial.clone()
+            });
+        }
+        findings.cases.push(CaseFinding { id, ..case.clone() });
+    }
+    findings
+}
+
+#[test]
+fn forty_cases_of_long_trials_stay_under_ten_megabytes() {
+    let findings = large();
+    assert!(findings.cases.len() >= 40);
+    let page = rendered("html", &findings);
+    assert!(page.len() < 10_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_page_besides_its_data_stays_under_two_megabytes() {
+    let page = rendered("html", &sample::findings());
+    let data = page.split("id=\"findings\">").nth(1).unwrap().split("</script>").next().unwrap();
+    assert!(page.len() - data.len() < 2_000_000, "{} bytes", page.len() - data.len());
+}
