@@ -1,0 +1,39 @@
+# What a person types. Whatever needs more than a line or two lives in scripts/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo check test install clean
+
+PREFIX ?= /usr/local
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## install what is missing for any of the targets below, and only that
+	@scripts/setup test
+
+build: ## build target/release/pgstrata
+	@scripts/setup build
+	cargo build --release --locked
+
+demo: ## compare ext4, xfs, btrfs and tmpfs under PostgreSQL and write a report (root; 10 minutes after the build)
+	@scripts/setup demo
+	cargo build --release --locked
+	target/release/pgstrata run demo/which-filesystem.toml
+	@echo "The report: $$(ls -t $(CURDIR)/results/*/report.html | head -n 1)"
+
+check: ## formatting, lints, rules of the house, licences and advisories of the dependencies
+	@scripts/setup check
+	scripts/check
+
+test: ## check, then every test; lists at its end what could not run here and why
+	@scripts/setup test
+	scripts/check
+	scripts/test
+
+install: build ## install the program into PREFIX/bin (/usr/local/bin)
+	install -D -m 755 target/release/pgstrata $(DESTDIR)$(PREFIX)/bin/pgstrata
+
+clean: ## remove what was built (what a run left on the machine is undone by `pgstrata clean`)
+	cargo clean
