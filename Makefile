@@ -6,6 +6,7 @@ SHELL := bash
 .PHONY: help setup build demo check test install clean
 
 PREFIX ?= /usr/local
+DEST = $(DESTDIR)$(PREFIX)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,8 +33,13 @@ test: ## check, then every test; lists at its end what could not run here and wh
 	scripts/check
 	scripts/test
 
-install: build ## install the program into PREFIX/bin (/usr/local/bin)
-	install -D -m 755 target/release/pgstrata $(DESTDIR)$(PREFIX)/bin/pgstrata
+install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
+	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata
+	target/release/pgstrata man --out $(DEST)/share/man/man1
+	install -d $(DEST)/share/bash-completion/completions $(DEST)/share/zsh/site-functions $(DEST)/share/fish/vendor_completions.d
+	target/release/pgstrata completions bash > $(DEST)/share/bash-completion/completions/pgstrata
+	target/release/pgstrata completions zsh > $(DEST)/share/zsh/site-functions/_pgstrata
+	target/release/pgstrata completions fish > $(DEST)/share/fish/vendor_completions.d/pgstrata.fish
 
 clean: ## remove what was built (what a run left on the machine is undone by `pgstrata clean`)
 	cargo clean
