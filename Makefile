@@ -30,7 +30,6 @@ check: ## formatting, lints, rules of the house, licences and advisories of the 
 
 test: ## check, then every test; lists at its end what could not run here and why
 	@scripts/setup test
-	scripts/check
 	scripts/test
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
