@@ -1,0 +1,44 @@
+# What a person types. Whatever needs more than a line or two lives in scripts/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo check test install clean
+
+PREFIX ?= /usr/local
+DEST = $(DESTDIR)$(PREFIX)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: ## install what is missing for any of the targets below, and only that
+	@scripts/setup test
+
+build: ## build target/release/pgstrata
+	@scripts/setup build
+	cargo build --release --locked
+
+demo: ## compare ext4, xfs, btrfs and tmpfs under PostgreSQL and write a report (root; 10 minutes after the build)
+	@scripts/setup demo
+	cargo build --release --locked
+	target/release/pgstrata run demo/which-filesystem.toml
+	@echo "The report: $$(ls -t $(CURDIR)/results/*/report.html | head -n 1)"
+
+check: ## formatting, lints, rules of the house, licences and advisories of the dependencies
+	@scripts/setup check
+	scripts/check
+
+test: ## check, then every test; lists at its end what could not run here and why
+	@scripts/setup test
+	scripts/test
+
+install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
+	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata
+	target/release/pgstrata man --out $(DEST)/share/man/man1
+	install -d $(DEST)/share/bash-completion/completions $(DEST)/share/zsh/site-functions $(DEST)/share/fish/vendor_completions.d
+	target/release/pgstrata completions bash > $(DEST)/share/bash-completion/completions/pgstrata
+	target/release/pgstrata completions zsh > $(DEST)/share/zsh/site-functions/_pgstrata
+	target/release/pgstrata completions fish > $(DEST)/share/fish/vendor_completions.d/pgstrata.fish
+
+clean: ## remove what was built (what a run left on the machine is undone by `pgstrata clean`)
+	cargo clean

@@ -1,0 +1,75 @@
+//! How long files and functions may be.
+
+use super::source::{Source, Token, all};
+
+/// A file beyond this is two files.
+const LINES_OF_A_FILE: usize = 600;
+/// A function beyond this is two functions.
+const LINES_OF_A_FUNCTION: usize = 70;
+
+/// Name, first line and number of lines of each function with a body, signature counted.
+fn functions(source: &Source) -> Vec<(String, usize, usize)> {
+    let tokens = &source.tokens;
+    let starts = (0..tokens.len().saturating_sub(1)).filter(|&i| tokens[i].is("fn"));
+    let named = starts.filter_map(|i| Some((i, tokens[i + 1].word()?.to_owned())));
+    named
+        .filter_map(|(i, name)| {
+            let (first, last) = (tokens[i].line, tokens[end_of_body(tokens, body(tokens, i)?)?].line);
+            Some((name, first, last - first + 1))
+        })
+        .collect()
+}
+
+/// The brace that opens the body of the function at `from`; `None` for one without (in a trait).
+fn body(tokens: &[Token], from: usize) -> Option<usize> {
+    let mut nested = 0usize;
+    for (i, token) in tokens.iter().enumerate().skip(from) {
+        if token.is_sign('(') || token.is_sign('[') {
+            nested += 1;
+        } else if token.is_sign(')') || token.is_sign(']') {
+            nested = nested.saturating_sub(1);
+        } else if nested == 0 && token.is_sign('{') {
+            return Some(i);
+        } else if nested == 0 && token.is_sign(';') {
+            return None;
+        }
+    }
+    None
+}
+
+fn end_of_body(tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    (open..tokens.len()).find(|&i| {
+        depth += usize::from(tokens[i].is_sign('{'));
+        depth -= usize::from(tokens[i].is_sign('}'));
+        depth == 0
+    })
+}
+
+#[test]
+fn no_file_is_too_long() {
+    for source in all() {
+        let lines = source.text.lines().count();
+        assert!(lines <= LINES_OF_A_FILE, "{} has {lines} lines, {LINES_OF_A_FILE} are allowed", source.at(1));
+    }
+}
+
+#[test]
+fn no_function_is_longer_than_a_screen() {
+    let long = |source: &Source| -> Vec<String> {
+        let found = functions(source).into_iter().filter(|(_, _, lines)| *lines > LINES_OF_A_FUNCTION);
+        found.map(|(name, first, lines)| format!("{}: `{name}` has {lines} lines", source.at(first))).collect()
+    };
+    let long: Vec<String> = all().iter().flat_map(long).collect();
+    assert!(long.is_empty(), "{LINES_OF_A_FUNCTION} are allowed:\n{}", long.join("\n"));
+}
+
+#[test]
+fn braces_in_strings_comments_and_signatures_do_not_end_a_function() {
+    let text = "fn a(x: [u8; 2]) -> String\nwhere\n    T: Fn(u8),\n{\n    // }\n    let s = \"}\"; let c = '}';\n    { s }\n}\n\
+                trait T { fn b(&self);\n    fn c(&self) { fn d() {}\n } }\nconst F: fn(u8) -> u8 = |x| { x };";
+    let found = functions(&Source::of("x.rs", text));
+    let expected =
+        [("a", 1, 8), ("c", 10, 2), ("d", 10, 1)].map(|(name, first, lines)| (name.to_owned(), first, lines));
+    assert_eq!(found, expected);
+}
