@@ -202,5 +202,4 @@ fn unit_serial(page: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "devices_tests.rs"]
 mod tests;

@@ -48,7 +48,7 @@ impl Layer for Directory {
     }
 
     fn unmet(&self, _host: &Host, options: &Options) -> Vec<Unmet> {
-        let path = Path::new(options.text("directory").unwrap_or_default());
+        let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
         let unmet = |what: String, hint: String| vec![Unmet { what, hint }];
         if !path.is_dir() {
             return unmet(format!("the folder {}", path.display()), format!("mkdir -p {}", path.display()));

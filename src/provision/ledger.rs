@@ -127,16 +127,16 @@ struct Line {
     undone: Option<u64>,
 }
 
-/// The folder of the ledgers: `ledger` below `$PGSTRATA_STATE`; else below `/var/lib/pgstrata` for root and below
-/// `$XDG_STATE_HOME/pgstrata` or `~/.local/state/pgstrata` for others.
+/// The folder of what runs keep on the machine while they go on: `$PGSTRATA_STATE`; else `/var/lib/pgstrata` for root and
+/// `$XDG_STATE_HOME/pgstrata` or `~/.local/state/pgstrata` for others. Ledgers lie below it in `ledger`.
 ///
 /// # Errors
 /// When none of these is known, or `$PGSTRATA_STATE` is a relative path.
-pub fn default_folder() -> Result<PathBuf> {
-    folder_by(|name| std::env::var_os(name).map(PathBuf::from), crate::host::users::is_root())
+pub fn default_state() -> Result<PathBuf> {
+    state_by(|name| std::env::var_os(name).map(PathBuf::from), crate::host::users::is_root())
 }
 
-fn folder_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
+fn state_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Result<PathBuf> {
     let given = |name| variable(name).is_some_and(|value| !value.as_os_str().is_empty());
     let variable = |name| variable(name).filter(|value| value.is_absolute());
     let state = match variable("PGSTRATA_STATE") {
@@ -147,7 +147,7 @@ fn folder_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Resul
             .or_else(|| variable("HOME").map(|home| home.join(".local/state")))
             .map(|state| state.join("pgstrata")),
     };
-    state.map(|state| state.join("ledger")).ok_or_else(|| {
+    state.ok_or_else(|| {
         Error::host("there is no folder for the ledger: neither HOME nor XDG_STATE_HOME is set")
             .hint("set PGSTRATA_STATE to a folder of yours")
     })
@@ -442,5 +442,4 @@ impl Replayed {
 }
 
 #[cfg(test)]
-#[path = "ledger_tests.rs"]
 mod tests;

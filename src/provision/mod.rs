@@ -139,7 +139,8 @@ pub trait Layer: Sync {
         let _ = options;
         Ok(())
     }
-    /// What this machine lacks for it. Reads, never changes.
+    /// What this machine lacks for it. Reads, never changes. An option that is not given is not looked at: without any,
+    /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
     /// What it offers at most, where the plan alone tells: an image's size, tmpfs's limit.
     fn capacity(&self, options: &Options) -> Option<Bytes> {

@@ -143,14 +143,14 @@ fn the_folder_follows_the_variables_of_the_user() {
     let folder = |pairs: &[(&str, &str)], is_root| {
         let pairs: Vec<(String, String)> = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let variable = move |name: &str| pairs.iter().find(|(n, _)| n == name).map(|(_, value)| PathBuf::from(value));
-        super::folder_by(variable, is_root).ok()
+        super::state_by(variable, is_root).ok()
     };
     let home = ("HOME", "/home/me");
-    assert_eq!(folder(&[home], true), Some("/var/lib/pgstrata/ledger".into()));
-    assert_eq!(folder(&[home], false), Some("/home/me/.local/state/pgstrata/ledger".into()));
-    assert_eq!(folder(&[home, ("XDG_STATE_HOME", "/s")], false), Some("/s/pgstrata/ledger".into()));
-    assert_eq!(folder(&[home, ("XDG_STATE_HOME", "")], false), Some("/home/me/.local/state/pgstrata/ledger".into()));
-    assert_eq!(folder(&[home, ("PGSTRATA_STATE", "/t")], true), Some("/t/ledger".into()));
+    assert_eq!(folder(&[home], true), Some("/var/lib/pgstrata".into()));
+    assert_eq!(folder(&[home], false), Some("/home/me/.local/state/pgstrata".into()));
+    assert_eq!(folder(&[home, ("XDG_STATE_HOME", "/s")], false), Some("/s/pgstrata".into()));
+    assert_eq!(folder(&[home, ("XDG_STATE_HOME", "")], false), Some("/home/me/.local/state/pgstrata".into()));
+    assert_eq!(folder(&[home, ("PGSTRATA_STATE", "/t")], true), Some("/t".into()));
     assert_eq!(folder(&[], false), None);
     assert_eq!(folder(&[home, ("PGSTRATA_STATE", "relative")], true), None);
 }
