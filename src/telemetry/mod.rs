@@ -10,6 +10,8 @@
 
 pub mod cpu;
 pub mod diskstats;
+#[cfg(test)]
+mod live_tests;
 pub mod memory;
 pub mod postgres;
 pub mod pressure;
@@ -25,6 +27,7 @@ use crate::host::Host;
 use crate::record::facts::DeviceFacts;
 use crate::record::seconds::{Column, Value};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Every sampler, in the order of the columns.
 ///
@@ -86,10 +89,14 @@ pub trait Reading: Send {
     fn sample(&mut self) -> Result<Vec<Option<Value>>>;
 }
 
+/// How long the server may be silent: longer would cost all sources the next tick.
+const ANSWER_LIMIT: Duration = Duration::from_millis(900);
+
 /// A connection for statistics: known by [`APPLICATION_NAME`], and giving up a query that a hanging server does not
 /// answer before the next second.
 fn connect(address: &ServerAddress) -> Result<Client> {
     let mut client = Client::connect(&address.socket, &address.user, &address.database)?;
+    client.set_limit(ANSWER_LIMIT)?;
     client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
     client.query("SET statement_timeout = '800ms'")?;
     Ok(client)

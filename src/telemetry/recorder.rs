@@ -92,19 +92,6 @@ struct Source {
 #[derive(Default)]
 struct Gaps(Vec<Gap>);
 
-/// Opens all sources and records: for when the start need not be met to the moment. Else [`Recorder::open`] before the
-/// workload starts and [`Recorder::record`] when it has.
-pub fn record(
-    samplers: &[&dyn Sampler],
-    host: &Host,
-    target: &Target,
-    began: Began,
-    stop: &AtomicBool,
-    sink: &mut dyn FnMut(Tick),
-) -> Recording {
-    Recorder::open(samplers, host, target).record(began, stop, sink)
-}
-
 impl Recorder {
     /// Opens the sources. One that cannot be opened is absent: its columns stay empty and a gap says why.
     #[must_use]
@@ -127,13 +114,29 @@ impl Recorder {
     }
 
     /// Ticks until `stop` is set, each row into `sink`. Blocks; belongs on a thread of its own.
-    pub fn record(mut self, began: Began, stop: &AtomicBool, sink: &mut dyn FnMut(Tick)) -> Recording {
+    ///
+    /// The baseline is taken at `began`, just before the workload starts. When its first operation really began is often
+    /// told late (pgbench holds back its log): from the moment when `first_operation_us` knows it (wall clock), ticks
+    /// are due whole seconds after that, as the client's seconds are.
+    pub fn record(
+        mut self,
+        began: Began,
+        first_operation_us: &dyn Fn() -> Option<u64>,
+        stop: &AtomicBool,
+        sink: &mut dyn FnMut(Tick),
+    ) -> Recording {
         let cpu_before = thread_cpu_us();
         let mut clock = Gaps::default();
         let mut second = 0;
-        while wait_until(began.at + Duration::from_secs(second), stop) {
+        let delay =
+            || Duration::from_micros(first_operation_us().map_or(0, |first| first.saturating_sub(began.wall_us)));
+        let due = |second| match second {
+            0 => began.at,
+            _ => began.at + delay() + Duration::from_secs(second),
+        };
+        while wait_until(&|| due(second), stop) {
             let since = now().duration_since(began.at);
-            let late = since.saturating_sub(Duration::from_secs(second));
+            let late = now().saturating_duration_since(due(second));
             if late > LATE {
                 // Bounded reasons, so that the runs of missing rows merge.
                 clock.add(CLOCK, second, format!("the tick came more than {} ms late", LATE.as_millis()));
@@ -197,9 +200,9 @@ fn reason(error: &Error) -> String {
 
 /// Waits for a moment; `false` when it is stopped well before. Moments that have passed are never skipped, so that those
 /// missed are counted.
-fn wait_until(moment: Instant, stop: &AtomicBool) -> bool {
+fn wait_until(moment: &dyn Fn() -> Instant, stop: &AtomicBool) -> bool {
     loop {
-        let left = moment.saturating_duration_since(now());
+        let left = moment().saturating_duration_since(now());
         if left.is_zero() {
             return true;
         }
@@ -261,7 +264,8 @@ mod tests {
         let at = now().checked_sub(ago).unwrap();
         let began = Began { wall_us: 1_000_000_000, at };
         let mut ticks = Vec::new();
-        let recording = record(samplers, host, &Target::default(), began, &stop, &mut |tick| {
+        let recorder = Recorder::open(samplers, host, &Target::default());
+        let recording = recorder.record(began, &|| None, &stop, &mut |tick| {
             stop.store(tick.second >= last, Ordering::SeqCst);
             ticks.push(tick);
         });
@@ -323,6 +327,26 @@ mod tests {
     }
 
     #[test]
+    fn a_first_operation_that_is_told_late_moves_the_ticks_to_whole_seconds_after_it() {
+        let fine = Fake { name: "fine", sample: good };
+        let stop = AtomicBool::new(false);
+        let told = AtomicU64::new(0);
+        let began = Began { wall_us: 1_000_000_000, at: now() };
+        let mut ticks = Vec::new();
+        let recorder = Recorder::open(&[&fine], &Host::this(), &Target::default());
+        let first = || Some(told.load(Ordering::SeqCst)).filter(|told| *told > 0);
+        recorder.record(began, &first, &stop, &mut |tick| {
+            if tick.second == 1 {
+                told.store(began.wall_us + 300_000, Ordering::SeqCst);
+            }
+            stop.store(tick.second == 2, Ordering::SeqCst);
+            ticks.push(tick.wall_us - began.wall_us);
+        });
+        assert_eq!(ticks.len(), 3);
+        assert!(ticks[1] >= 1_000_000 && ticks[2] >= 2_300_000, "{ticks:?}");
+    }
+
+    #[test]
     fn a_recorder_that_comes_late_marks_the_baseline_missed() {
         let fine = Fake { name: "fine", sample: good };
         let (ticks, recording) = run(&[&fine], &Host::this(), Duration::from_millis(2700), 3);
@@ -334,8 +358,9 @@ mod tests {
     #[test]
     fn a_stop_just_before_a_tick_waits_for_it_and_one_well_before_does_not() {
         let stopped = AtomicBool::new(true);
-        assert!(wait_until(now() + Duration::from_millis(60), &stopped));
-        assert!(!wait_until(now() + Duration::from_secs(3600), &stopped));
+        let begun = now();
+        assert!(wait_until(&|| begun + Duration::from_millis(60), &stopped));
+        assert!(!wait_until(&|| begun + Duration::from_secs(3600), &stopped));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Every installation in Debian's place is used, and those in the folders (`...:...`) of the environment variable
 //! `PGSTRATA_TEST_POSTGRES`.
 
+use super::ServerAddress;
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::files::give_to;
@@ -51,6 +52,20 @@ impl ThrowawayServer {
     pub(super) fn psql(&self, sql: &str) -> String {
         let psql = Command::new(self.bin.join("psql")).args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h"]);
         self.run(psql.arg(self.folder.path()).args(["-U", "postgres", "-d", "postgres", "-c", sql]))
+    }
+
+    /// Runs pgbench on the database `postgres`.
+    pub(super) fn pgbench(&self, args: &[&str]) -> String {
+        let pgbench = Command::new(self.bin.join("pgbench")).arg("-h").arg(self.folder.path());
+        self.run(pgbench.args(["-U", "postgres"]).args(args).arg("postgres"))
+    }
+
+    pub(super) fn address(&self) -> ServerAddress {
+        ServerAddress {
+            socket: self.folder.path().join(".s.PGSQL.5432"),
+            database: "postgres".to_owned(),
+            user: "postgres".to_owned(),
+        }
     }
 
     fn run(&self, command: Command) -> String {

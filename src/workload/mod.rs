@@ -66,8 +66,8 @@ pub struct Place<'a> {
 
 /// What the measurement tells while it goes on. Called from the workload's own threads.
 pub trait Listener: Sync {
-    /// The first operation began at this wall clock moment (microseconds since 1970). Called once: seconds are counted
-    /// from here.
+    /// The first operation began at this wall clock moment (microseconds since 1970). Called once, maybe a good while
+    /// after it: seconds are counted from that moment.
     fn began(&self, wall_us: u64);
     /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come
     /// with zero operations.

@@ -1,0 +1,96 @@
+//! Tests of the sources that need a server, on a real one under pgbench.
+
+use super::recorder::{Began, Recorder, Tick};
+use super::throwaway_server::{ThrowawayServer, installations};
+use super::{ALL, Sampler, Target, postgres, waits};
+use crate::host::Host;
+use crate::host::time::sleep;
+use crate::record::seconds::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn target(server: &ThrowawayServer) -> Target {
+    Target { server: Some(server.address()), ..Target::default() }
+}
+
+fn counted(value: Option<&Value>) -> u64 {
+    match value {
+        Some(Value::Count(number)) => *number,
+        other => panic!("{other:?} is no count"),
+    }
+}
+
+#[test]
+fn the_counters_of_a_server_follow_its_work_second_by_second() {
+    for bin in installations() {
+        let server = ThrowawayServer::start(&bin, "-c track_wal_io_timing=on");
+        server.pgbench(&["-i", "-q", "-s", "1"]);
+        let stop = AtomicBool::new(false);
+        let mut ticks: Vec<Tick> = Vec::new();
+        let recording = std::thread::scope(|scope| {
+            let load = scope.spawn(|| server.pgbench(&["-c", "2", "-T", "3"]));
+            let recording = Recorder::open(ALL, &Host::this(), &target(&server)).record(
+                Began::now(),
+                &|| None,
+                &stop,
+                &mut |tick| {
+                    stop.store(tick.second >= 3, Ordering::SeqCst);
+                    ticks.push(tick);
+                },
+            );
+            load.join().unwrap();
+            recording
+        });
+        assert!(!recording.gaps.iter().any(|gap| gap.source == "postgres"), "{:?}", recording.gaps);
+        let (first, last) = (ticks.first().unwrap(), ticks.last().unwrap());
+        let at = |name: &str| recording.columns.iter().position(|column| column.name == name).unwrap();
+        for name in ["pg_wal_lsn_bytes", "pg_wal_bytes", "pg_wal_records", "pg_wal_syncs", "pg_commits", "pg_blks_hit"]
+        {
+            let index = at(name);
+            let (before, after) = (counted(value_at(first, index)), counted(value_at(last, index)));
+            assert!(after > before, "{}: {name} {before} then {after}", bin.display());
+        }
+        println!("{}: {} us of CPU for {} rows", bin.display(), recording.cpu_us, ticks.len());
+    }
+}
+
+fn value_at(tick: &Tick, index: usize) -> Option<&Value> {
+    tick.values[index].as_ref()
+}
+
+#[test]
+fn a_lost_connection_costs_one_row_and_is_made_anew() {
+    for bin in installations() {
+        let server = ThrowawayServer::start(&bin, "");
+        let mut reading = postgres::Postgres.open(&Host::this(), &target(&server)).unwrap();
+        reading.sample().unwrap();
+        let ended = server
+            .psql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'pgstrata'");
+        assert_eq!(ended.trim(), "1");
+        sleep(Duration::from_millis(200));
+        assert!(reading.sample().is_err());
+        assert!(counted(reading.sample().unwrap()[0].as_ref()) > 0);
+    }
+}
+
+#[test]
+fn the_waits_of_the_clients_are_seen_and_our_own_connections_are_not() {
+    for bin in installations() {
+        let server = ThrowawayServer::start(&bin, "");
+        server.pgbench(&["-i", "-q", "-s", "1"]);
+        let address = server.address();
+        let stop = AtomicBool::new(false);
+        let waits = std::thread::scope(|scope| {
+            let sampling = scope.spawn(|| waits::sample(&address, &stop));
+            server.pgbench(&["-c", "4", "-T", "2"]);
+            stop.store(true, Ordering::SeqCst);
+            sampling.join().unwrap().unwrap()
+        });
+        let figures = waits.figures;
+        println!("{}: {figures:?}, {} us of CPU", bin.display(), waits.cpu_us);
+        assert!(figures.samples >= 5 && figures.backends <= 5 * figures.samples, "{figures:?}");
+        assert!(figures.backends > figures.samples, "{figures:?}");
+        assert_eq!(figures.backends, figures.waits.iter().map(|wait| wait.count).sum::<u64>());
+        assert!(figures.waits.len() > 1, "{figures:?}");
+    }
+}
