@@ -115,7 +115,7 @@ pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64) -> Result<()>
 
 /// Runs a pgbench whose transactions nobody counts.
 fn run_to_end(place: &Place<'_>, server: &Server, args: &[String], name: &str) -> Result<()> {
-    let pipes = Pipes::make(place.raw, place.user)?;
+    let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), args);
     let status = Running::start(place, &command, name)?.wait(place.interrupt)?;
     judged(place, status, name)
@@ -130,7 +130,7 @@ pub fn measure(
 ) -> Result<(Counts, Vec<Histogram<u64>>)> {
     let server = server_of(place)?;
     let mut args = run_args(place, server, settings, units, settings.duration)?;
-    let pipes = Pipes::make(place.raw, place.user)?;
+    let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
     let streams = settings.jobs as usize;
     let (tell, heard) = mpsc::channel();
@@ -246,7 +246,7 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
         match &script.source {
             ScriptSource::Builtin(name) => args.extend(["-b".to_owned(), format!("{name}@{}", script.weight)]),
             ScriptSource::File(path) => {
-                let kept = keep_script(place, path, number)?;
+                let kept = keep_script(place, server, path, number)?;
                 args.extend(["-f".to_owned(), format!("{}@{}", kept.display(), script.weight)]);
             }
         }
@@ -256,13 +256,15 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
     Ok(args)
 }
 
-/// Copies a script into the raw folder: it belongs to the evidence, and the clients' user may not be able to read it
-/// where it lies.
-fn keep_script(place: &Place<'_>, path: &Path, number: usize) -> Result<PathBuf> {
+/// Copies a script into the raw folder, where it belongs to the evidence, and into the server's private folder, from
+/// where the clients' user can read it; returns the latter.
+fn keep_script(place: &Place<'_>, server: &Server, path: &Path, number: usize) -> Result<PathBuf> {
     let text = std::fs::read(path).or_user(|| format!("read the script {}", path.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let kept = place.raw.join(format!("script-{}-{name}", number + 1));
-    files::write_whole(&kept, &text)?;
-    files::set_mode(&kept, 0o644)?;
-    Ok(kept)
+    let name = format!("script-{}-{name}", number + 1);
+    files::write_whole(&place.raw.join(&name), &text)?;
+    let readable = server.spec.socket_folder.join(name);
+    files::write_whole(&readable, &text)?;
+    files::give_to(&readable, place.user)?;
+    Ok(readable)
 }

@@ -111,7 +111,7 @@ impl Pipes {
 
 impl Drop for Pipes {
     fn drop(&mut self) {
-        // It lies in the trial's folder, which is cleaned as a whole.
+        // It lies in the server's private folder, which is removed as a whole.
         drop(std::fs::remove_dir_all(&self.folder));
     }
 }
