@@ -12,6 +12,7 @@ pub mod counters;
 pub mod durability;
 pub mod findings;
 pub mod input;
+pub mod load;
 pub mod measures;
 pub mod not_run;
 pub mod ranking;

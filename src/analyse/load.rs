@@ -1,0 +1,133 @@
+//! A run folder to findings: reads what analysis asks for, one trial at a time.
+
+use super::findings::Findings;
+use super::input::{RunInput, Seconds, TrialInput};
+use super::{Analysis, columns};
+use crate::error::Result;
+use crate::record::case::TrialKey;
+use crate::record::event::{Event, Stamped};
+use crate::record::trial::{Outcome, TrialRecord};
+use crate::store::folder::RunFolder;
+use crate::store::latency;
+use crate::store::seconds::{self, ColumnData};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+
+/// Computes the findings of the run in `folder`.
+///
+/// # Errors
+/// When the folder is no run folder, is damaged, or was written by a newer pgstrata.
+pub fn findings(folder: &Path) -> Result<Findings> {
+    let folder = RunFolder::open(folder)?;
+    let mut records = Vec::new();
+    let mut pending = Vec::new();
+    for key in trials(&folder) {
+        match folder.trial(&key)? {
+            Some(record) => records.push((key, record)),
+            None => pending.push(key),
+        }
+    }
+    let (wall_us, measured_us) = spans(&folder.events()?);
+    let plan_text = folder.plan_text()?;
+    let mut analysis =
+        Analysis::new(RunInput { run: folder.record().clone(), plan_text, wall_us, measured_us, pending });
+    // Reading the next trial and analysing this one take turns on two cores; one trial waits in between.
+    let (send, receive) = sync_channel(1);
+    std::thread::scope(|scope| {
+        let folder = &folder;
+        scope.spawn(move || {
+            for (key, record) in records {
+                // The receiver only goes after an error, which ends the reading too.
+                if send.send(read_trial(folder, &key, record)).is_err() {
+                    return;
+                }
+            }
+        });
+        for trial in receive {
+            analysis.add_trial(trial?);
+        }
+        Ok(())
+    })?;
+    Ok(analysis.finish())
+}
+
+/// All trials of a run, case by case in the plan's order.
+fn trials(folder: &RunFolder) -> Vec<TrialKey> {
+    let record = folder.record();
+    let key = |case: &str, trial| TrialKey { case: case.to_owned(), trial };
+    record.cases.iter().flat_map(|case| (1..=record.blocks).map(|trial| key(&case.id, trial))).collect()
+}
+
+fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result<TrialInput> {
+    if record.outcome != Outcome::Measured {
+        return Ok(TrialInput { record, seconds: Seconds::new(0), latencies: Vec::new() });
+    }
+    let path = folder.trial_path(key);
+    let seconds = rows(seconds::read(&path, columns::wanted)?);
+    let latencies = latency::read(&path)?;
+    Ok(TrialInput { record, seconds, latencies })
+}
+
+fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
+    let count = columns.values().map(|column| match column {
+        ColumnData::Count { present, .. } | ColumnData::Real { present, .. } => present.len(),
+        ColumnData::Text(texts) => texts.len(),
+    });
+    let mut seconds = Seconds::new(count.max().unwrap_or(0));
+    for (name, column) in columns {
+        match column {
+            ColumnData::Count { values, present } => seconds.push_counts(name, values, &present),
+            ColumnData::Real { values, present } => seconds.push_reals(name, values, &present),
+            ColumnData::Text(texts) => seconds.push_texts(name, texts.iter().map(Option::as_deref)),
+        }
+    }
+    seconds
+}
+
+/// Wall time of all sittings, and the time in which a workload was measured; `None` for a run that has not ended.
+fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
+    let ended = events.iter().rev().any(|event| matches!(event.what, Event::RunDone { .. }));
+    if !ended {
+        return (None, None);
+    }
+    let (mut wall_us, mut measured_us, mut began_us) = (0, 0, 0);
+    let mut last_us = 0;
+    for event in events {
+        match &event.what {
+            Event::RunStarted { .. } | Event::RunResumed { .. } => {
+                wall_us += last_us - began_us;
+                began_us = event.at_us;
+            }
+            Event::TrialDone { measured_us: us, .. } => measured_us += us,
+            _ => {}
+        }
+        last_us = event.at_us.max(began_us);
+    }
+    (Some(wall_us + last_us - began_us), Some(measured_us))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(at_us: u64, what: Event) -> Stamped {
+        Stamped { at_us, what }
+    }
+
+    fn done(measured_us: u64) -> Event {
+        let trial = TrialKey { case: "c".into(), trial: 1 };
+        Event::TrialDone { trial, wall_us: 9, measured_us, rate: None }
+    }
+
+    #[test]
+    fn the_time_between_two_sittings_does_not_count() {
+        let started = Event::RunStarted { run: "r".into(), trials: 2, expected_us: 1 };
+        let resumed = Event::RunResumed { run: "r".into(), done: 1, left: 1, expected_us: 1 };
+        let ended = Event::RunDone { wall_us: 50, measured_us: 30, done: 2, not_run: 0 };
+        let mut events = vec![at(100, started), at(140, done(20)), at(9000, resumed), at(9040, done(30))];
+        assert_eq!(spans(&events), (None, None));
+        events.push(at(9050, ended));
+        assert_eq!(spans(&events), (Some(90), Some(50)));
+    }
+}
