@@ -4,10 +4,16 @@
 //! a stage works.
 
 mod catalogue;
+mod clean;
 mod completions;
+mod doctor;
 mod man;
 pub mod out;
+mod places;
 mod plan;
+mod progress;
+mod report;
+mod run;
 
 pub use catalogue::catalogue;
 
@@ -22,6 +28,8 @@ const AFTER_HELP: &str = "\
 Examples:
   pgstrata plan --example > plan.toml    a commented plan to start from
   pgstrata plan plan.toml                check it, and see what it will do
+  pgstrata run plan.toml                 run it: figures, ranking, report.html
+  pgstrata report results/...            compute and render a run's report again
 
 Exit status:
   0    done
@@ -51,6 +59,10 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Plan(plan::Args),
+    Run(run::Args),
+    Report(report::Args),
+    Clean(clean::Args),
+    Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -59,6 +71,10 @@ impl Command {
     fn run(&self) -> Result<u8> {
         match self {
             Command::Plan(args) => plan::run(args),
+            Command::Run(args) => run::run(args),
+            Command::Report(args) => report::run(args),
+            Command::Clean(args) => clean::run(args),
+            Command::Doctor(args) => doctor::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
         }

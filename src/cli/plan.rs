@@ -1,10 +1,13 @@
 //! `pgstrata plan`: checks a plan and shows what it will do, before anything is built.
 
 use super::out::{self, WIDTH, harmless};
+use super::places::PlaceArgs;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::plan::forecast::Forecast;
 use crate::plan::{self, Paint, Plan};
 use crate::record::case::{CaseSpec, StackSpec, TrialKey};
+use crate::run::forecast::forecast;
 use crate::units::Micros;
 use comfy_table::{ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
@@ -32,6 +35,8 @@ pub struct Args {
     /// Print the JSON schema of plans
     #[arg(long, conflicts_with = "file")]
     schema: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
 }
 
 /// Checks and prints.
@@ -45,10 +50,12 @@ pub fn run(args: &Args) -> Result<u8> {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {
         let plan = read(file)?;
+        let places = args.places.places()?;
+        let forecast = forecast(&Host::this(), &plan, &places.state)?;
         if args.json {
-            out::json(&Document::new(&plan, None))?;
+            out::json(&Document::new(&plan, Some(&forecast)))?;
         } else {
-            print_plan(&plan, None)?;
+            print_plan(&plan, Some(&forecast))?;
         }
     } else {
         return Err(Error::user("no plan is named").hint("pgstrata plan FILE"));

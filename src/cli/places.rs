@@ -1,0 +1,52 @@
+//! Where runs put things, as flags.
+
+use crate::error::{Context, Result};
+use crate::run::session::Places;
+use std::path::PathBuf;
+
+/// Flags that say where things go.
+#[derive(Debug, clap::Args)]
+pub struct PlaceArgs {
+    /// Folder that run folders are made in
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Folder for ledgers and templates [default: /var/lib/pgstrata for root, else ~/.local/state/pgstrata]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// The folder for ledgers and templates, as a flag.
+#[derive(Debug, clap::Args)]
+pub struct StateArgs {
+    /// Folder for ledgers and templates [default: /var/lib/pgstrata for root, else ~/.local/state/pgstrata]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+impl PlaceArgs {
+    /// The places, absolute.
+    ///
+    /// # Errors
+    /// When the working folder is gone.
+    pub fn places(&self) -> Result<Places> {
+        let results = std::path::absolute(&self.results).or_user(|| "find the folder for results".to_owned())?;
+        Ok(Places { results, state: state(self.state.as_ref())? })
+    }
+}
+
+impl StateArgs {
+    /// The folder, absolute.
+    ///
+    /// # Errors
+    /// When the working folder is gone.
+    pub fn state(&self) -> Result<PathBuf> {
+        state(self.state.as_ref())
+    }
+}
+
+fn state(named: Option<&PathBuf>) -> Result<PathBuf> {
+    match named {
+        Some(folder) => std::path::absolute(folder).or_user(|| "find the folder for ledgers".to_owned()),
+        None => crate::provision::ledger::default_state(),
+    }
+}

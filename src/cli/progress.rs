@@ -1,0 +1,146 @@
+//! What a person sees while a run goes on: a bar with the time left, or events as JSON, or plain lines.
+
+use super::out;
+use crate::record::event::{Event, Stage, Stamped};
+use crate::units::{Micros, grouped, significant};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Mutex;
+
+/// Shows events as they come.
+pub struct Progress {
+    json: bool,
+    bar: Option<ProgressBar>,
+    state: Mutex<State>,
+}
+
+/// What the time left is estimated from.
+#[derive(Default)]
+struct State {
+    trials: u32,
+    ended: u32,
+    /// What the plan was expected to take, and what the trials that ended took.
+    expected_us: u64,
+    begun_us: u64,
+}
+
+impl State {
+    /// The estimate of the plan until a trial has ended; then what trials have taken so far, for each that is left.
+    fn left(&self, now_us: u64) -> Micros {
+        let gone = now_us.saturating_sub(self.begun_us);
+        if self.ended == 0 {
+            return Micros(self.expected_us.saturating_sub(gone));
+        }
+        Micros(gone / u64::from(self.ended) * u64::from(self.trials.saturating_sub(self.ended)))
+    }
+}
+
+impl Progress {
+    /// `json`: one event a line on standard output. Else a bar on a terminal, plain lines elsewhere.
+    #[must_use]
+    pub fn new(json: bool, terminal: bool) -> Progress {
+        let bar = (!json && terminal).then(|| {
+            let bar = ProgressBar::new(0);
+            // The template is a constant; were it wrong, the default style would be shown.
+            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Progress { json, bar, state: Mutex::default() }
+    }
+
+    /// Shows one event.
+    pub fn show(&self, event: &Stamped) {
+        if self.json {
+            if let Ok(line) = serde_json::to_string(event) {
+                // A standard output that takes no more does not end the run.
+                drop(out::line(&line));
+            }
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.note(&mut state, event);
+        let line = described(&event.what);
+        let left = state.left(event.at_us);
+        match (&self.bar, line) {
+            (Some(bar), Some(Line::Passing(text))) => bar.set_message(format!("{text}  ({left} left)")),
+            (Some(bar), Some(Line::Lasting(text))) => bar.suspend(|| out::remark(&text)),
+            (None, Some(Line::Lasting(text))) => out::remark(&format!("{text}  ({left} left)")),
+            (None, Some(Line::Passing(_))) | (_, None) => {}
+        }
+    }
+
+    fn note(&self, state: &mut State, event: &Stamped) {
+        match &event.what {
+            Event::RunStarted { trials, expected_us, .. } | Event::RunResumed { left: trials, expected_us, .. } => {
+                *state = State { trials: *trials, ended: 0, expected_us: *expected_us, begun_us: event.at_us };
+                if let Some(bar) = &self.bar {
+                    bar.set_length(u64::from(*trials));
+                }
+            }
+            Event::TrialDone { .. } | Event::TrialNotRun { .. } => {
+                state.ended += 1;
+                if let Some(bar) = &self.bar {
+                    bar.inc(1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A line that stays on the screen, or one that the next replaces.
+enum Line {
+    Lasting(String),
+    Passing(String),
+}
+
+fn described(event: &Event) -> Option<Line> {
+    Some(match event {
+        Event::RunStarted { trials, expected_us, .. } => {
+            Line::Lasting(format!("{trials} trials, about {}", Micros(*expected_us)))
+        }
+        Event::RunResumed { done, left, expected_us, .. } => {
+            Line::Lasting(format!("{done} trials are complete, {left} left, about {}", Micros(*expected_us)))
+        }
+        Event::StageStarted { trial, stage, .. } => {
+            Line::Passing(format!("{} #{}: {}", trial.case, trial.trial, stage_words(*stage)))
+        }
+        Event::Second { trial, second, done, latency_us_p99 } => {
+            let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());
+            Line::Passing(format!("{} #{}: second {second}, {}/s, p99 {p99}", trial.case, trial.trial, grouped(*done)))
+        }
+        Event::TrialDone { trial, rate, wall_us, .. } => {
+            let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
+            Line::Lasting(format!("  {:<52} #{}  {rate:>10}  in {}", trial.case, trial.trial, Micros(*wall_us)))
+        }
+        Event::TrialNotRun { trial, reason, .. } => {
+            Line::Lasting(format!("  {:<52} #{}  NOT RUN: {}", trial.case, trial.trial, out::harmless_lines(reason)))
+        }
+        Event::Warning { message } => Line::Lasting(format!("warning: {}", out::harmless(message))),
+        Event::Interrupted => {
+            Line::Lasting("interrupted: undoing what is built; a second Ctrl-C leaves at once".to_owned())
+        }
+        Event::TrialStarted { .. } | Event::RunDone { .. } => return None,
+    })
+}
+
+fn stage_words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Check => "checking",
+        Stage::Template => "making the data (once)",
+        Stage::Build => "building the stack",
+        Stage::Load => "copying the data in, starting the server",
+        Stage::Warmup => "warming up",
+        Stage::Measure => "measuring",
+        Stage::TearDown => "tearing down",
+        Stage::Store => "storing",
+    }
+}

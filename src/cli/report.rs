@@ -1,0 +1,92 @@
+//! `pgstrata report`: computes the findings of a run folder again and renders them.
+
+use super::out;
+use crate::analyse;
+use crate::analyse::findings::Findings;
+use crate::error::{Error, Result};
+use crate::host::files;
+use crate::report;
+use std::path::{Path, PathBuf};
+
+/// Compute the findings of a run folder again, and render them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata report results/2026-11-21-0241-which-filesystem         the table on the terminal, report.html in the folder
+  pgstrata report results/... --json | jq .rankings                the findings for programs
+  pgstrata report results/... --format csv -o ranking.csv          one row per case and measure
+
+Needs neither root nor PostgreSQL nor the machine that measured: every number comes from the run folder.")]
+pub struct Args {
+    /// A run folder
+    folder: PathBuf,
+    /// Form of the report
+    #[arg(long, value_parser = ["txt", "html", "json", "csv"])]
+    format: Option<String>,
+    /// Same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Write to this file instead of standard output (for html: instead of report.html in the run folder)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Renders.
+///
+/// # Errors
+/// When the folder is no run folder, is damaged, or a file cannot be written.
+pub fn run(args: &Args) -> Result<u8> {
+    let findings = analyse::load::findings(&args.folder)?;
+    let format = if args.json { Some("json") } else { args.format.as_deref() };
+    match (format, &args.output) {
+        (Some(format), Some(path)) => write(&findings, format, path)?,
+        (Some("html"), None) => write_html(&findings, &args.folder)?,
+        (Some(format), None) => print(&findings, format)?,
+        (None, Some(path)) => write(&findings, format_of(path)?, path)?,
+        (None, None) => {
+            print(&findings, "txt")?;
+            write_html(&findings, &args.folder)?;
+        }
+    }
+    Ok(0)
+}
+
+fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
+    let path = folder.join("report.html");
+    write(findings, "html", &path)?;
+    out::line(&format!("\nreport      {}", path.display()))
+}
+
+/// The form that a file's name asks for.
+fn format_of(path: &Path) -> Result<&'static str> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    report::ALL.iter().map(|renderer| renderer.extension()).find(|name| *name == extension).ok_or_else(|| {
+        Error::user(format!("the name {} does not tell the form of the report", path.display()))
+            .hint("end it in .html, .json, .csv or .txt, or say --format")
+    })
+}
+
+fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
+    let renderer = report::ALL
+        .iter()
+        .find(|renderer| renderer.extension() == format)
+        .ok_or_else(|| Error::bug(format!("no renderer for {format}")))?;
+    let mut bytes = Vec::new();
+    renderer.render(findings, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a report to a file, whole or not at all.
+///
+/// # Errors
+/// With the path.
+pub fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
+    files::write_whole(path, &render(findings, format)?)
+}
+
+/// Prints a report.
+///
+/// # Errors
+/// When standard output takes no more.
+pub fn print(findings: &Findings, format: &str) -> Result<()> {
+    out::bytes(&render(findings, format)?)
+}

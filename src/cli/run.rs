@@ -1,0 +1,140 @@
+//! `pgstrata run`: executes a plan, or goes on with a run that stopped.
+
+use super::out;
+use super::places::PlaceArgs;
+use super::progress::Progress;
+use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::plan::Plan;
+use crate::provision::disk::{self, DiskContents};
+use crate::record::event::Stamped;
+use crate::run::session::{self, Ending};
+use crate::units::Micros;
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// Run a plan: build each stack, measure PostgreSQL on it, write the report
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata run which-filesystem.toml            run a plan, show progress, write the report
+  pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
+  pgstrata run --resume results/2026-11-21-0241-which-filesystem
+
+One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
+`pgstrata clean` undoes the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag,
+3 the machine lacks something, 4 a foreign tool failed, 5 a run folder cannot be written or read, 130 interrupted.")]
+pub struct Args {
+    /// The plan (see `pgstrata plan --example`)
+    #[arg(required_unless_present = "resume")]
+    plan: Option<PathBuf>,
+    /// Go on with the run in this folder: trials that are complete are kept, the rest is run
+    #[arg(long, value_name = "RUN_FOLDER")]
+    resume: Option<PathBuf>,
+    /// Print every event as a line of JSON instead of progress
+    #[arg(long)]
+    json: bool,
+    /// Do not ask before a disk that the plan marks `overwrite = true` is overwritten
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    places: PlaceArgs,
+}
+
+/// Runs the plan; writes `report.html` into the run folder and prints the table.
+///
+/// # Errors
+/// See the exit codes in the help text.
+pub fn run(args: &Args) -> Result<u8> {
+    let host = Host::this();
+    let places = args.places.places()?;
+    let plan = read_plan(args)?;
+    consent(&host, &plan, args.yes)?;
+    let interrupt = Interrupt::listen()?;
+    let progress = Progress::new(args.json, std::io::stderr().is_terminal());
+    let watcher = |event: &Stamped| progress.show(event);
+    let ending = match &args.resume {
+        Some(folder) => session::resume(&host, folder, &plan, &places, &interrupt, &watcher),
+        None => session::start(&host, &plan, &places, &interrupt, &watcher),
+    };
+    progress.finish();
+    conclude(&ending?, args.json)
+}
+
+/// The plan named, or the one that the run to be resumed began with. When both are given they must be the same.
+fn read_plan(args: &Args) -> Result<Plan> {
+    match (&args.plan, &args.resume) {
+        (Some(path), _) => super::plan::read(path),
+        (None, Some(folder)) => {
+            // Opening says what is wrong with a folder that is no run folder.
+            crate::store::folder::RunFolder::open(folder)?;
+            super::plan::read(&folder.join("plan.toml"))
+        }
+        (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
+    }
+}
+
+/// Shows each disk that the plan marks `overwrite = true`, and asks.
+fn consent(host: &Host, plan: &Plan, yes: bool) -> Result<()> {
+    let stacks = plan.cases.iter().flat_map(|case| std::iter::once(&case.stack).chain(&case.wal_stack));
+    let disks = stacks.flat_map(|stack| &stack.layers).filter(|spec| spec.layer == "disk");
+    let mut shown = BTreeSet::new();
+    for spec in disks {
+        // A disk that is not there is an error of its case, not of the run.
+        let Ok(Some(contents)) = disk::contents(host, &spec.options) else { continue };
+        if shown.insert(contents.path.clone()) {
+            out::remark(&described(&contents));
+        }
+    }
+    if shown.is_empty() || yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Error::user("nobody is there to be asked whether the disks above may be overwritten")
+            .hint("look at them and run again with --yes"));
+    }
+    out::remark("Everything on them is lost. Type yes to go on.");
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).or_user(|| "read the answer".to_owned())?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(Error::user("no disk was touched: the answer was not yes")) }
+}
+
+fn described(disk: &DiskContents) -> String {
+    let unknown = || "unknown".to_owned();
+    let model = disk.model.clone().unwrap_or_else(unknown);
+    let serial = disk.serial.clone().unwrap_or_else(unknown);
+    let size = disk.size.map_or_else(unknown, |size| size.to_string());
+    let holds = if disk.signatures.is_empty() { "nothing known".to_owned() } else { disk.signatures.join("; ") };
+    let line = format!("will be overwritten: {}  model {model}  serial {serial}  {size}  holds: {holds}", disk.path);
+    out::harmless(&line)
+}
+
+fn conclude(ending: &Ending, json: bool) -> Result<u8> {
+    let findings = crate::analyse::load::findings(&ending.folder)?;
+    let report = ending.folder.join("report.html");
+    super::report::write(&findings, "html", &report)?;
+    if !json {
+        super::report::print(&findings, "txt")?;
+        let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
+        out::line(&format!(
+            "\n{} trials measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
+            ending.done,
+            ending.not_run,
+            Micros(ending.wall_us)
+        ))?;
+        out::line(&format!("run folder  {}", ending.folder.display()))?;
+        out::line(&format!("report      {}", report.display()))?;
+    }
+    if ending.interrupted {
+        if !json {
+            out::line(&format!("interrupted; go on with: pgstrata run --resume {}", shown(&ending.folder)))?;
+        }
+        return Ok(Kind::Interrupted.exit_code());
+    }
+    Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,41 @@
+//! Undoing what runs have left: everything in ledgers that no live pgstrata holds, and nothing else.
+
+use super::session::ledgers;
+use super::undo;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::provision::ledger::{self, Ledger, Thing};
+use std::path::Path;
+
+/// What a ledger was found to hold.
+#[derive(Debug)]
+pub struct Leftover {
+    /// Id of the run.
+    pub run: String,
+    /// A live pgstrata holds it: nothing is touched.
+    pub live: bool,
+    /// What was still there according to the ledger, in the order of making.
+    pub things: Vec<Thing>,
+    /// What could not be undone.
+    pub failure: Option<Error>,
+}
+
+/// Looks at every ledger below `state` and, unless `dry`, undoes what is open. Goes on after a failure.
+///
+/// # Errors
+/// When the ledgers cannot be read.
+pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
+    let folder = ledgers(state);
+    let mut leftovers = Vec::new();
+    for listed in ledger::list(&folder)? {
+        if listed.held {
+            leftovers.push(Leftover { run: listed.run_id, live: true, things: Vec::new(), failure: None });
+            continue;
+        }
+        let ledger = Ledger::take(&folder, &listed.run_id)?;
+        let things = ledger.open_things().into_iter().map(|(_, thing)| thing).collect();
+        let failure = if dry { None } else { undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).err() };
+        leftovers.push(Leftover { run: listed.run_id, live: false, things, failure });
+    }
+    Ok(leftovers)
+}

@@ -1,0 +1,109 @@
+//! What this machine can measure, and what would disturb it.
+
+use crate::cluster::install::{self, Installation};
+use crate::host::machine::{self, Disturbance};
+use crate::host::users::{self, User};
+use crate::host::{Host, files};
+use crate::provision::{self, Unmet};
+use crate::record::facts::HostFacts;
+use crate::record::options::Options;
+use crate::units::Bytes;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Diagnosis {
+    /// The machine.
+    pub host: HostFacts,
+    /// Whether pgstrata runs as root.
+    pub root: bool,
+    /// As whom PostgreSQL would run; `None` with a reason in `server_user_problem`.
+    pub server_user: Option<String>,
+    /// Why nobody is there to run PostgreSQL.
+    pub server_user_problem: Option<String>,
+    /// Each layer, and what it lacks here.
+    pub layers: Vec<LayerDiagnosis>,
+    /// PostgreSQL installations, the newest first.
+    pub postgres: Vec<PostgresDiagnosis>,
+    /// Room where runs put things.
+    pub rooms: Vec<FreeRoom>,
+    /// What would disturb a measurement.
+    pub disturbances: Vec<Disturbance>,
+}
+
+/// A layer on this machine.
+#[derive(Debug, Serialize)]
+pub struct LayerDiagnosis {
+    /// Its name.
+    pub layer: String,
+    /// What it lacks; empty = it can be built.
+    pub lacks: Vec<Lack>,
+}
+
+/// Something missing.
+#[derive(Debug, Serialize)]
+pub struct Lack {
+    /// What.
+    pub what: String,
+    /// What would bring it.
+    pub hint: String,
+}
+
+/// A PostgreSQL on this machine.
+#[derive(Debug, Serialize)]
+pub struct PostgresDiagnosis {
+    /// Folder of its programs.
+    pub bin: PathBuf,
+    /// Version as it prints it.
+    pub version: String,
+}
+
+/// Free room at a place.
+#[derive(Debug, Serialize)]
+pub struct FreeRoom {
+    /// What it is for.
+    pub purpose: String,
+    /// Where.
+    pub folder: PathBuf,
+    /// How much; `None` where it cannot be asked.
+    pub free_bytes: Option<Bytes>,
+}
+
+impl From<Unmet> for Lack {
+    fn from(unmet: Unmet) -> Lack {
+        Lack { what: unmet.what, hint: unmet.hint }
+    }
+}
+
+/// Looks; changes nothing.
+#[must_use]
+pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
+    let user = users::server_user(host);
+    let layers = provision::ALL
+        .iter()
+        .map(|layer| LayerDiagnosis {
+            layer: layer.name().to_owned(),
+            lacks: layer.unmet(host, &Options::default()).into_iter().map(Lack::from).collect(),
+        })
+        .collect();
+    let postgres = install::find_all(host)
+        .into_iter()
+        .map(|Installation { bin, version, .. }| PostgresDiagnosis { bin, version })
+        .collect();
+    Diagnosis {
+        host: machine::facts(host),
+        root: users::is_root(),
+        server_user_problem: user.as_ref().err().map(ToString::to_string),
+        server_user: user.ok().map(|User { name, .. }| name),
+        layers,
+        postgres,
+        rooms: vec![free_room("images, templates, ledgers", state), free_room("results", results)],
+        disturbances: machine::disturbances(host),
+    }
+}
+
+fn free_room(purpose: &str, folder: &Path) -> FreeRoom {
+    let free_bytes = files::free_bytes(&files::nearest_existing(folder)).ok().map(Bytes);
+    FreeRoom { purpose: purpose.to_owned(), folder: folder.to_path_buf(), free_bytes }
+}

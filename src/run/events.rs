@@ -1,0 +1,43 @@
+//! The one stream of events: stored, and handed to whoever watches.
+
+use crate::error::Result;
+use crate::host::time;
+use crate::record::event::{Event, Stamped};
+use crate::store::folder::Writer;
+use std::sync::Mutex;
+
+/// Whoever watches a run: the progress display, `--json`, a test.
+pub type Watcher<'a> = &'a (dyn Fn(&Stamped) + Sync);
+
+/// Takes events from every thread of a run.
+pub struct Events<'a> {
+    writer: Mutex<Writer>,
+    watcher: Watcher<'a>,
+}
+
+impl<'a> Events<'a> {
+    /// A stream into a run folder.
+    #[must_use]
+    pub fn new(writer: Writer, watcher: Watcher<'a>) -> Events<'a> {
+        Events { writer: Mutex::new(writer), watcher }
+    }
+
+    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`.
+    ///
+    /// # Errors
+    /// When the run folder takes no more.
+    pub fn emit(&self, event: Event) -> Result<()> {
+        let stamped = Stamped { at_us: time::wall_us(), what: event };
+        if !matches!(stamped.what, Event::Second { .. }) {
+            self.writer().append(&stamped)?;
+        }
+        (self.watcher)(&stamped);
+        Ok(())
+    }
+
+    /// The run folder's writer.
+    pub fn writer(&self) -> std::sync::MutexGuard<'_, Writer> {
+        // A thread that panicked while writing an event leaves at most a cut-off line, which reading tolerates.
+        self.writer.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,195 @@
+//! What a plan will take before anything is built: time, room, and what this machine lacks for which case.
+
+use crate::cluster::install;
+use crate::error::{Error, Result};
+use crate::host::{Host, files};
+use crate::plan::Plan;
+use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
+use crate::provision::{self, Room, Unmet};
+use crate::record::case::{CaseSpec, StackSpec};
+use crate::units::Bytes;
+use crate::workload::{self, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Building and undoing a stack and starting and stopping a server take about this long, microseconds. Only for the
+/// estimate; the display of a run corrects it by what its trials really took.
+const TRIAL_OVERHEAD_US: u64 = 6_000_000;
+/// Bytes a second that copying a template moves, cautiously. Only for the estimate.
+const COPY_BYTES_PER_S: u64 = 200 << 20;
+/// Bytes a second at which pgbench loads its tables, cautiously. Only for the estimate.
+const LOAD_BYTES_PER_S: u64 = 40 << 20;
+/// What an empty cluster takes with its first WAL segments and catalogs.
+const EMPTY_CLUSTER: u64 = 64 << 20;
+/// Share of a stack's capacity that data may take at the start: what is left is for WAL (max_wal_size is 1 GB by
+/// default), growth and the filesystem's own structures.
+const DATA_SHARE: f64 = 0.8;
+
+/// The workload of this kind. The plan has checked that there is one.
+///
+/// # Errors
+/// A fault of ours otherwise, or a run folder from a pgstrata with more workloads.
+pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
+    workload::ALL
+        .iter()
+        .copied()
+        .find(|w| w.name() == kind)
+        .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
+}
+
+/// Looks at plan and machine; changes nothing.
+///
+/// # Errors
+/// When the machine cannot be asked.
+pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
+    let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
+    let mut warnings = BTreeSet::new();
+    let mut unmet = Vec::new();
+    for case in &plan.cases {
+        for missing in case_unmet(host, case) {
+            unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
+        }
+        warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory));
+    }
+    let templates = templates(plan, memory)?;
+    let rooms = rooms(plan, memory, &templates, state)?;
+    let expected_us = expected_us(plan, memory, &templates)?;
+    Ok(Forecast { expected_us, rooms, unmet, warnings: warnings.into_iter().collect() })
+}
+
+/// What this machine lacks for a case.
+#[must_use]
+pub fn case_unmet(host: &Host, case: &CaseSpec) -> Vec<Unmet> {
+    let mut unmet = provision::stack::unmet(host, &case.stack);
+    if let Some(wal) = &case.wal_stack {
+        unmet.extend(provision::stack::unmet(host, wal));
+    }
+    if let Some(postgres) = &case.postgres
+        && let Err(e) = install::find(host, &postgres.bin)
+    {
+        unmet.push(Unmet { what: e.to_string(), hint: e.hint_text().unwrap_or_default().to_owned() });
+    }
+    unmet
+}
+
+/// Microseconds that one trial of a case should take, its template not counted.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
+    let workload = workload(&case.workload.kind)?;
+    let (warm_up, measure) = workload.spans(&case.workload.options);
+    let data = workload.data_set(&case.workload.options, memory).map_or(0, |set| set.expected.0);
+    Ok(warm_up.0 + measure.0 + TRIAL_OVERHEAD_US + data.saturating_mul(1_000_000) / COPY_BYTES_PER_S)
+}
+
+/// Data sets that have to be made once: expected size by what tells them apart.
+fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
+    let mut templates = BTreeMap::new();
+    for case in &plan.cases {
+        let Some(postgres) = &case.postgres else { continue };
+        let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory);
+        let (key, bytes) = set.map_or_else(|| ("empty".to_owned(), 0), |set| (set.key, set.expected.0));
+        templates.insert(format!("{} {} {key}", postgres.bin, postgres.initdb.join(" ")), bytes + EMPTY_CLUSTER);
+    }
+    Ok(templates)
+}
+
+fn expected_us(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>) -> Result<u64> {
+    let mut trials = 0u64;
+    for case in &plan.cases {
+        trials = trials.saturating_add(trial_us(case, memory)?.saturating_mul(u64::from(plan.blocks)));
+    }
+    let loading: u64 = templates.values().map(|bytes| bytes.saturating_mul(1_000_000) / LOAD_BYTES_PER_S).sum();
+    Ok(trials.saturating_add(loading))
+}
+
+/// The most that the plan takes at any time, place by place.
+fn rooms(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &Path) -> Result<Vec<RoomLine>> {
+    let mut lines = Vec::new();
+    let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    let mut memory_needed = 0u64;
+    for (disk, bytes) in largest_trial(plan, &mut memory_needed) {
+        *disks.entry(files::nearest_existing(&disk)).or_default() += bytes;
+    }
+    let template_bytes: u64 = templates.values().sum();
+    if template_bytes > 0 {
+        *disks.entry(files::nearest_existing(state)).or_default() += template_bytes;
+    }
+    for (folder, bytes) in by_filesystem(disks) {
+        let has = files::free_bytes(&folder)?;
+        let what = format!("disk space in {}", folder.display());
+        lines.push(RoomLine { what, needs: Bytes(bytes), has: Some(Bytes(has)), fits: bytes <= has });
+    }
+    if memory_needed > 0 {
+        let fits = memory_needed <= memory.0;
+        let what = "memory for tmpfs and ramfs".to_owned();
+        lines.push(RoomLine { what, needs: Bytes(memory_needed), has: Some(memory), fits });
+    }
+    for case in &plan.cases {
+        lines.extend(data_room(case, memory)?);
+    }
+    lines.dedup();
+    Ok(lines)
+}
+
+/// For each folder the most bytes that one trial takes there; stacks that are kept for the whole run add up.
+fn largest_trial(plan: &Plan, memory_needed: &mut u64) -> BTreeMap<PathBuf, u64> {
+    let mut kept: BTreeMap<PathBuf, BTreeMap<String, u64>> = BTreeMap::new();
+    let mut fresh: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for case in &plan.cases {
+        let mut of_case: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        let mut memory_of_case = 0;
+        for stack in [Some(&case.stack), case.wal_stack.as_ref()].into_iter().flatten() {
+            for room in provision::stack::rooms(stack) {
+                match room {
+                    Room::Disk(folder, bytes) if stack.reuse => {
+                        kept.entry(folder).or_default().insert(stack.name.clone(), bytes.0);
+                    }
+                    Room::Disk(folder, bytes) => *of_case.entry(folder).or_default() += bytes.0,
+                    Room::Memory(bytes) => memory_of_case += bytes.0,
+                }
+            }
+        }
+        *memory_needed = memory_of_case.max(*memory_needed);
+        for (folder, bytes) in of_case {
+            let most = fresh.entry(folder).or_default();
+            *most = bytes.max(*most);
+        }
+    }
+    for (folder, stacks) in kept {
+        *fresh.entry(folder).or_default() += stacks.values().sum::<u64>();
+    }
+    fresh
+}
+
+/// Adds up folders that lie on the same filesystem, under the first of them.
+fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let mut sums: BTreeMap<Option<u64>, (PathBuf, u64)> = BTreeMap::new();
+    for (folder, bytes) in disks {
+        let device = std::fs::metadata(&folder).ok().map(|facts| facts.dev());
+        sums.entry(device).or_insert_with(|| (folder, 0)).1 += bytes;
+    }
+    sums.into_values().collect()
+}
+
+/// Whether the data of a case fit on its stack.
+fn data_room(case: &CaseSpec, memory: Bytes) -> Result<Option<RoomLine>> {
+    let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory) else { return Ok(None) };
+    let Some(capacity) = capacity(&case.stack) else { return Ok(None) };
+    let needs = Bytes(set.expected.0 + EMPTY_CLUSTER);
+    let usable = Bytes((capacity.0 as f64 * DATA_SHARE) as u64);
+    let share = (DATA_SHARE * 100.0).round();
+    let what = format!("{share} % of stack {} for {}", case.stack.name, set.key);
+    Ok(Some(RoomLine { what, needs, has: Some(usable), fits: needs <= usable }))
+}
+
+/// The least capacity of a stack's layers, as far as the plan tells.
+fn capacity(stack: &StackSpec) -> Option<Bytes> {
+    stack
+        .layers
+        .iter()
+        .filter_map(|spec| provision::layer(&spec.layer).and_then(|layer| layer.capacity(&spec.options)))
+        .min()
+}

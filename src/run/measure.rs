@@ -1,0 +1,331 @@
+//! One measurement: the workload runs, telemetry ticks, waits are sampled, and the rows are joined second by second.
+//!
+//! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there.
+
+use crate::error::{Context, Error, Result};
+use crate::host::Host;
+use crate::record::case::TrialKey;
+use crate::record::event::Event;
+use crate::record::options::Options;
+use crate::record::seconds::{Column, Row, Value, client_columns, key_columns};
+use crate::record::trial::{Gap, WaitFigures};
+use crate::run::events::Events;
+use crate::store::seconds::SecondsWriter;
+use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
+use crate::telemetry::waits::{self, Waits};
+use crate::telemetry::{self, Target};
+use crate::units::Bytes;
+use crate::workload::{ClientSecond, Listener, Place, Raw, Workload};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What is measured, where, as part of which trial.
+pub struct Measurement<'a> {
+    /// The machine.
+    pub host: &'a Host,
+    /// Which trial.
+    pub key: &'a TrialKey,
+    /// Id of the run.
+    pub run: &'a str,
+    /// The workload.
+    pub workload: &'a dyn Workload,
+    /// Its options.
+    pub options: &'a Options,
+    /// Memory of the machine.
+    pub memory: Bytes,
+    /// What telemetry looks at.
+    pub target: &'a Target,
+    /// The stream of events.
+    pub events: &'a Events<'a>,
+}
+
+/// What a measurement leaves besides `seconds.parquet`.
+pub struct Measured {
+    /// The workload's raw output.
+    pub raw: Raw,
+    /// When the first operation began, microseconds since 1970.
+    pub began_us: u64,
+    /// Columns of `seconds.parquet`.
+    pub columns: Vec<Column>,
+    /// Holes in the telemetry.
+    pub gaps: Vec<Gap>,
+    /// CPU time that telemetry cost.
+    pub telemetry_cpu_us: u64,
+    /// What the backends waited for.
+    pub waits: Option<WaitFigures>,
+}
+
+/// When the measurement began, as soon as that is known, and whether it is over.
+#[derive(Default)]
+struct Gate {
+    began_us: Mutex<Option<u64>>,
+    over: AtomicBool,
+}
+
+impl Gate {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
+        self.began_us.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Half a row.
+enum Half {
+    Client(ClientSecond),
+    Telemetry(Tick),
+}
+
+/// Hands what the workload tells to the gate and to the joiner.
+struct Ear<'a> {
+    gate: &'a Gate,
+    halves: Mutex<Sender<Half>>,
+}
+
+impl Listener for Ear<'_> {
+    fn began(&self, wall_us: u64) {
+        *self.gate.lock() = Some(wall_us);
+    }
+
+    fn second(&self, second: ClientSecond) {
+        let halves = self.halves.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // The joiner only goes when writing failed; its error is reported when it is joined.
+        drop(halves.send(Half::Client(second)));
+    }
+}
+
+impl Measurement<'_> {
+    /// Runs it and writes `seconds.parquet` at `seconds`.
+    ///
+    /// # Errors
+    /// The workload's, or the store's.
+    pub fn run(&self, place: &Place<'_>, seconds: &Path) -> Result<Measured> {
+        let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
+        let telemetry_columns = recorder.columns().len();
+        let columns: Vec<Column> =
+            key_columns().into_iter().chain(client_columns()).chain(recorder.columns().iter().cloned()).collect();
+        let writer = SecondsWriter::create(seconds, columns.clone())?;
+        let gate = Gate::default();
+        let (halves, joined) = channel();
+        let ticks = halves.clone();
+        let (raw, rows, recording, waits) = std::thread::scope(|scope| {
+            let rows = scope.spawn(|| self.join(joined, writer, telemetry_columns));
+            let recording = scope.spawn(|| record(recorder, &gate, ticks));
+            let waits = scope.spawn(|| self.waits(&gate));
+            let ear = Ear { gate: &gate, halves: Mutex::new(halves) };
+            let raw = self.workload.measure(place, self.options, self.memory, &ear);
+            gate.over.store(true, Ordering::SeqCst);
+            drop(ear);
+            (raw, rows.join(), recording.join(), waits.join())
+        });
+        let panicked = || Error::bug("a thread of the measurement panicked");
+        let raw = raw?;
+        rows.map_err(|_| panicked())??;
+        let recording = recording.map_err(|_| panicked())?;
+        let waits = waits.map_err(|_| panicked())?;
+        let began_us = gate.lock().ok_or_else(|| Error::bug("the workload never said that it began"))?;
+        let (mut gaps, mut telemetry_cpu_us) = (recording.gaps, recording.cpu_us);
+        let waits = match waits {
+            None => None,
+            Some(Ok(waits)) => {
+                telemetry_cpu_us += waits.cpu_us;
+                Some(waits.figures)
+            }
+            Some(Err(e)) => {
+                gaps.push(Gap { source: "waits".to_owned(), second: None, rows: 0, reason: e.to_string() });
+                None
+            }
+        };
+        Ok(Measured { raw, began_us, columns, gaps, telemetry_cpu_us, waits })
+    }
+
+    fn waits(&self, gate: &Gate) -> Option<Result<Waits>> {
+        let server = self.target.server.as_ref()?;
+        Some(waits::sample(server, &gate.over))
+    }
+
+    /// Joins the halves of each second into rows, in order.
+    fn join(&self, halves: Receiver<Half>, mut writer: SecondsWriter, telemetry_columns: usize) -> Result<()> {
+        let mut joiner = Joiner::new(telemetry_columns);
+        for half in halves {
+            match half {
+                Half::Telemetry(tick) => joiner.ticks.push_back(tick),
+                Half::Client(second) => {
+                    self.events.emit(Event::Second {
+                        trial: self.key.clone(),
+                        second: second.second,
+                        done: second.done,
+                        latency_us_p99: (second.done > 0).then(|| second.latencies.value_at_quantile(0.99)),
+                    })?;
+                    joiner.clients.push_back(second);
+                }
+            }
+            while let Some(row) = joiner.next(false) {
+                writer.push(self.keyed(row))?;
+            }
+        }
+        while let Some(row) = joiner.next(true) {
+            writer.push(self.keyed(row))?;
+        }
+        writer.finish().or_store(|| "write the rows of the trial".to_owned())
+    }
+
+    fn keyed(&self, row: Joined) -> Row {
+        let mut values = vec![
+            Some(Value::Text(self.run.to_owned())),
+            Some(Value::Text(self.key.case.clone())),
+            Some(Value::Count(u64::from(self.key.trial))),
+            Some(Value::Count(row.second)),
+            row.wall_us.map(Value::Count),
+        ];
+        values.extend(row.client);
+        values.extend(row.telemetry);
+        values
+    }
+}
+
+/// Ticks from just before the measurement to its end.
+#[expect(clippy::needless_pass_by_value, reason = "the channel must end with the ticking: the joiner waits for that")]
+fn record(recorder: Recorder, gate: &Gate, ticks: Sender<Half>) -> Recording {
+    // The joiner only goes when writing failed; its error is reported when it is joined.
+    let mut sink = |tick| drop(ticks.send(Half::Telemetry(tick)));
+    recorder.record(Began::now(), &|| *gate.lock(), &gate.over, &mut sink)
+}
+
+/// One row without its key.
+#[derive(Debug, PartialEq)]
+struct Joined {
+    second: u64,
+    wall_us: Option<u64>,
+    client: Row,
+    telemetry: Row,
+}
+
+/// Waits for both halves of each second. Telemetry of a second may be missing (a tick was missed), a client's never is;
+/// telemetry after the client's last whole second is left out.
+struct Joiner {
+    ticks: VecDeque<Tick>,
+    clients: VecDeque<ClientSecond>,
+    next: u64,
+    telemetry_columns: usize,
+}
+
+impl Joiner {
+    fn new(telemetry_columns: usize) -> Joiner {
+        Joiner { ticks: VecDeque::new(), clients: VecDeque::new(), next: 0, telemetry_columns }
+    }
+
+    /// The next row, when both halves are there, or when no more come (`ended`).
+    fn next(&mut self, ended: bool) -> Option<Joined> {
+        let second = self.next;
+        let client = match second {
+            0 => None,
+            _ => match self.clients.front() {
+                Some(client) if client.second == second => Some(()),
+                _ => return None,
+            },
+        };
+        let tick = self.ticks.front().map(|tick| tick.second);
+        // A later tick tells that this second's was missed.
+        if tick.is_none() && !ended {
+            return None;
+        }
+        if second == 0 && tick.is_none() && self.clients.is_empty() {
+            return None;
+        }
+        let tick = if tick == Some(second) { self.ticks.pop_front() } else { None };
+        let client = client.and_then(|()| self.clients.pop_front());
+        self.next += 1;
+        Some(Joined {
+            second,
+            wall_us: tick.as_ref().map(|tick| tick.wall_us),
+            client: client.map_or_else(|| vec![None; client_columns().len()], |client| client_row(&client)),
+            telemetry: tick.map_or_else(|| vec![None; self.telemetry_columns], |tick| tick.values),
+        })
+    }
+}
+
+/// The client's half, in the order of [`client_columns`].
+fn client_row(client: &ClientSecond) -> Row {
+    let seen = |value: u64| (client.done > 0).then_some(Value::Count(value));
+    let quantile = |q: f64| seen(client.latencies.value_at_quantile(q));
+    let sum = (client.latencies.mean() * client.latencies.len() as f64).round();
+    vec![
+        Some(Value::Count(client.done)),
+        Some(Value::Count(client.failed)),
+        Some(Value::Count(client.skipped)),
+        Some(Value::Count(client.late)),
+        Some(Value::Count(if sum.is_finite() { sum as u64 } else { 0 })),
+        quantile(0.5),
+        quantile(0.95),
+        quantile(0.99),
+        quantile(0.999),
+        seen(client.latencies.max()),
+        Some(Value::Count(client.retries)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::Histogram;
+
+    fn tick(second: u64) -> Tick {
+        Tick { second, wall_us: 1_000_000 * second, values: vec![Some(Value::Count(second * 10))] }
+    }
+
+    fn client(second: u64, latencies: &[u64]) -> ClientSecond {
+        let mut histogram = Histogram::new(3).unwrap();
+        for latency in latencies {
+            histogram.record(*latency).unwrap();
+        }
+        let done = latencies.len() as u64;
+        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, retries: 0, latencies: histogram }
+    }
+
+    fn rows(joiner: &mut Joiner, ended: bool) -> Vec<(u64, bool, bool)> {
+        std::iter::from_fn(|| joiner.next(ended))
+            .map(|row| (row.second, row.client[0].is_some(), row.telemetry[0].is_some()))
+            .collect()
+    }
+
+    #[test]
+    fn a_row_waits_for_both_its_halves() {
+        let mut joiner = Joiner::new(1);
+        joiner.ticks.extend([tick(0), tick(1)]);
+        assert_eq!(rows(&mut joiner, false), [(0, false, true)]);
+        joiner.clients.extend([client(1, &[5]), client(2, &[])]);
+        assert_eq!(rows(&mut joiner, false), [(1, true, true)]);
+        joiner.ticks.push_back(tick(2));
+        assert_eq!(rows(&mut joiner, false), [(2, true, true)]);
+    }
+
+    #[test]
+    fn a_missed_tick_leaves_its_telemetry_absent_and_the_client_there() {
+        let mut joiner = Joiner::new(1);
+        joiner.ticks.extend([tick(0), tick(2)]);
+        joiner.clients.extend([client(1, &[5]), client(2, &[5])]);
+        assert_eq!(rows(&mut joiner, false), [(0, false, true), (1, true, false), (2, true, true)]);
+    }
+
+    #[test]
+    fn at_the_end_seconds_without_a_tick_are_kept_and_ticks_without_a_second_are_not() {
+        let mut joiner = Joiner::new(1);
+        joiner.ticks.push_back(tick(0));
+        joiner.clients.extend([client(1, &[5]), client(2, &[5])]);
+        assert_eq!(rows(&mut joiner, true), [(0, false, true), (1, true, false), (2, true, false)]);
+        let mut joiner = Joiner::new(1);
+        joiner.ticks.extend([tick(0), tick(1), tick(2)]);
+        joiner.clients.push_back(client(1, &[5]));
+        assert_eq!(rows(&mut joiner, true), [(0, false, true), (1, true, true)]);
+    }
+
+    #[test]
+    fn a_second_in_which_nothing_was_done_has_no_latency_rather_than_zero() {
+        let row = client_row(&client(1, &[]));
+        assert_eq!(row[0], Some(Value::Count(0)));
+        assert_eq!(row.len(), client_columns().len());
+        assert!(row[5..10].iter().all(Option::is_none));
+    }
+}

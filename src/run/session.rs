@@ -1,0 +1,274 @@
+//! A run from its first trial to its last, in one sitting or several.
+
+use super::events::{Events, Watcher};
+use super::forecast;
+use super::template::Templates;
+use super::trial;
+use super::undo;
+use crate::error::{Error, Kind, Result};
+use crate::host::signals::Interrupt;
+use crate::host::time::{self, micros, now};
+use crate::host::users::{self, User};
+use crate::host::{Host, files, machine};
+use crate::plan::Plan;
+use crate::provision::folder;
+use crate::provision::ledger::Ledger;
+use crate::provision::stack::BuiltStack;
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::event::Event;
+use crate::record::run::{self, RunRecord};
+use crate::record::trial::Outcome;
+use crate::store::folder::{RunFolder, Writer};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where a run puts things.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Folder of run folders.
+    pub results: PathBuf,
+    /// Folder of ledgers and templates.
+    pub state: PathBuf,
+}
+
+impl Places {
+    /// Folder of ledgers.
+    #[must_use]
+    pub fn ledgers(&self) -> PathBuf {
+        ledgers(&self.state)
+    }
+}
+
+/// Folder of ledgers below a folder of state.
+#[must_use]
+pub fn ledgers(state: &Path) -> PathBuf {
+    state.join("ledger")
+}
+
+/// How a sitting ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// The run folder.
+    pub folder: PathBuf,
+    /// Trials measured, earlier sittings included.
+    pub done: u32,
+    /// Trials not run.
+    pub not_run: u32,
+    /// Wall time of this sitting, microseconds.
+    pub wall_us: u64,
+    /// Of that, time in which a workload was measured.
+    pub measured_us: u64,
+    /// Whether somebody asked to stop before the end.
+    pub interrupted: bool,
+}
+
+/// What the trials of a sitting share.
+pub struct Session<'a> {
+    /// The machine; its commands carry the run's id.
+    pub host: Host,
+    /// The run.
+    pub record: RunRecord,
+    /// What exists.
+    pub ledger: Ledger,
+    /// What happens.
+    pub events: Events<'a>,
+    /// As whom servers and clients run.
+    pub user: User,
+    /// Memory of the machine.
+    pub memory: Bytes,
+    /// Whether somebody asked to stop.
+    pub interrupt: Interrupt,
+    /// Private folder of this sitting for mount points and sockets, with a short path.
+    pub folder: PathBuf,
+    /// Data sets made so far.
+    pub templates: Templates,
+    /// Stacks that are kept for all trials (`reuse = true`), by name.
+    pub kept: BTreeMap<String, KeptStack>,
+}
+
+/// A stack that serves several trials.
+pub struct KeptStack {
+    /// The stack.
+    pub built: BuiltStack,
+    /// When it was made.
+    pub made: time::Instant,
+    /// Trials that it has served.
+    pub trials: u32,
+}
+
+/// Starts a run of a plan.
+///
+/// # Errors
+/// Before anything is built: when sizes don't fit, or a folder cannot be written. Later: when the run folder cannot be
+/// written, or something built cannot be undone. A trial that fails is no error of the run.
+pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
+    let forecast = forecast::forecast(host, plan, &places.state)?;
+    if let Some(line) = forecast.rooms.iter().find(|line| !line.fits) {
+        let has = line.has.map_or_else(|| "an unknown amount".to_owned(), |has| has.to_string());
+        return Err(Error::host(format!("{} is too small: the plan needs {}, there is {has}", line.what, line.needs))
+            .hint(
+                "make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed",
+            ));
+    }
+    let record = RunRecord {
+        format: run::FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        id: files::random_id()?,
+        name: plan.name.clone(),
+        plan_sha256: plan.sha256.clone(),
+        seed: plan.seed,
+        blocks: plan.blocks,
+        baseline: plan.baseline.clone(),
+        started: time::rfc3339(time::wall_us()),
+        host: machine::facts(host),
+        cases: plan.cases.clone(),
+        order: plan.order.clone(),
+    };
+    let ledger = Ledger::create(&places.ledgers(), &record.id)?;
+    let writer = match Writer::create(&places.results, record, &plan.text) {
+        Ok(writer) => writer,
+        Err(e) => {
+            ledger.close()?;
+            return Err(e);
+        }
+    };
+    let started = Event::RunStarted {
+        run: writer.folder().record().id.clone(),
+        trials: count(plan.order.len()),
+        expected_us: forecast.expected_us,
+    };
+    let session = Session::open(host, ledger, writer, places, interrupt, watcher)?;
+    session.events.emit(started)?;
+    for message in forecast.warnings {
+        session.events.emit(Event::Warning { message })?;
+    }
+    session.run()
+}
+
+/// Goes on with a run that stopped. `plan` is the plan read from the run folder's own copy.
+///
+/// # Errors
+/// When the plan is not the one that the run began with, or as [`start`].
+pub fn resume(
+    host: &Host,
+    folder: &Path,
+    plan: &Plan,
+    places: &Places,
+    interrupt: &Interrupt,
+    watcher: Watcher<'_>,
+) -> Result<Ending> {
+    let stored = RunFolder::open(folder)?;
+    if stored.record().plan_sha256 != plan.sha256 {
+        return Err(Error::user(format!("the plan is not the one that {} began with", folder.display()))
+            .hint("a run keeps its plan to its end; start a new run for the changed plan"));
+    }
+    let writer = Writer::resume(folder)?;
+    let id = writer.folder().record().id.clone();
+    let ledger = Ledger::open_for_resume(&places.ledgers(), &id)?;
+    undo::undo(&ledger, 0, host)?;
+    let (mut left, mut expected_us) = (0, 0);
+    let memory = Bytes(machine::facts(host).memory_bytes);
+    for key in &plan.order {
+        if !is_measured(writer.folder(), key)? {
+            left += 1;
+            expected_us +=
+                plan.cases.iter().find(|c| c.id == key.case).map_or(Ok(0), |c| forecast::trial_us(c, memory))?;
+        }
+    }
+    let resumed = Event::RunResumed { run: id, done: count(plan.order.len()) - left, left, expected_us };
+    let session = Session::open(host, ledger, writer, places, interrupt, watcher)?;
+    session.events.emit(resumed)?;
+    session.run()
+}
+
+/// Whether a trial has its figures; one that was not run is tried again on resume.
+fn is_measured(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
+    Ok(folder.trial(key)?.is_some_and(|record| record.outcome == Outcome::Measured))
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+impl<'a> Session<'a> {
+    fn open(
+        host: &Host,
+        ledger: Ledger,
+        writer: Writer,
+        places: &Places,
+        interrupt: &Interrupt,
+        watcher: Watcher<'a>,
+    ) -> Result<Session<'a>> {
+        let record = writer.folder().record().clone();
+        ledger.enter(undo::processes_thing(&record.id))?;
+        let folder = folder::make_for_run(&ledger, &record.id)?;
+        Ok(Session {
+            host: host.for_run(&record.id),
+            user: users::server_user(host)?,
+            memory: Bytes(record.host.memory_bytes),
+            templates: Templates::new(&places.state, &record.id),
+            kept: BTreeMap::new(),
+            events: Events::new(writer, watcher),
+            interrupt: interrupt.clone(),
+            record,
+            ledger,
+            folder,
+        })
+    }
+
+    /// Runs what is left, then undoes everything, whatever happened.
+    fn run(mut self) -> Result<Ending> {
+        let begun = now();
+        let mut measured_us = 0;
+        let trials = self.trials(&mut measured_us);
+        let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
+        if interrupted {
+            self.events.emit(Event::Interrupted)?;
+        }
+        let undone = undo::undo(&self.ledger, 0, &self.host);
+        if !interrupted {
+            trials?;
+        }
+        undone.map_err(|e| e.hint("`pgstrata clean` tries again; what is left is in the ledger"))?;
+        let wall_us = micros(begun.elapsed());
+        let (done, not_run) = self.count_trials()?;
+        if !interrupted {
+            self.events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
+        }
+        let folder = self.events.writer().folder().path().to_path_buf();
+        self.ledger.close()?;
+        Ok(Ending { folder, done, not_run, wall_us, measured_us, interrupted })
+    }
+
+    /// Every trial that has no figures yet, in the run's order.
+    fn trials(&mut self, measured_us: &mut u64) -> Result<()> {
+        for key in self.record.order.clone() {
+            if is_measured(self.events.writer().folder(), &key)? {
+                continue;
+            }
+            self.interrupt.check()?;
+            let case = self.case(&key)?;
+            *measured_us += trial::run(self, &case, &key)?;
+        }
+        Ok(())
+    }
+
+    fn case(&self, key: &TrialKey) -> Result<CaseSpec> {
+        let found = self.record.cases.iter().find(|case| case.id == key.case);
+        found.cloned().ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
+    }
+
+    /// Trials measured and trials not run, over all sittings.
+    fn count_trials(&self) -> Result<(u32, u32)> {
+        let (mut done, mut not_run) = (0, 0);
+        for key in &self.record.order {
+            match self.events.writer().folder().trial(key)? {
+                Some(record) if record.outcome == Outcome::Measured => done += 1,
+                Some(_) => not_run += 1,
+                None => {}
+            }
+        }
+        Ok((done, not_run))
+    }
+}

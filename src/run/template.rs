@@ -1,0 +1,211 @@
+//! Data sets made once for a PostgreSQL build and a scale, then copied into each stack as files.
+//!
+//! Every stack starts from the same bytes, and loading is paid once. `docs/adr/0004-template-copy.md` has what it saves.
+
+use super::session::Session;
+use super::undo;
+use crate::cluster::install::Installation;
+use crate::cluster::server::{self, Server, ServerSpec};
+use crate::error::{Context, Error, Result};
+use crate::host::time::now;
+use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::workload::{Place, Workload};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A cleanly stopped cluster with its data.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// Its data folder.
+    pub data: PathBuf,
+    /// Seconds that making it took.
+    pub seconds: f64,
+    /// Size of its database.
+    pub database_bytes: u64,
+}
+
+/// The templates of a sitting.
+#[derive(Debug)]
+pub struct Templates {
+    state: PathBuf,
+    run: String,
+    folder: Option<PathBuf>,
+    made: BTreeMap<String, Template>,
+}
+
+impl Templates {
+    /// None made yet; they will lie in a folder of the run below `state`.
+    #[must_use]
+    pub fn new(state: &Path, run: &str) -> Templates {
+        Templates { state: state.to_path_buf(), run: run.to_owned(), folder: None, made: BTreeMap::new() }
+    }
+}
+
+/// Settings under which a template is loaded: nothing of it has to survive a power cut, and little WAL is left over to
+/// be copied.
+const LOAD_SETTINGS: [(&str, &str); 7] = [
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("wal_level", "minimal"),
+    ("max_wal_senders", "0"),
+    ("autovacuum", "off"),
+    ("maintenance_work_mem", "256MB"),
+];
+
+fn load_settings(initdb: &[String]) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::from(LOAD_SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    // The least that a server takes is two segments; initdb's default goes with another size of segments.
+    if !initdb.iter().any(|arg| arg.starts_with("--wal-segsize")) {
+        settings.insert("min_wal_size".to_owned(), "32MB".to_owned());
+    }
+    settings
+}
+
+/// The template for a case; made when it is the first that needs it.
+///
+/// # Errors
+/// With the tools' own words; a full disk says so.
+pub fn template(
+    session: &mut Session<'_>,
+    case: &CaseSpec,
+    postgres: &PostgresSpec,
+    install: &Installation,
+    workload: &dyn Workload,
+    raw: &Path,
+) -> Result<Template> {
+    let set = workload.data_set(&case.workload.options, session.memory);
+    let name = set.map_or_else(|| "empty".to_owned(), |set| set.key);
+    let key = format!("{} {} {name}", install.bin.display(), postgres.initdb.join(" "));
+    if let Some(template) = session.templates.made.get(&key) {
+        return Ok(template.clone());
+    }
+    let folder = templates_folder(session)?;
+    let mark = session.ledger.mark();
+    let data = folder.join(session.ledger.mark().to_string());
+    let spec = ServerSpec {
+        install: install.clone(),
+        user: session.user.clone(),
+        data: data.clone(),
+        wal: None,
+        socket_folder: undo::make_folder_for(
+            &session.ledger,
+            &session.folder.join("pgstrata-template"),
+            &session.user,
+        )?,
+        log: raw.join("template-server.log"),
+        settings: load_settings(&postgres.initdb),
+        initdb: postgres.initdb.clone(),
+    };
+    let made = make(session, case, workload, spec, raw);
+    // The server is stopped by now, or has to be; the data folder stays with the templates' folder.
+    undo::undo(&session.ledger, mark, &session.host)?;
+    let template = made.inspect_err(|_| drop(std::fs::remove_dir_all(&data)))?;
+    session.templates.made.insert(key, template.clone());
+    Ok(template)
+}
+
+/// The folder of all templates of the run, made with the first.
+fn templates_folder(session: &mut Session<'_>) -> Result<PathBuf> {
+    if let Some(folder) = &session.templates.folder {
+        return Ok(folder.clone());
+    }
+    let state = session.templates.state.clone();
+    std::fs::create_dir_all(&state).or_host(|| format!("make the folder {}", state.display()))?;
+    let path = state.join(format!("pgstrata-{}-templates", session.templates.run));
+    let folder = undo::make_folder_for(&session.ledger, &path, &session.user)?;
+    session.templates.folder = Some(folder.clone());
+    Ok(folder)
+}
+
+fn make(
+    session: &Session<'_>,
+    case: &CaseSpec,
+    workload: &dyn Workload,
+    spec: ServerSpec,
+    raw: &Path,
+) -> Result<Template> {
+    let begun = now();
+    let data = spec.data.clone();
+    session.ledger.enter(undo::server_thing(&spec)?)?;
+    server::init(&session.host, &spec)?;
+    let server = Server::start(&session.host, spec)?;
+    let place = Place {
+        host: &session.host,
+        folder: &data,
+        server: Some(&server),
+        user: &session.user,
+        interrupt: &session.interrupt,
+        raw,
+    };
+    workload.load(&place, &case.workload.options, session.memory)?;
+    let mut client = server.connect(server::DATABASE)?;
+    client.query("CHECKPOINT")?;
+    let database_bytes = database_bytes(&server)?;
+    server.stop(&session.host)?;
+    Ok(Template { data, seconds: begun.elapsed().as_secs_f64(), database_bytes })
+}
+
+/// Size of the workload's database as the server counts it.
+///
+/// # Errors
+/// With the server's own words.
+pub fn database_bytes(server: &Server) -> Result<u64> {
+    let rows = server.connect(server::DATABASE)?.query("SELECT pg_database_size(current_database())")?;
+    rows.first()
+        .and_then(|row| row.first()?.as_deref()?.parse().ok())
+        .ok_or_else(|| Error::tool("the server did not tell the size of its database"))
+}
+
+/// What to do with the page cache before a server starts on freshly copied files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheState {
+    /// Every file is read once.
+    Warm,
+    /// Every file's pages are dropped.
+    Cold,
+}
+
+impl CacheState {
+    /// What the record says of it.
+    #[must_use]
+    pub fn described(self) -> &'static str {
+        match self {
+            CacheState::Warm => {
+                "warm: each file of the cluster was read once before the server started (as far as memory reaches); \
+                 shared_buffers empty"
+            }
+            CacheState::Cold => {
+                "cold: the page cache of each file of the cluster was dropped (POSIX_FADV_DONTNEED) before the server \
+                 started, as far as the filesystem does that (tmpfs and ramfs live in it); shared_buffers empty"
+            }
+        }
+    }
+}
+
+/// Brings the page cache of all files at and below `folder` into a state.
+///
+/// # Errors
+/// With the path.
+pub fn set_cache(folder: &Path, state: CacheState) -> Result<()> {
+    let list = std::fs::read_dir(folder).or_host(|| format!("list {}", folder.display()))?;
+    for entry in list {
+        let path = entry.or_host(|| format!("list {}", folder.display()))?.path();
+        let metadata = std::fs::metadata(&path).or_host(|| format!("look at {}", path.display()))?;
+        if metadata.is_dir() {
+            set_cache(&path, state)?;
+        } else if metadata.is_file() {
+            set_file_cache(&path, state).or_host(|| format!("read {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn set_file_cache(path: &Path, state: CacheState) -> std::io::Result<()> {
+    let mut file = File::open(path)?;
+    match state {
+        CacheState::Warm => std::io::copy(&mut file, &mut std::io::sink()).map(drop),
+        CacheState::Cold => Ok(rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?),
+    }
+}

@@ -1,0 +1,88 @@
+//! Who undoes what: the layers, and the owners that no layer is.
+
+use crate::cluster;
+use crate::cluster::server::ServerSpec;
+use crate::error::{Error, Result};
+use crate::host::users::User;
+use crate::host::{Host, files, processes};
+use crate::provision::folder;
+use crate::provision::ledger::{Ledger, Thing};
+use crate::provision::undo::{Undoers, undo_from};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Owner of a server: everything whose working folder is the data folder.
+const SERVER: &str = "server";
+/// Owner of the run's processes: everything with the run's id in its environment.
+const PROCESSES: &str = "processes";
+
+/// A process that does not die within this after SIGKILL hangs in the kernel, in I/O on a dead device.
+const KILL_LIMIT: Duration = Duration::from_secs(30);
+
+/// The ledger entry for a server that is about to be made or started.
+///
+/// # Errors
+/// When a path is not UTF-8.
+pub fn server_thing(spec: &ServerSpec) -> Result<Thing> {
+    Thing::new(SERVER, "postgres").with_path("data", &spec.data)?.with_path("sockets", &spec.socket_folder)
+}
+
+/// The ledger entry for all processes that a run is going to start.
+#[must_use]
+pub fn processes_thing(run: &str) -> Thing {
+    Thing::new(PROCESSES, "processes").with("run", run)
+}
+
+/// Makes a folder for the server's user alone, and enters it into the ledger first.
+///
+/// # Errors
+/// With the path.
+pub fn make_folder_for(ledger: &Ledger, path: &Path, user: &User) -> Result<PathBuf> {
+    folder::make(ledger, folder::OWNER, path)?;
+    files::give_to(path, user)?;
+    files::set_mode(path, 0o700)?;
+    Ok(path.to_path_buf())
+}
+
+/// Undoes everything from a mark of the ledger on, last made first. Goes on after a failure.
+///
+/// Servers go before all else, then whatever else the run has started: a tool that was left running would hold the
+/// devices and mounts that the walk takes away.
+///
+/// # Errors
+/// All failures in one; what failed stays in the ledger.
+pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
+    let open = ledger.open_things();
+    let mut failures = Vec::new();
+    for (_, thing) in open.iter().rev().filter(|(number, thing)| *number >= mark && thing.owner == SERVER) {
+        failures.extend(undo_server(host, thing).err());
+    }
+    for (_, thing) in open.iter().filter(|(_, thing)| thing.owner == PROCESSES) {
+        failures.extend(thing.mark("run").and_then(|run| end_run(host, run)).err());
+    }
+    let undoers = Undoers::new().with(SERVER, undo_server).with(PROCESSES, |_, _| Ok(()));
+    failures.extend(undo_from(ledger, mark, &undoers, host));
+    match failures.len() {
+        0 => Ok(()),
+        1 => Err(failures.remove(0)),
+        n => {
+            let lines: Vec<String> = failures.iter().map(|e| format!("  {e}")).collect();
+            Err(Error::host(format!("{n} things could not be undone:\n{}", lines.join("\n"))))
+        }
+    }
+}
+
+fn undo_server(host: &Host, thing: &Thing) -> Result<()> {
+    cluster::undo::undo_server(host, Path::new(thing.mark("data")?), Path::new(thing.mark("sockets")?))
+}
+
+/// Ends every process of a run. One that was being forked while we looked is found by the next look.
+fn end_run(host: &Host, run: &str) -> Result<()> {
+    loop {
+        let left = processes::of_run(host, run)?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        processes::kill(host, &left, KILL_LIMIT)?;
+    }
+}
