@@ -1,0 +1,334 @@
+//! What goes wrong at the keyboard gets a clear error, the right exit code, and leaves nothing behind.
+
+use crate::workshop::{Workshop, can_build_stacks, said, set_mode, skipped, stderr};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TMPFS: &str = "filesystem = { tmpfs = \"256MiB\" }";
+
+/// A plan of one small case; `stack` is the body of `[stack.s]`.
+fn plan(stack: &str, settings: &str, pgbench: &str) -> String {
+    format!(
+        "name = \"bad\"\nblocks = 1\n[stack.s]\n{stack}\n[postgres]\nsettings = {{ shared_buffers = \"16MB\"{settings} }}\n\
+         [workload.w]\npgbench = {{ scale = 1, clients = 1, duration = \"1s\", warmup = \"0s\"{pgbench} }}\n"
+    )
+}
+
+fn loop_stack(shop: &Workshop, size: &str, filesystem: &str) -> String {
+    let images = shop.path().join("images");
+    fs::create_dir_all(&images).unwrap();
+    format!("device = {{ loop = \"{size}\", in = \"{}\" }}\nfilesystem = {filesystem}", images.display())
+}
+
+/// Runs a plan that must not come to figures.
+fn fails(shop: &Workshop, text: &str, exit_code: i32, says: &[&str]) -> Output {
+    let path = shop.file("plan.toml", text);
+    let output = shop.run(&path);
+    assert_eq!(output.status.code(), Some(exit_code), "{}", said(&output));
+    let all = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+    for words in says {
+        assert!(all.contains(words), "`{words}` is not in:\n{}", said(&output));
+    }
+    leaves_nothing(shop);
+    output
+}
+
+fn leaves_nothing(shop: &Workshop) {
+    let ledgers: Vec<_> = list(&shop.state().join("ledger"));
+    assert!(ledgers.is_empty(), "{ledgers:?}");
+    let images: Vec<_> = list(&shop.path().join("images"));
+    assert!(images.is_empty(), "{images:?}");
+    let state: Vec<_> = list(&shop.state()).into_iter().filter(|p| !p.ends_with("ledger")).collect();
+    assert!(state.is_empty(), "{state:?}");
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).map(|list| list.map(|e| e.unwrap().path()).collect()).unwrap_or_default()
+}
+
+#[test]
+fn an_unknown_key_points_into_the_file_and_names_the_nearest() {
+    let shop = Workshop::new();
+    let text = plan(TMPFS, "", "").replace("blocks", "bloks");
+    fails(&shop, &text, 2, &["plan.toml", "bloks", "blocks"]);
+    assert!(!shop.results().exists());
+}
+
+#[test]
+fn a_size_without_its_unit_says_how_to_write_it() {
+    let shop = Workshop::new();
+    fails(&shop, &plan("filesystem = { tmpfs = \"4\" }", "", ""), 2, &["no unit", "GiB"]);
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error_of_the_case() {
+    if !can_build_stacks("missing device") {
+        return;
+    }
+    let shop = Workshop::new();
+    let stack = "device = { disk = \"/dev/pgstrata-none\", serial = \"X\" }\nfilesystem = \"ext4\"";
+    fails(&shop, &plan(stack, "", ""), 1, &["/dev/pgstrata-none"]);
+}
+
+/// A loop device that somebody else made.
+struct Foreign {
+    device: String,
+    target: Option<PathBuf>,
+}
+
+impl Foreign {
+    fn make(shop: &Workshop, filesystem: bool, mounted: bool) -> Foreign {
+        let image = shop.path().join("foreign.img");
+        fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        if filesystem {
+            assert!(Command::new("mkfs.ext4").arg("-q").arg(&image).status().unwrap().success());
+        }
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output().unwrap();
+        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        let target = mounted.then(|| {
+            let target = shop.path().join("mounted");
+            fs::create_dir(&target).unwrap();
+            assert!(Command::new("mount").arg(&device).arg(&target).status().unwrap().success());
+            fs::write(target.join("precious"), "precious").unwrap();
+            target
+        });
+        Foreign { device, target }
+    }
+
+    fn stack(&self, more: &str) -> String {
+        format!("device = {{ disk = \"{}\", serial = \"X\"{more} }}\nfilesystem = \"ext4\"", self.device)
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        if let Some(target) = &self.target {
+            drop(Command::new("umount").arg(target).status());
+        }
+        drop(Command::new("losetup").args(["--detach", &self.device]).status());
+    }
+}
+
+#[test]
+fn a_device_with_a_filesystem_on_it_is_refused_and_left_as_it_was() {
+    if !can_build_stacks("device with a filesystem") {
+        return;
+    }
+    let shop = Workshop::new();
+    let foreign = Foreign::make(&shop, true, false);
+    let before = fs::read(shop.path().join("foreign.img")).unwrap();
+    fails(&shop, &plan(&foreign.stack(""), "", ""), 1, &[foreign.device.as_str(), "NOT RUN"]);
+    assert!(before == fs::read(shop.path().join("foreign.img")).unwrap(), "the device was written to");
+}
+
+#[test]
+fn a_mounted_device_is_refused_and_stays_mounted() {
+    if !can_build_stacks("mounted device") {
+        return;
+    }
+    let shop = Workshop::new();
+    let foreign = Foreign::make(&shop, true, true);
+    fails(&shop, &plan(&foreign.stack(""), "", ""), 1, &[foreign.device.as_str(), "NOT RUN"]);
+    let precious = foreign.target.as_ref().unwrap().join("precious");
+    assert_eq!(fs::read_to_string(precious).unwrap(), "precious");
+}
+
+#[test]
+fn a_device_whose_serial_is_another_is_refused() {
+    if !can_build_stacks("wrong serial") {
+        return;
+    }
+    let shop = Workshop::new();
+    let foreign = Foreign::make(&shop, false, false);
+    fails(&shop, &plan(&foreign.stack(""), "", ""), 1, &["serial", "X"]);
+}
+
+#[test]
+fn an_image_larger_than_the_free_space_is_refused_before_anything_is_built() {
+    if !can_build_stacks("image larger than free space") {
+        return;
+    }
+    let shop = Workshop::new();
+    let stack = loop_stack(&shop, "900TiB", "\"ext4\"");
+    fails(&shop, &plan(&stack, "", ""), 3, &["too small", "900 TiB"]);
+    assert!(!shop.results().exists(), "a run folder was made");
+}
+
+#[test]
+fn a_refused_mkfs_option_is_the_cases_error_in_mkfss_own_words() {
+    if !can_build_stacks("mkfs option refused") {
+        return;
+    }
+    let shop = Workshop::new();
+    let stack = loop_stack(&shop, "256MiB", "{ ext4 = { mkfs = [\"-O\", \"no_such_feature\"] } }");
+    fails(&shop, &plan(&stack, "", ""), 1, &["mkfs.ext4", "no_such_feature", "NOT RUN"]);
+}
+
+#[test]
+fn a_mount_option_that_the_kernel_drops_is_an_error_of_the_case() {
+    if !can_build_stacks("mount option dropped") {
+        return;
+    }
+    let shop = Workshop::new();
+    fails(&shop, &plan("filesystem = { ramfs = { mount = [\"size=1g\"] } }", "", ""), 1, &["size=1g", "NOT RUN"]);
+}
+
+#[test]
+fn a_server_that_does_not_start_shows_the_last_lines_of_its_log() {
+    if !can_build_stacks("PostgreSQL that does not start") {
+        return;
+    }
+    let shop = Workshop::new();
+    let text = plan(TMPFS, ", shared_preload_libraries = \"no_such_library\"", "");
+    fails(&shop, &text, 1, &["no_such_library", "FATAL", "NOT RUN"]);
+}
+
+#[test]
+fn a_setting_that_does_not_exist_is_named() {
+    if !can_build_stacks("setting that does not exist") {
+        return;
+    }
+    let shop = Workshop::new();
+    fails(&shop, &plan(TMPFS, ", wal_sink_method = \"x\"", ""), 1, &["wal_sink_method", "NOT RUN"]);
+}
+
+#[test]
+fn a_custom_script_with_an_sql_error_ends_the_case_with_the_servers_words() {
+    if !can_build_stacks("custom script with an SQL error") {
+        return;
+    }
+    let shop = Workshop::new();
+    let script = shop.file("wrong.sql", "SELECT no_such_column FROM pgbench_accounts LIMIT 1;\n");
+    let text = plan(TMPFS, "", &format!(", script = \"{}\"", script.display()));
+    fails(&shop, &text, 1, &["no_such_column", "NOT RUN"]);
+}
+
+#[test]
+fn a_disk_that_is_full_during_the_load_says_so() {
+    if !can_build_stacks("disk full during the load") {
+        return;
+    }
+    let shop = Workshop::new();
+    // Room for the bytes, but not for the number of files.
+    let stack = "filesystem = { tmpfs = { size = \"256MiB\", mount = [\"nr_inodes=300\"] } }";
+    let output = fails(&shop, &plan(stack, "", ""), 1, &["NOT RUN"]);
+    assert!(said(&output).contains("space"), "{}", said(&output));
+}
+
+#[test]
+fn a_results_folder_that_is_read_only_is_refused_before_anything_is_built() {
+    if !can_build_stacks("results folder read-only") {
+        return;
+    }
+    let shop = Workshop::new();
+    let sealed = shop.path().join("results");
+    fs::create_dir(&sealed).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "ro", "none"]).arg(&sealed).status().unwrap();
+    assert!(mounted.success());
+    let path = shop.file("plan.toml", &plan(TMPFS, "", ""));
+    let output = shop.run(&path);
+    assert!(Command::new("umount").arg(&sealed).status().unwrap().success());
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert!(stderr(&output).contains("--results"), "{}", said(&output));
+    leaves_nothing(&shop);
+}
+
+/// A complete run in a folder that needs no root.
+fn complete_run(shop: &Workshop) -> Option<PathBuf> {
+    if !can_build_stacks("a complete small run") {
+        return None;
+    }
+    let path = shop.file("plan.toml", &plan(TMPFS, "", ""));
+    let output = shop.run(&path);
+    assert!(output.status.success(), "{}", said(&output));
+    leaves_nothing(shop);
+    Some(shop.run_folder())
+}
+
+#[test]
+fn a_changed_or_newer_or_damaged_run_folder_is_refused() {
+    let shop = Workshop::new();
+    let Some(folder) = complete_run(&shop) else { return };
+    let folder_text = folder.to_str().unwrap().to_owned();
+    let call = |args: &[&str]| shop.pgstrata(args).output().unwrap();
+
+    let parquet = walk(&folder, "seconds.parquet");
+    let whole = fs::read(&parquet).unwrap();
+    fs::write(&parquet, &whole[..whole.len() / 2]).unwrap();
+    let output = call(&["report", &folder_text]);
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert!(stderr(&output).contains("seconds.parquet"), "{}", said(&output));
+    fs::write(&parquet, &whole).unwrap();
+    assert!(call(&["report", &folder_text]).status.success());
+
+    let changed = shop.file("other.toml", &plan(TMPFS, "", ", jobs = 1"));
+    let output = call(&["run", changed.to_str().unwrap(), "--resume", &folder_text]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(stderr(&output).contains("not the one"), "{}", said(&output));
+
+    let plan_text = fs::read_to_string(folder.join("plan.toml")).unwrap();
+    fs::write(folder.join("plan.toml"), format!("{plan_text}# a thought\n")).unwrap();
+    let output = call(&["run", "--resume", &folder_text]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    fs::write(folder.join("plan.toml"), plan_text).unwrap();
+
+    let run = fs::read_to_string(folder.join("run.json")).unwrap();
+    fs::write(folder.join("run.json"), run.replacen("\"format\": 1", "\"format\": 99", 1)).unwrap();
+    for command in [vec!["report", &folder_text], vec!["run", "--resume", &folder_text]] {
+        let output = call(&command);
+        assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+        assert!(stderr(&output).contains("format version 99"), "{}", said(&output));
+    }
+    leaves_nothing(&shop);
+}
+
+fn walk(folder: &Path, name: &str) -> PathBuf {
+    list(folder)
+        .into_iter()
+        .find_map(|path| {
+            if path.is_dir() {
+                let found = walk(&path, name);
+                found.exists().then_some(found)
+            } else {
+                path.ends_with(name).then_some(path)
+            }
+        })
+        .unwrap_or_default()
+}
+
+#[test]
+fn without_root_a_directory_stack_works_in_full_and_others_are_not_run_with_the_reason() {
+    const TEST: &str = "host without root";
+    let root = rustix::process::geteuid().is_root();
+    if root && !Path::new("/usr/bin/setpriv").exists() {
+        skipped(TEST, "needs setpriv to give root away");
+        return;
+    }
+    let shop = Workshop::new();
+    let here = shop.path().join("here");
+    fs::create_dir(&here).unwrap();
+    set_mode(&here, 0o777);
+    set_mode(shop.path(), 0o777);
+    let text =
+        plan(&format!("directory = \"{}\"\n[stack.t]\nfilesystem = {{ tmpfs = \"256MiB\" }}", here.display()), "", "");
+    let path = shop.file("plan.toml", &text);
+    let program = shop.path().join("pgstrata");
+    fs::copy(env!("CARGO_BIN_EXE_pgstrata"), &program).unwrap();
+    let mut command = if root {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+        command
+    } else {
+        Command::new(&program)
+    };
+    command.arg("run").arg(&path).current_dir(shop.path()).env("PGSTRATA_STATE", shop.state()).env("HOME", shop.path());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let all = said(&output);
+    assert!(all.contains("root") && all.contains("NOT RUN"), "{all}");
+    assert!(all.contains("1 trials measured, 1 not run"), "{all}");
+    assert!(shop.run_folder().join("report.html").exists());
+    assert!(list(&here).is_empty(), "{:?}", list(&here));
+    leaves_nothing(&shop);
+}

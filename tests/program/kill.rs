@@ -1,0 +1,200 @@
+//! The promise of the ledger: a run that is killed at any moment leaves nothing that `pgstrata clean` does not undo,
+//! touches nothing else, goes on with `--resume`, and neither loses nor repeats a trial that was complete.
+//!
+//! Twenty kills, spread over every stage of a trial, each at a random moment of it. The seed is printed.
+
+use crate::machine::Machine;
+use crate::workshop::{Workshop, can_build_stacks, said};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PLAN: &str = r#"
+name = "killed"
+seed = 7
+blocks = 2
+baseline = "ext4"
+
+[stack.ext4]
+device = { loop = "256MiB", in = "IMAGES" }
+filesystem = "ext4"
+
+[stack.tmp]
+filesystem = { tmpfs = "256MiB" }
+wal = "ext4"
+
+[postgres]
+settings = { shared_buffers = "16MB", max_wal_size = "64MB", min_wal_size = "32MB" }
+
+[workload.tpcb]
+pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s" }
+"#;
+
+const SEED: u64 = 20_261_121;
+const KILLS: usize = 20;
+/// Each stage's longest random delay after it has begun, milliseconds.
+const STAGES: [(&str, u64); 8] = [
+    ("check", 20),
+    ("template", 2500),
+    ("build", 300),
+    ("load", 1500),
+    ("warmup", 900),
+    ("measure", 2200),
+    ("tear_down", 400),
+    ("store", 15),
+];
+
+#[test]
+fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating_a_trial() {
+    if !can_build_stacks("kill -9 at 20 random moments of a run") {
+        return;
+    }
+    let workshop = Workshop::alone();
+    let images = workshop.path().join("images");
+    fs::create_dir(&images).unwrap();
+    let plan = workshop.file("plan.toml", &PLAN.replace("IMAGES", images.to_str().unwrap()));
+    let bystander = Bystander::make(workshop.path());
+    let before = Machine::look();
+    let mut random = ChaCha8Rng::seed_from_u64(SEED);
+    println!("seed {SEED}");
+    let mut folder: Option<PathBuf> = None;
+    let mut complete = BTreeMap::new();
+    let mut kills = 0;
+    while kills < KILLS {
+        let (stage, longest_ms) = STAGES[kills % STAGES.len()];
+        let delay = Duration::from_millis(random.random_range(0..=longest_ms));
+        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), stage, delay);
+        println!("kill {kills}: {delay:?} into {stage}: {}", if killed { "killed" } else { "had ended" });
+        folder = newest(&workshop.results()).or(folder);
+        let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
+        assert!(cleaned.status.success(), "{}", said(&cleaned));
+        assert_eq!(Machine::look(), before, "after {delay:?} into {stage}; clean said {}", said(&cleaned));
+        assert!(fs::read_dir(&images).unwrap().next().is_none(), "an image is left");
+        bystander.is_untouched();
+        if let Some(folder) = &folder {
+            let now = trials(folder);
+            for (trial, identity) in &complete {
+                assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
+            }
+            complete = now;
+        }
+        if killed {
+            kills += 1;
+        } else {
+            // All trials are complete: begin another run for the kills that are left.
+            (folder, complete) = (None, BTreeMap::new());
+            fs::remove_dir_all(workshop.results()).unwrap();
+        }
+    }
+    if let Some(folder) = &folder {
+        let output = workshop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let now = trials(folder);
+        assert_eq!(now.len(), 4, "{now:?}");
+        for (trial, identity) in &complete {
+            assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
+        }
+        assert!(folder.join("report.html").exists());
+    }
+    assert_eq!(Machine::look(), before);
+    bystander.is_untouched();
+}
+
+/// Starts or resumes the run, waits until the stage begins (in a random one of its trials that are left), waits a bit
+/// longer, and kills it. False when it ended before.
+fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, stage: &str, delay: Duration) -> bool {
+    let mut args = vec!["run", "--json"];
+    match folder {
+        Some(folder) => args.extend(["--resume", folder.to_str().unwrap()]),
+        None => args.push(plan.to_str().unwrap()),
+    }
+    let mut child = workshop.pgstrata(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let events = BufReader::new(child.stdout.take().unwrap());
+    let wanted = format!("\"stage\":\"{stage}\"");
+    let reached =
+        events.lines().map_while(Result::ok).any(|line| line.contains("stage_started") && line.contains(&wanted));
+    if !reached {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "it ended by itself with {}", said(&output));
+        return false;
+    }
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    true
+}
+
+/// The trials that are complete: path below the run folder, and the inode of their record.
+fn trials(folder: &Path) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    let Ok(cases) = fs::read_dir(folder.join("trials")) else { return found };
+    for case in cases.map(|e| e.unwrap().path()) {
+        for trial in fs::read_dir(&case).unwrap().map(|e| e.unwrap().path()) {
+            if !trial.file_name().unwrap().to_string_lossy().starts_with('.') {
+                let record = fs::metadata(trial.join("trial.json")).unwrap();
+                assert!(trial.join("seconds.parquet").exists() && trial.join("latency.hist").exists());
+                found.insert(trial.strip_prefix(folder).unwrap().display().to_string(), record.ino());
+            }
+        }
+    }
+    found
+}
+
+fn newest(results: &Path) -> Option<PathBuf> {
+    let list = fs::read_dir(results).ok()?;
+    list.filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .find(|path| !path.file_name().unwrap().to_string_lossy().starts_with('.'))
+}
+
+/// Somebody else's loop device, mount and process: nothing of it may change.
+struct Bystander {
+    device: String,
+    target: PathBuf,
+    process: std::process::Child,
+}
+
+impl Bystander {
+    fn make(folder: &Path) -> Bystander {
+        let (image, target) = (folder.join("pgstrata-like.img"), folder.join("somebody"));
+        fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        fs::create_dir(&target).unwrap();
+        let run = |program: &str, args: &[&str]| {
+            let output = Command::new(program).args(args).output().unwrap();
+            assert!(output.status.success(), "{}", said(&output));
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        run("mkfs.ext4", &["-q", image.to_str().unwrap()]);
+        let device = run("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        run("mount", &[&device, target.to_str().unwrap()]);
+        fs::write(target.join("precious"), "precious").unwrap();
+        let process = Command::new("sleep").arg("3600").current_dir(&target).spawn().unwrap();
+        Bystander { device, target, process }
+    }
+
+    fn is_untouched(&self) {
+        assert_eq!(fs::read_to_string(self.target.join("precious")).unwrap(), "precious");
+        assert!(Path::new(&format!("/proc/{}/cwd", self.process.id())).exists());
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+        for command in [["umount", self.target.to_str().unwrap_or_default()], ["losetup", "-d"]] {
+            let mut undo = Command::new(command[0]);
+            undo.arg(command[1]);
+            if command[0] == "losetup" {
+                undo.arg(&self.device);
+            }
+            drop(undo.status());
+        }
+    }
+}

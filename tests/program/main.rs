@@ -1,0 +1,8 @@
+//! The whole program: real loop devices, real PostgreSQL, real kill -9.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
+
+mod bad_input;
+mod kill;
+mod machine;
+mod whole_run;
+mod workshop;

@@ -1,0 +1,159 @@
+//! A plan goes in, a comparison comes out.
+
+use crate::workshop::{Workshop, can_build_stacks, said};
+use std::fs;
+use std::path::Path;
+
+const PLAN: &str = r#"
+name = "small"
+seed = 3
+blocks = 2
+baseline = "ext4"
+
+[stack.ext4]
+device = { loop = "512MiB", in = "IMAGES" }
+filesystem = { ext4 = { mount = ["noatime"] } }
+
+[stack.tmp]
+filesystem = { tmpfs = "512MiB" }
+
+[stack.logged]
+filesystem = { tmpfs = "512MiB" }
+wal = "ext4"
+
+[postgres]
+settings = { shared_buffers = "16MB" }
+
+[workload.tpcb]
+pgbench = { scale = 1, clients = 2, duration = "3s", warmup = "1s" }
+
+[workload.sync]
+sync = { duration = "2s" }
+
+[[exclude]]
+stack = "logged"
+workload = "sync"
+"#;
+
+fn document(path: &Path) -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_with_pgbenchs_own() {
+    if !can_build_stacks("a whole run on loop devices") {
+        return;
+    }
+    let shop = Workshop::new();
+    let images = shop.path().join("images");
+    fs::create_dir(&images).unwrap();
+    let plan = shop.file("plan.toml", &PLAN.replace("IMAGES", images.to_str().unwrap()));
+    let output = shop.run(&plan);
+    assert!(output.status.success(), "{}", said(&output));
+    let folder = shop.run_folder();
+
+    // Every case has both its trials, with rows, latencies, the server's log and the commands.
+    for case in ["ext4.tpcb", "tmp.tpcb", "logged.tpcb", "ext4.sync", "tmp.sync"] {
+        for trial in ["1", "2"] {
+            let trial = folder.join("trials").join(case).join(trial);
+            let record = document(&trial.join("trial.json"));
+            assert_eq!(record["outcome"]["outcome"], "measured", "{case}: {record}");
+            for file in ["seconds.parquet", "latency.hist", "raw/commands.jsonl"] {
+                assert!(trial.join(file).exists(), "{case}: {file}");
+            }
+            for check in record["figures"]["checks"].as_array().unwrap() {
+                assert_eq!(check["agrees"], true, "{case}: {check}");
+            }
+            if case.ends_with("tpcb") {
+                let checks = record["figures"]["checks"].as_array().unwrap();
+                let transactions = checks.iter().find(|check| check["what"] == "transactions").unwrap();
+                assert_eq!(transactions["tool"], transactions["own"]);
+                assert_eq!(transactions["tolerance"], 0.0);
+            }
+        }
+    }
+
+    let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
+    let findings: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let ranking = findings["rankings"].as_array().unwrap().iter().find(|r| r["workload"] == "tpcb").unwrap();
+    let class_of = |case: &str| {
+        let classes = ranking["classes"].as_array().unwrap();
+        let has = |class: &&serde_json::Value| class["rows"].as_array().unwrap().iter().any(|row| row["case"] == case);
+        classes.iter().find(has).unwrap()["class"].clone()
+    };
+    assert_eq!(class_of("tmp.tpcb"), "volatile");
+    // The WAL on ext4 does not save data that lie in memory.
+    assert_eq!(class_of("logged.tpcb"), "volatile");
+    assert_eq!(class_of("ext4.tpcb"), "flushed");
+    let strata =
+        &findings["cases"].as_array().unwrap().iter().find(|case| case["id"] == "ext4.tpcb").unwrap()["strata"];
+    assert!(strata["devices"][0]["flushes"].as_f64().unwrap() > 0.1, "{strata}");
+    assert!(strata["wal_bytes"].as_f64().unwrap() > 100.0, "{strata}");
+
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains(findings["verdict"].as_str().unwrap().split_whitespace().next().unwrap()));
+    assert!(fs::read_dir(&images).unwrap().next().is_none());
+}
+
+#[test]
+fn a_stack_that_is_kept_tells_how_many_trials_it_has_served() {
+    if !can_build_stacks("a stack that is kept") {
+        return;
+    }
+    let shop = Workshop::new();
+    let images = shop.path().join("images");
+    fs::create_dir(&images).unwrap();
+    let text = PLAN
+        .replace("IMAGES", images.to_str().unwrap())
+        .replace("[stack.ext4]", "[stack.ext4]\nreuse = true")
+        .replace("duration = \"3s\"", "duration = \"1s\"");
+    // Without the stack that has its WAL on the kept one: that would be one of the trials it serves.
+    let (before, after) = (text.find("[stack.logged]").unwrap(), text.find("[postgres]").unwrap());
+    let text = format!("{}{}", &text[..before], &text[after..text.find("[[exclude]]").unwrap()]);
+    let plan = shop.file("plan.toml", &text);
+    let output = shop.run(&plan);
+    assert!(output.status.success(), "{}", said(&output));
+    let mut served: Vec<u64> = ["ext4.tpcb", "ext4.sync"]
+        .iter()
+        .flat_map(|case| ["1", "2"].map(|trial| format!("trials/{case}/{trial}/trial.json")))
+        .map(|path| document(&shop.run_folder().join(path))["stack"]["trials_before"].as_u64().unwrap())
+        .collect();
+    served.sort_unstable();
+    assert_eq!(served.first(), Some(&0));
+    assert!(served.windows(2).all(|pair| pair[0] < pair[1]), "{served:?}");
+}
+
+#[test]
+fn events_come_as_json_lines_in_the_order_of_a_trials_life() {
+    if !can_build_stacks("events of a run") {
+        return;
+    }
+    let shop = Workshop::new();
+    let text = "name = \"events\"\nblocks = 1\n[stack.t]\nfilesystem = { tmpfs = \"64MiB\" }\n\
+                [workload.s]\nsync = { duration = \"2s\" }\n";
+    let plan = shop.file("plan.toml", text);
+    let output = shop.pgstrata(&["run", "--json", plan.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<String> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["what"].clone())
+        .map(|what| format!("{} {}", what["event"].as_str().unwrap(), what["stage"].as_str().unwrap_or("")))
+        .collect();
+    let of = |wanted: &str| names.iter().position(|name| name.trim() == wanted).unwrap_or_else(|| panic!("{names:?}"));
+    let order = [
+        "run_started",
+        "trial_started",
+        "stage_started check",
+        "stage_started build",
+        "stage_started load",
+        "stage_started measure",
+        "second",
+        "stage_started tear_down",
+        "stage_started store",
+        "trial_done",
+        "run_done",
+    ];
+    let places: Vec<usize> = order.iter().map(|name| of(name)).collect();
+    assert!(places.is_sorted(), "{names:?}");
+}
