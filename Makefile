@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check test install clean
+.PHONY: help setup build demo check test bench install clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -31,6 +31,11 @@ check: ## formatting, lints, rules of the house, licences and advisories of the 
 test: ## check, then every test; lists at its end what could not run here and why
 	@scripts/setup test
 	scripts/test
+
+bench: ## what the instrument costs: prints ratios and their goals (root; 5 minutes)
+	@scripts/setup demo
+	cargo bench --locked --bench instrument
+	cargo bench --locked --bench report_scale
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata

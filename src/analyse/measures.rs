@@ -149,7 +149,7 @@ fn curve(all: &Histogram<u64>) -> Vec<(f64, u64)> {
     for step in all.iter_quantiles(CURVE_POINTS_PER_HALVING) {
         // Eight decimals tell one operation in ten thousand million from none.
         let percentile = (step.quantile_iterated_to() * 1e10).round() / 1e8;
-        let value = step.value_iterated_to().min(all.max());
+        let value = step.value_iterated_to().clamp(all.min(), all.max());
         match points.last_mut() {
             Some(last) if last.0 >= percentile => last.1 = last.1.max(value),
             _ => points.push((percentile, value)),

@@ -241,7 +241,8 @@ fn a_pgbench_that_is_killed_midway_is_an_error() {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
         }
     }
-    let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(bench.raw.clone())).unwrap_err();
+    let sockets = bench.server.as_ref().unwrap().spec.socket_folder.clone();
+    let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(sockets)).unwrap_err();
     assert!(error.to_string().contains("was killed"), "{error}");
     bench.assert_clean();
 }
