@@ -94,6 +94,7 @@ impl Seconds {
     }
 
     /// Adds a column of texts, kept as a dictionary: a name that repeats costs four bytes.
+    #[cfg(test)]
     pub fn push_texts<'t>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'t str>>) {
         let mut words: Vec<String> = Vec::new();
         let mut known = std::collections::HashMap::new();
@@ -109,6 +110,13 @@ impl Seconds {
                 }
             }));
         }
+        codes.resize(self.rows, ABSENT_CODE);
+        self.columns.push((name.into(), Data::Texts { words, codes }));
+    }
+
+    /// Adds a column of texts that is a dictionary already: the place in `words` for each row.
+    pub fn push_words(&mut self, name: impl Into<String>, words: Vec<String>, codes: &[Option<u32>]) {
+        let mut codes: Vec<u32> = codes.iter().map(|code| code.unwrap_or(ABSENT_CODE)).collect();
         codes.resize(self.rows, ABSENT_CODE);
         self.columns.push((name.into(), Data::Texts { words, codes }));
     }

@@ -12,7 +12,11 @@ use crate::store::latency;
 use crate::store::seconds::{self, ColumnData};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+
+/// Threads that decode at once; each holds the columns of one trial, about 200 bytes a second of it.
+const MOST_READERS: usize = 4;
 
 /// Computes the findings of the run in `folder`.
 ///
@@ -32,18 +36,24 @@ pub fn findings(folder: &Path) -> Result<Findings> {
     let plan_text = folder.plan_text()?;
     let mut analysis =
         Analysis::new(RunInput { run: folder.record().clone(), plan_text, wall_us, measured_us, pending });
-    // Reading the next trial and analysing this one take turns on two cores; one trial waits in between.
+    // Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
+    // so memory does not grow with the number of trials.
+    let readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
     let (send, receive) = sync_channel(1);
+    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let folder = &folder;
-        scope.spawn(move || {
-            for (key, record) in records {
-                // The receiver only goes after an error, which ends the reading too.
-                if send.send(read_trial(folder, &key, record)).is_err() {
-                    return;
+        for _ in 0..readers {
+            let (folder, records, next, send) = (&folder, &records, &next, send.clone());
+            scope.spawn(move || {
+                while let Some((key, record)) = records.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // The receiver only goes after an error, which ends the reading too.
+                    if send.send(read_trial(folder, key, record.clone())).is_err() {
+                        return;
+                    }
                 }
-            }
-        });
+            });
+        }
+        drop(send);
         for trial in receive {
             analysis.add_trial(trial?);
         }
@@ -72,14 +82,14 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
 fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
     let count = columns.values().map(|column| match column {
         ColumnData::Count { present, .. } | ColumnData::Real { present, .. } => present.len(),
-        ColumnData::Text(texts) => texts.len(),
+        ColumnData::Text { codes, .. } => codes.len(),
     });
     let mut seconds = Seconds::new(count.max().unwrap_or(0));
     for (name, column) in columns {
         match column {
             ColumnData::Count { values, present } => seconds.push_counts(name, values, &present),
             ColumnData::Real { values, present } => seconds.push_reals(name, values, &present),
-            ColumnData::Text(texts) => seconds.push_texts(name, texts.iter().map(Option::as_deref)),
+            ColumnData::Text { words, codes } => seconds.push_words(name, words, &codes),
         }
     }
     seconds

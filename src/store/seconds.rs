@@ -5,7 +5,7 @@
 
 use crate::error::{Context, Error, Result};
 use crate::record::seconds::{Column, ColumnType, Row, Value};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -13,8 +13,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
-use std::collections::BTreeMap;
+use parquet::schema::types::{ColumnPath, Type};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,8 +48,13 @@ pub enum ColumnData {
         /// Whether the row has a reading.
         present: Vec<bool>,
     },
-    /// Texts.
-    Text(Vec<Option<String>>),
+    /// Texts, as a dictionary: few different ones stand in many rows.
+    Text {
+        /// The different texts.
+        words: Vec<String>,
+        /// Place in `words`, one a row; `None` where the row has no reading.
+        codes: Vec<Option<u32>>,
+    },
 }
 
 impl SecondsWriter {
@@ -61,8 +66,7 @@ impl SecondsWriter {
         let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>();
         let begun = fields.and_then(|fields| {
             let schema = Type::group_type_builder("second").with_fields(fields).build()?;
-            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-            SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties))
+            SerializedFileWriter::new(File::create(path)?, Arc::new(schema), Arc::new(properties(&columns)))
         });
         let file = begun.or_store(|| format!("begin {}", path.display()))?;
         Ok(SecondsWriter { path: path.to_path_buf(), file, columns, rows: Vec::new() })
@@ -97,6 +101,21 @@ impl SecondsWriter {
         }
         write_group(&mut self.file, &rows).or_store(|| format!("write {}", self.path.display()))
     }
+}
+
+/// Whole numbers are counters and gauges that change little from row to row: stored as packed differences they take few
+/// bits and are read several times faster than through a general compressor. The rest goes through snappy, texts as
+/// dictionaries.
+fn properties(columns: &[Column]) -> WriterProperties {
+    let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    for column in columns.iter().filter(|column| column.of == ColumnType::Count) {
+        let path = ColumnPath::from(column.name.as_str());
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+            .set_column_compression(path, Compression::UNCOMPRESSED);
+    }
+    properties.build()
 }
 
 fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
@@ -204,18 +223,44 @@ fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) 
             ColumnData::Real { values, present }
         }
         Physical::BYTE_ARRAY => {
-            let text = |bytes: &ByteArray| bytes.as_utf8().ok().map(str::to_owned);
-            ColumnData::Text(spread::<ByteArrayType, _>(reader, index, text)?.0)
+            let mut dictionary = Dictionary::default();
+            let (codes, _) = spread::<ByteArrayType, _>(reader, index, |text| Some(dictionary.code(text.data())))?;
+            ColumnData::Text { words: dictionary.words, codes }
         }
         other => return Err(ParquetError::General(format!("column {index} has the unknown type {other}"))),
     })
+}
+
+/// The different texts of a column, numbered as they come.
+#[derive(Default)]
+struct Dictionary {
+    words: Vec<String>,
+    codes: HashMap<Vec<u8>, u32>,
+    last: Option<u32>,
+}
+
+impl Dictionary {
+    fn code(&mut self, text: &[u8]) -> u32 {
+        // Most rows repeat the row before.
+        if let Some(last) = self.last.filter(|last| self.words[*last as usize].as_bytes() == text) {
+            return last;
+        }
+        let code = self.codes.get(text).copied().unwrap_or_else(|| {
+            let code = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
+            self.words.push(String::from_utf8_lossy(text).into_owned());
+            self.codes.insert(text.to_vec(), code);
+            code
+        });
+        self.last = Some(code);
+        code
+    }
 }
 
 /// All rows of one column: a value each, and whether it is there.
 fn spread<T: DataType, V: Default>(
     reader: &SerializedFileReader<File>,
     index: usize,
-    take: impl Fn(&T::T) -> V,
+    mut take: impl FnMut(&T::T) -> V,
 ) -> Result<(Vec<V>, Vec<bool>), ParquetError> {
     let total = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
     let (mut all, mut present) = (Vec::with_capacity(total), Vec::with_capacity(total));
@@ -232,7 +277,7 @@ fn spread<T: DataType, V: Default>(
             }
         }
         if values.len() == rows {
-            all.extend(values.iter().map(&take));
+            all.extend(values.iter().map(&mut take));
             present.resize(present.len() + rows, true);
             continue;
         }
@@ -240,7 +285,7 @@ fn spread<T: DataType, V: Default>(
         for level in levels {
             let value = if level == 1 { values.next() } else { None };
             present.push(value.is_some());
-            all.push(value.map_or_else(V::default, &take));
+            all.push(value.map_or_else(V::default, &mut take));
         }
     }
     Ok((all, present))
@@ -322,7 +367,9 @@ mod tests {
             let real = ColumnData::Real { values: vec![x.unwrap_or(0.0)], present: vec![x.is_some()] };
             prop_assert_eq!(&read["wal_bytes"], &count);
             prop_assert_eq!(&read["load"], &real);
-            prop_assert_eq!(&read["name"], &ColumnData::Text(vec![text]));
+            let code = text.as_ref().map(|_| 0);
+            let words = text.into_iter().collect();
+            prop_assert_eq!(&read["name"], &ColumnData::Text { words, codes: vec![code] });
         }
     }
 }
