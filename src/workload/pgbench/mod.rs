@@ -18,6 +18,7 @@ use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::trial::Figures;
 use crate::units::{Bytes, Micros};
 use options::{BYTES_PER_SCALE, ScriptSource, Settings};
+use std::path::Path;
 use std::time::Duration;
 
 /// A CHECKPOINT after loading writes up to all of shared_buffers to a stack that may be slow.
@@ -38,6 +39,10 @@ impl Workload for Pgbench {
 
     fn options(&self) -> &'static [OptionSpec] {
         options::SPECS
+    }
+
+    fn resolve(&self, options: &mut Options, folder: &Path) {
+        options::resolve_scripts(options, folder);
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
