@@ -57,6 +57,23 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     Ok(Forecast { expected_us, rooms, unmet, warnings: warnings.into_iter().collect() })
 }
 
+/// Whether every size fits.
+///
+/// # Errors
+/// With everything that is too small.
+pub fn must_fit(forecast: &Forecast) -> Result<()> {
+    let small = forecast.rooms.iter().filter(|line| !line.fits).map(|line| {
+        let has = line.has.map_or_else(|| "an unknown amount".to_owned(), |has| has.to_string());
+        format!("{} is too small: the plan needs {}, there is {has}", line.what, line.needs)
+    });
+    let small: Vec<String> = small.collect();
+    if small.is_empty() {
+        return Ok(());
+    }
+    Err(Error::host(small.join("\n"))
+        .hint("make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed"))
+}
+
 /// What this machine lacks for a case.
 #[must_use]
 pub fn case_unmet(host: &Host, case: &CaseSpec) -> Vec<Unmet> {

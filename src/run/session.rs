@@ -104,13 +104,7 @@ pub struct KeptStack {
 /// written, or something built cannot be undone. A trial that fails is no error of the run.
 pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
     let forecast = forecast::forecast(host, plan, &places.state)?;
-    if let Some(line) = forecast.rooms.iter().find(|line| !line.fits) {
-        let has = line.has.map_or_else(|| "an unknown amount".to_owned(), |has| has.to_string());
-        return Err(Error::host(format!("{} is too small: the plan needs {}, there is {has}", line.what, line.needs))
-            .hint(
-                "make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed",
-            ));
-    }
+    forecast::must_fit(&forecast)?;
     let record = RunRecord {
         format: run::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
