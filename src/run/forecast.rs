@@ -1,6 +1,6 @@
 //! What a plan will take before anything is built: time, room, and what this machine lacks for which case.
 
-use crate::cluster::install;
+use crate::cluster::{install, server};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::plan::Plan;
@@ -40,8 +40,9 @@ pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
 /// Looks at plan and machine; changes nothing.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When a setting of the plan is pgstrata's own, or the machine cannot be asked.
 pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
+    refuse_reserved_settings(&plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
@@ -55,6 +56,21 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let rooms = rooms(plan, memory, &templates, state)?;
     let expected_us = expected_us(plan, memory, &templates)?;
     Ok(Forecast { expected_us, rooms, unmet, warnings: warnings.into_iter().collect() })
+}
+
+/// Refuses settings that servers under test depend on.
+fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
+    let names: BTreeSet<&String> =
+        cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| postgres.settings.keys()).collect();
+    let refused = names.into_iter().filter_map(|name| {
+        let reason = server::reserved_setting(name)?;
+        Some(format!("the setting `{name}` is pgstrata's own: {reason}"))
+    });
+    let refused: Vec<String> = refused.collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(Error::user(refused.join("\n")).hint("leave it out of `settings`"))
 }
 
 /// Whether every size fits.

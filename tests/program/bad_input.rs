@@ -213,6 +213,18 @@ fn a_setting_that_does_not_exist_is_named() {
 }
 
 #[test]
+fn a_setting_that_servers_under_test_depend_on_is_refused_before_anything_is_built() {
+    let shop = Workshop::new();
+    let text = plan(TMPFS, ", PORT = [5433, 5434], logging_collector = true", "");
+    let output = fails(&shop, &text, 2, &["`PORT`", "socket", "`logging_collector`", "log goes to"]);
+    assert!(!shop.results().exists(), "a run folder was made");
+    let checked = shop.pgstrata(&["plan", shop.path().join("plan.toml").to_str().unwrap()]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(2), "{}", said(&checked));
+    assert!(checked.stdout.is_empty(), "{}", said(&checked));
+    assert_eq!(stderr(&checked), stderr(&output));
+}
+
+#[test]
 fn a_custom_script_with_an_sql_error_ends_the_case_with_the_servers_words() {
     if !can_build_stacks("custom script with an SQL error") {
         return;
