@@ -119,6 +119,11 @@ pub trait Workload: Sync {
         let _ = (options, memory);
         Vec::new()
     }
+    /// Connections that its clients hold at the same time.
+    fn connections(&self, options: &Options) -> u64 {
+        let _ = options;
+        0
+    }
     /// Whether it needs a server.
     fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.

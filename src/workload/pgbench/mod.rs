@@ -62,6 +62,10 @@ impl Workload for Pgbench {
         )]
     }
 
+    fn connections(&self, options: &Options) -> u64 {
+        Settings::from(options).map_or(0, |settings| settings.clients)
+    }
+
     fn needs_server(&self) -> bool {
         true
     }
