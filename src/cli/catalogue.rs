@@ -13,6 +13,7 @@ pub fn catalogue() -> Catalogue {
             name: layer.name(),
             doc: layer.doc(),
             options: layer.options(),
+            resolve: Box::new(|_, _| ()),
             check: Box::new(move |options| layer.check(options)),
             needs_server: false,
         };
@@ -31,6 +32,7 @@ pub fn catalogue() -> Catalogue {
             name: workload.name(),
             doc: workload.doc(),
             options: workload.options(),
+            resolve: Box::new(move |options, folder| workload.resolve(options, folder)),
             check: Box::new(move |options| workload.check(options)),
             needs_server: workload.needs_server(),
         });

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::plan::forecast::Forecast;
 use crate::plan::{self, Paint, Plan};
 use crate::record::case::{CaseSpec, StackSpec, TrialKey};
-use crate::run::forecast::forecast;
+use crate::run::forecast::{forecast, must_fit};
 use crate::units::Micros;
 use comfy_table::{ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
@@ -21,7 +21,9 @@ Examples:
   pgstrata plan --example > plan.toml     a commented plan to start from
   pgstrata plan plan.toml                 check it, and see what it will do
   pgstrata plan plan.toml --json          the same for programs
-  pgstrata plan --schema > schema.json    for editors that check TOML")]
+  pgstrata plan --schema > schema.json    for editors that check TOML
+
+Exit code: 0 the plan can be run, 2 it has mistakes, 3 it does not fit on this machine (said after all is shown).")]
 pub struct Args {
     /// The plan
     #[arg(required_unless_present_any = ["example", "schema"])]
@@ -42,7 +44,7 @@ pub struct Args {
 /// Checks and prints.
 ///
 /// # Errors
-/// The plan's mistakes; standard output that cannot be written.
+/// The plan's mistakes; standard output that cannot be written; when all is printed, sizes that don't fit.
 pub fn run(args: &Args) -> Result<u8> {
     if args.example {
         out::bytes(plan::example(&super::catalogue()).as_bytes())?;
@@ -57,6 +59,7 @@ pub fn run(args: &Args) -> Result<u8> {
         } else {
             print_plan(&plan, Some(&forecast))?;
         }
+        must_fit(&forecast)?;
     } else {
         return Err(Error::user("no plan is named").hint("pgstrata plan FILE"));
     }

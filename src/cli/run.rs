@@ -8,8 +8,10 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
+use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
 use crate::run::session::{self, Ending};
+use crate::store::folder::RunFolder;
 use crate::units::Micros;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -49,35 +51,49 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<u8> {
     let host = Host::this();
     let places = args.places.places()?;
-    let plan = read_plan(args)?;
-    consent(&host, &plan, args.yes)?;
+    let task = Task::of(args)?;
+    consent(&host, task.cases(), args.yes)?;
     let interrupt = Interrupt::listen()?;
     let progress = Progress::new(args.json, std::io::stderr().is_terminal());
     let watcher = |event: &Stamped| progress.show(event);
-    let ending = match &args.resume {
-        Some(folder) => session::resume(&host, folder, &plan, &places, &interrupt, &watcher),
-        None => session::start(&host, &plan, &places, &interrupt, &watcher),
+    let ending = match &task {
+        Task::Resume(stored) => session::resume(&host, stored, &places, &interrupt, &watcher),
+        Task::Start(plan) => session::start(&host, plan, &places, &interrupt, &watcher),
     };
     progress.finish();
     conclude(&ending?, args.json)
 }
 
-/// The plan named, or the one that the run to be resumed began with. When both are given they must be the same.
-fn read_plan(args: &Args) -> Result<Plan> {
-    match (&args.plan, &args.resume) {
-        (Some(path), _) => super::plan::read(path),
-        (None, Some(folder)) => {
-            // Opening says what is wrong with a folder that is no run folder.
-            crate::store::folder::RunFolder::open(folder)?;
-            super::plan::read(&folder.join("plan.toml"))
+/// What is to be run.
+enum Task {
+    /// A plan from its beginning.
+    Start(Plan),
+    /// What is left of a run.
+    Resume(Box<RunFolder>),
+}
+
+impl Task {
+    fn of(args: &Args) -> Result<Task> {
+        match (&args.plan, &args.resume) {
+            (plan, Some(folder)) => {
+                session::stored(folder, plan.as_deref()).map(|stored| Task::Resume(Box::new(stored)))
+            }
+            (Some(path), None) => super::plan::read(path).map(Task::Start),
+            (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
         }
-        (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
+    }
+
+    fn cases(&self) -> &[CaseSpec] {
+        match self {
+            Task::Start(plan) => &plan.cases,
+            Task::Resume(stored) => &stored.record().cases,
+        }
     }
 }
 
 /// Shows each disk that the plan marks `overwrite = true`, and asks.
-fn consent(host: &Host, plan: &Plan, yes: bool) -> Result<()> {
-    let stacks = plan.cases.iter().flat_map(|case| std::iter::once(&case.stack).chain(&case.wal_stack));
+fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
+    let stacks = cases.iter().flat_map(|case| std::iter::once(&case.stack).chain(&case.wal_stack));
     let disks = stacks.flat_map(|stack| &stack.layers).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {

@@ -8,6 +8,7 @@ use super::values::describe;
 use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, stacks, tree, workloads};
 use crate::record::options::{OptionKind, OptionSpec};
 use crate::units::{Bytes, Micros};
+use std::path::Path;
 
 /// Width of comments, columns.
 const WIDTH: usize = 100;
@@ -155,7 +156,7 @@ fn stack_reads(text: &str, catalogue: &Catalogue) -> bool {
 fn workload_reads(text: &str, catalogue: &Catalogue) -> bool {
     let mut problems = Problems::default();
     tree::parse(text, &mut problems).is_some_and(|root| {
-        !workloads::read_workloads(&root, catalogue, &mut problems).is_empty() && problems.is_empty()
+        !workloads::read_workloads(&root, Path::new("/"), catalogue, &mut problems).is_empty() && problems.is_empty()
     })
 }
 

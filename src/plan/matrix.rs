@@ -111,7 +111,7 @@ fn start(stack: &StackDraft, workload: &WorkloadDraft<'_>, chosen: &[&Choice]) -
     let spec = WorkloadSpec {
         name: workload_name.clone(),
         kind: workload.entry.name.to_owned(),
-        options: options(&workload.axes, chosen),
+        options: options(workload.entry, workload.folder, &workload.axes, chosen),
     };
     let case = CaseSpec {
         id: String::new(),

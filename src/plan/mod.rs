@@ -57,6 +57,12 @@ const MAX_TRIALS: usize = 100_000;
 /// Largest plan file, bytes: nothing that a person writes is near it.
 const MAX_FILE: u64 = 1 << 20;
 
+/// See [`Entry::resolve`].
+pub type Resolve = Box<dyn Fn(&mut Options, &Path) + Send + Sync>;
+
+/// See [`Entry::check`].
+pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync>;
+
 /// Something that a plan can name.
 pub struct Entry {
     /// Its name in plans.
@@ -65,9 +71,11 @@ pub struct Entry {
     pub doc: &'static str,
     /// Its options; for layers, the first may be the value of the layer's own key.
     pub options: &'static [OptionSpec],
+    /// Makes what the plan writes relative to its own folder independent of any: called with the options of one case
+    /// and that folder, before `check`.
+    pub resolve: Resolve,
     /// Checks what the specs cannot say.
-    #[expect(clippy::type_complexity, reason = "one closure type, used once")]
-    pub check: Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync>,
+    pub check: Check,
     /// Workloads: whether it needs a server. Layers: false.
     pub needs_server: bool,
 }
@@ -132,31 +140,33 @@ pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
         Error::user(format!("line {} is not UTF-8", line + 1)).while_doing(what())
     })?;
-    check(&text, catalogue).map_err(|problems| problems.into_error(&text, &path.display().to_string(), paint))
+    let absolute = std::path::absolute(path).or_user(what)?;
+    let folder = absolute.parent().unwrap_or(Path::new("/"));
+    check(&text, folder, catalogue).map_err(|problems| problems.into_error(&text, &path.display().to_string(), paint))
 }
 
-/// Checks the text of a plan; `file_name` is for the messages.
+/// Checks the text of a plan that lies in no folder: relative paths in it start at `/`. `file_name` is for the messages.
 ///
 /// # Errors
 /// Of kind `User`, with every mistake shown where it stands, without colour.
 pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
-    check(text, catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
+    check(text, Path::new("/"), catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
 }
 
-/// Checks the text of a plan.
+/// Checks the text of a plan; relative paths in it start at `folder`, which is absolute.
 ///
 /// # Errors
 /// Every mistake. Names of stacks and axes are looked up only once all tables are read without one.
-pub fn check(text: &str, catalogue: &Catalogue) -> Result<Plan, Problems> {
+pub fn check(text: &str, folder: &Path, catalogue: &Catalogue) -> Result<Plan, Problems> {
     let mut problems = Problems::default();
-    let plan = assemble(text, catalogue, &mut problems);
+    let plan = assemble(text, folder, catalogue, &mut problems);
     match plan {
         Some(plan) if problems.is_empty() => Ok(plan),
         _ => Err(problems),
     }
 }
 
-fn assemble(text: &str, catalogue: &Catalogue, problems: &mut Problems) -> Option<Plan> {
+fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Problems) -> Option<Plan> {
     let root = tree::parse(text, problems)?;
     refuse_unknown(root.iter().map(|(key, _)| key), &KEYS, "the plan", problems);
     let name = read_name(&root, problems);
@@ -166,7 +176,7 @@ fn assemble(text: &str, catalogue: &Catalogue, problems: &mut Problems) -> Optio
     let draft = matrix::Draft {
         stacks: stacks::read_stacks(&root, catalogue, problems),
         postgres: postgres::read_postgres(&root, problems),
-        workloads: workloads::read_workloads(&root, catalogue, problems),
+        workloads: workloads::read_workloads(&root, folder, catalogue, problems),
     };
     if !problems.is_empty() {
         return None;
@@ -189,8 +199,13 @@ fn assemble(text: &str, catalogue: &Catalogue, problems: &mut Problems) -> Optio
     let ids = ids::ids(&parts);
     let order = order::order(&ids, blocks, seed);
     let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
-    let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(Plan { name, seed, blocks, baseline, cases, order, sha256, text: text.to_owned() })
+    Some(Plan { name, seed, blocks, baseline, cases, order, sha256: sha256(text.as_bytes()), text: text.to_owned() })
+}
+
+/// SHA-256 of a plan's bytes, hex: how a run knows its plan again.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read_name(root: &[Pair], problems: &mut Problems) -> String {

@@ -8,6 +8,7 @@ use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Span, Value};
 use super::values::{Choice, Refusal, describe, is_scalar, read};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
+use std::path::Path;
 
 /// Most combinations of one entry's options: far above any plan that somebody can wait for.
 pub(super) const MAX_COMBINATIONS: usize = 10_000;
@@ -51,6 +52,8 @@ pub(super) struct Written<'a> {
     pub main: Option<&'a Node>,
     /// Its other options.
     pub pairs: Vec<&'a Pair>,
+    /// Where relative paths among them start.
+    pub folder: &'a Path,
 }
 
 /// Reads and checks the options; `None` when anything is wrong with them, and then `problems` says what.
@@ -188,7 +191,8 @@ fn check(written: &Written<'_>, axes: &[Axis], problems: &mut Problems) {
         return;
     };
     for combination in combinations {
-        if let Err(problem) = (written.entry.check)(&options(axes, &combination)) {
+        let options = options(written.entry, written.folder, axes, &combination);
+        if let Err(problem) = (written.entry.check)(&options) {
             report(written, axes, &combination, problem, problems);
         }
     }
@@ -231,10 +235,12 @@ pub(super) fn combinations(axes: &[Axis], most: usize) -> Option<Vec<Vec<&Choice
     Some(all)
 }
 
-/// The options that a combination stands for.
-pub(super) fn options(axes: &[Axis], combination: &[&Choice]) -> Options {
+/// The options of an entry that a combination stands for, relative paths among them made to start at `folder`.
+pub(super) fn options(entry: &Entry, folder: &Path, axes: &[Axis], combination: &[&Choice]) -> Options {
     let pairs = axes.iter().zip(combination);
-    Options(pairs.map(|(axis, choice)| (axis.name.clone(), choice.value.clone())).collect())
+    let mut options = Options(pairs.map(|(axis, choice)| (axis.name.clone(), choice.value.clone())).collect());
+    (entry.resolve)(&mut options, folder);
+    options
 }
 
 /// Whether a value can be matched by `[[exclude]]`: a list that is one value cannot.

@@ -9,6 +9,7 @@ use super::problem::{Problem, Problems, nearest, refuse_unknown, suggestion};
 use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::{Catalogue, Entry};
 use crate::record::case::{LayerSpec, StackSpec};
+use std::path::Path;
 
 /// Keys of a stack.
 pub(super) const KEYS: [&str; 6] = ["device", "volume", "filesystem", "directory", "wal", "reuse"];
@@ -278,10 +279,12 @@ fn finish_layer(
     problems: &mut Problems,
 ) -> Option<LayerSpec> {
     let place: Span = name.span.clone();
-    let written = Written { entry, what: format!("layer `{}`", entry.name), place, main, pairs };
+    // Layers take absolute paths only.
+    let folder = Path::new("/");
+    let written = Written { entry, what: format!("layer `{}`", entry.name), place, main, pairs, folder };
     let axes = read_options(&written, Lists::AreRefused, problems)?;
     let single: Vec<_> = axes.iter().flat_map(|axis| axis.choices.first()).collect();
-    Some(LayerSpec { layer: entry.name.to_owned(), options: options(&axes, &single) })
+    Some(LayerSpec { layer: entry.name.to_owned(), options: options(entry, folder, &axes, &single) })
 }
 
 fn spellings(slot: Slot, catalogue: &Catalogue) -> String {

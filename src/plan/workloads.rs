@@ -5,6 +5,7 @@ use super::options::{Axis, Lists, Written, read_options};
 use super::problem::{Problem, Problems, nearest, suggestion};
 use super::tree::{Key, Node, Pair, Value};
 use super::{Catalogue, Entry};
+use std::path::Path;
 
 /// A workload that has been read.
 pub(super) struct WorkloadDraft<'c> {
@@ -14,18 +15,21 @@ pub(super) struct WorkloadDraft<'c> {
     pub entry: &'c Entry,
     /// Its options, in the order of the plan.
     pub axes: Vec<Axis>,
+    /// Where relative paths among them start.
+    pub folder: &'c Path,
 }
 
 /// Reads every workload; those with mistakes are left out and told in `problems`.
 pub(super) fn read_workloads<'c>(
     root: &[Pair],
+    folder: &'c Path,
     catalogue: &'c Catalogue,
     problems: &mut Problems,
 ) -> Vec<WorkloadDraft<'c>> {
     let mut workloads = Vec::new();
     for (name, node) in named_tables(root, "workload", "[workload.tpcb]", problems) {
         names::check(name, "workload", problems);
-        workloads.extend(read_workload(name, node, catalogue, problems));
+        workloads.extend(read_workload(name, node, folder, catalogue, problems));
     }
     workloads
 }
@@ -33,6 +37,7 @@ pub(super) fn read_workloads<'c>(
 fn read_workload<'c>(
     name: &Key,
     node: &Node,
+    folder: &'c Path,
     catalogue: &'c Catalogue,
     problems: &mut Problems,
 ) -> Option<WorkloadDraft<'c>> {
@@ -63,9 +68,9 @@ fn read_workload<'c>(
         }
     };
     let what = format!("workload `{}`", entry.name);
-    let written = Written { entry, what, place: kind.span.clone(), main: None, pairs: pairs.iter().collect() };
+    let written = Written { entry, what, place: kind.span.clone(), main: None, pairs: pairs.iter().collect(), folder };
     let axes = read_options(&written, Lists::AreAxes, problems)?;
-    Some(WorkloadDraft { name: name.clone(), entry, axes })
+    Some(WorkloadDraft { name: name.clone(), entry, axes, folder })
 }
 
 fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems: &mut Problems) -> Option<&'t Pair> {

@@ -1,12 +1,13 @@
 //! What a plan will take before anything is built: time, room, and what this machine lacks for which case.
 
-use crate::cluster::install;
+use crate::cluster::{install, server};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
 use crate::provision::{self, Room, Unmet};
 use crate::record::case::{CaseSpec, StackSpec};
+use crate::telemetry;
 use crate::units::Bytes;
 use crate::workload::{self, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,8 @@ const COPY_BYTES_PER_S: u64 = 200 << 20;
 const LOAD_BYTES_PER_S: u64 = 40 << 20;
 /// What an empty cluster takes with its first WAL segments and catalogs.
 const EMPTY_CLUSTER: u64 = 64 << 20;
+/// `max_connections` where a plan does not set it.
+const DEFAULT_MAX_CONNECTIONS: u64 = 100;
 /// Share of a stack's capacity that data may take at the start: what is left is for WAL (max_wal_size is 1 GB by
 /// default), growth and the filesystem's own structures.
 const DATA_SHARE: f64 = 0.8;
@@ -40,8 +43,9 @@ pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
 /// Looks at plan and machine; changes nothing.
 ///
 /// # Errors
-/// When the machine cannot be asked.
+/// When a setting of the plan is pgstrata's own, or the machine cannot be asked.
 pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
+    refuse_reserved_settings(&plan.cases)?;
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
@@ -50,11 +54,68 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
         }
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory));
+        warnings.extend(too_many_clients(case)?);
     }
     let templates = templates(plan, memory)?;
     let rooms = rooms(plan, memory, &templates, state)?;
     let expected_us = expected_us(plan, memory, &templates)?;
     Ok(Forecast { expected_us, rooms, unmet, warnings: warnings.into_iter().collect() })
+}
+
+/// Refuses settings that servers under test depend on.
+fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
+    let names: BTreeSet<&String> =
+        cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| postgres.settings.keys()).collect();
+    let refused = names.into_iter().filter_map(|name| {
+        let reason = server::reserved_setting(name)?;
+        Some(format!("the setting `{name}` is pgstrata's own: {reason}"))
+    });
+    let refused: Vec<String> = refused.collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(Error::user(refused.join("\n")).hint("leave it out of `settings`"))
+}
+
+/// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
+/// server reserves (`superuser_reserved_connections`) serve them too.
+fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
+    let Some(postgres) = &case.postgres else { return Ok(None) };
+    let clients = workload(&case.workload.kind)?.connections(&case.workload.options);
+    let set = postgres.settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_connections"));
+    let most = match set {
+        None => DEFAULT_MAX_CONNECTIONS,
+        Some((_, value)) => match value.trim().parse() {
+            Ok(most) => most,
+            // The server itself says what is wrong with it.
+            Err(_) => return Ok(None),
+        },
+    };
+    let own = telemetry::CONNECTIONS;
+    Ok((clients.saturating_add(own) > most).then(|| {
+        format!(
+            "{clients} clients and {own} connections for telemetry are more than max_connections = {most}, so some are \
+             refused; set max_connections to at least {}",
+            clients.saturating_add(own)
+        )
+    }))
+}
+
+/// Whether every size fits.
+///
+/// # Errors
+/// With everything that is too small.
+pub fn must_fit(forecast: &Forecast) -> Result<()> {
+    let small = forecast.rooms.iter().filter(|line| !line.fits).map(|line| {
+        let has = line.has.map_or_else(|| "an unknown amount".to_owned(), |has| has.to_string());
+        format!("{} is too small: the plan needs {}, there is {has}", line.what, line.needs)
+    });
+    let small: Vec<String> = small.collect();
+    if small.is_empty() {
+        return Ok(());
+    }
+    Err(Error::host(small.join("\n"))
+        .hint("make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed"))
 }
 
 /// What this machine lacks for a case.
@@ -192,4 +253,47 @@ fn capacity(stack: &StackSpec) -> Option<Bytes> {
         .iter()
         .filter_map(|spec| provision::layer(&spec.layer).and_then(|layer| layer.capacity(&spec.options)))
         .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::case::{PostgresSpec, WorkloadSpec};
+    use crate::record::options::{OptionValue, Options};
+
+    fn case(clients: i64, settings: &[(&str, &str)]) -> CaseSpec {
+        let options = [("scale", 100), ("clients", clients)].map(|(key, n)| (key.to_owned(), OptionValue::Integer(n)));
+        CaseSpec {
+            id: "s.w".into(),
+            stack: StackSpec { name: "s".into(), layers: Vec::new(), reuse: false },
+            wal_stack: None,
+            postgres: Some(PostgresSpec {
+                bin: "auto".into(),
+                settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+                initdb: Vec::new(),
+            }),
+            workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
+            axes: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn clients_for_whom_the_server_has_no_connection_are_warned_of() {
+        let warning = |clients, settings| too_many_clients(&case(clients, settings)).unwrap();
+        assert_eq!(warning(98, &[]), None);
+        assert!(warning(99, &[]).unwrap().contains("max_connections to at least 101"));
+        assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
+        assert_eq!(warning(200, &[("max_connections", "202")]), None);
+        assert_eq!(warning(200, &[("max_connections", "many")]), None);
+    }
+
+    #[test]
+    fn every_size_that_does_not_fit_is_named() {
+        let line = |what: &str, fits| RoomLine { what: what.into(), needs: Bytes(2), has: Some(Bytes(1)), fits };
+        let rooms = vec![line("a", false), line("b", true), line("c", false)];
+        let error = must_fit(&Forecast { rooms, ..Forecast::default() }).unwrap_err().to_string();
+        assert!(error.contains("a is too small") && error.contains("c is too small"), "{error}");
+        assert!(!error.contains("b is"), "{error}");
+        assert!(must_fit(&Forecast { rooms: vec![line("b", true)], ..Forecast::default() }).is_ok());
+    }
 }

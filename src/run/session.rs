@@ -5,12 +5,12 @@ use super::forecast;
 use super::template::Templates;
 use super::trial;
 use super::undo;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, micros, now};
 use crate::host::users::{self, User};
 use crate::host::{Host, files, machine};
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 use crate::provision::folder;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
@@ -104,13 +104,7 @@ pub struct KeptStack {
 /// written, or something built cannot be undone. A trial that fails is no error of the run.
 pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
     let forecast = forecast::forecast(host, plan, &places.state)?;
-    if let Some(line) = forecast.rooms.iter().find(|line| !line.fits) {
-        let has = line.has.map_or_else(|| "an unknown amount".to_owned(), |has| has.to_string());
-        return Err(Error::host(format!("{} is too small: the plan needs {}, there is {has}", line.what, line.needs))
-            .hint(
-                "make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed",
-            ));
-    }
+    forecast::must_fit(&forecast)?;
     let record = RunRecord {
         format: run::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -146,37 +140,52 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
     session.run()
 }
 
-/// Goes on with a run that stopped. `plan` is the plan read from the run folder's own copy.
+/// Opens a run that stopped. What is left to do stands in its record: the plan is not read again, since another
+/// pgstrata, or one called from elsewhere, could read it differently. `given` is a plan file that must be the same one.
 ///
 /// # Errors
-/// When the plan is not the one that the run began with, or as [`start`].
+/// When `folder` is no run folder, or its copy of the plan or `given` is not the plan that the run began with.
+pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
+    let stored = RunFolder::open(folder)?;
+    let same = |what: &str, bytes: &[u8]| {
+        if plan::sha256(bytes) == stored.record().plan_sha256 {
+            return Ok(());
+        }
+        Err(Error::user(format!("{what} is not the one that {} began with", folder.display()))
+            .hint("a run keeps its plan to its end; start a new run for the changed plan"))
+    };
+    same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
+    if let Some(path) = given {
+        let what = format!("the plan {}", path.display());
+        same(&what, &std::fs::read(path).or_user(|| format!("read {what}"))?)?;
+    }
+    Ok(stored)
+}
+
+/// Goes on with a run that [`stored`] has opened.
+///
+/// # Errors
+/// As [`start`].
 pub fn resume(
     host: &Host,
-    folder: &Path,
-    plan: &Plan,
+    stored: &RunFolder,
     places: &Places,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
 ) -> Result<Ending> {
-    let stored = RunFolder::open(folder)?;
-    if stored.record().plan_sha256 != plan.sha256 {
-        return Err(Error::user(format!("the plan is not the one that {} began with", folder.display()))
-            .hint("a run keeps its plan to its end; start a new run for the changed plan"));
-    }
-    let writer = Writer::resume(folder)?;
+    let writer = Writer::resume(stored.path())?;
     let id = writer.folder().record().id.clone();
     let ledger = Ledger::open_for_resume(&places.ledgers(), &id)?;
     undo::undo(&ledger, 0, host)?;
     let (mut left, mut expected_us) = (0, 0);
-    let memory = Bytes(machine::facts(host).memory_bytes);
-    for key in &plan.order {
+    let record = writer.folder().record();
+    for key in &record.order {
         if !is_measured(writer.folder(), key)? {
             left += 1;
-            expected_us +=
-                plan.cases.iter().find(|c| c.id == key.case).map_or(Ok(0), |c| forecast::trial_us(c, memory))?;
+            expected_us += forecast::trial_us(case_of(record, key)?, Bytes(record.host.memory_bytes))?;
         }
     }
-    let resumed = Event::RunResumed { run: id, done: count(plan.order.len()) - left, left, expected_us };
+    let resumed = Event::RunResumed { run: id, done: count(record.order.len()) - left, left, expected_us };
     let session = Session::open(host, ledger, writer, places, interrupt, watcher)?;
     session.events.emit(resumed)?;
     session.run()
@@ -185,6 +194,11 @@ pub fn resume(
 /// Whether a trial has its figures; one that was not run is tried again on resume.
 fn is_measured(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
     Ok(folder.trial(key)?.is_some_and(|record| record.outcome == Outcome::Measured))
+}
+
+fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
+    let found = record.cases.iter().find(|case| case.id == key.case);
+    found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
 }
 
 fn count(n: usize) -> u32 {
@@ -248,15 +262,10 @@ impl<'a> Session<'a> {
                 continue;
             }
             self.interrupt.check()?;
-            let case = self.case(&key)?;
+            let case = case_of(&self.record, &key)?.clone();
             *measured_us += trial::run(self, &case, &key)?;
         }
         Ok(())
-    }
-
-    fn case(&self, key: &TrialKey) -> Result<CaseSpec> {
-        let found = self.record.cases.iter().find(|case| case.id == key.case);
-        found.cloned().ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
     }
 
     /// Trials measured and trials not run, over all sittings.

@@ -89,6 +89,9 @@ pub trait Reading: Send {
     fn sample(&mut self) -> Result<Vec<Option<Value>>>;
 }
 
+/// Connections to the server that are held during a measurement: the sampler `postgres` and the waits have one each.
+pub const CONNECTIONS: u64 = 2;
+
 /// How long the server may be silent: longer would cost all sources the next tick.
 const ANSWER_LIMIT: Duration = Duration::from_millis(900);
 

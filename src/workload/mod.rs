@@ -104,6 +104,11 @@ pub trait Workload: Sync {
     fn doc(&self) -> &'static str;
     /// Its options.
     fn options(&self) -> &'static [OptionSpec];
+    /// Makes relative paths among the options absolute: in a plan they start at the plan's own folder. Called before
+    /// `check`; what is wrong stays as it is, for `check` to say so.
+    fn resolve(&self, options: &mut Options, folder: &Path) {
+        let _ = (options, folder);
+    }
     /// Checks what the specs cannot say. Pure, but for custom script files, which must exist.
     ///
     /// # Errors
@@ -113,6 +118,11 @@ pub trait Workload: Sync {
     fn warnings(&self, options: &Options, memory: Bytes) -> Vec<String> {
         let _ = (options, memory);
         Vec::new()
+    }
+    /// Connections that its clients hold at the same time.
+    fn connections(&self, options: &Options) -> u64 {
+        let _ = options;
+        0
     }
     /// Whether it needs a server.
     fn needs_server(&self) -> bool;

@@ -156,6 +156,25 @@ fn an_image_larger_than_the_free_space_is_refused_before_anything_is_built() {
 }
 
 #[test]
+fn a_size_that_does_not_fit_fails_the_check_of_the_plan_after_all_is_shown() {
+    let shop = Workshop::new();
+    let path = shop.file("plan.toml", &plan(&loop_stack(&shop, "900TiB", "\"ext4\""), "", ""));
+    let call = |more: &[&str]| shop.pgstrata(&[&["plan", path.to_str().unwrap()], more].concat()).output().unwrap();
+    let output = call(&[]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("900 TiB") && stdout.contains("does not fit"), "{}", said(&output));
+    assert!(stderr(&output).contains("too small: the plan needs 900 TiB"), "{}", said(&output));
+    let output = call(&["--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rooms = document["forecast"]["rooms"].as_array().unwrap();
+    assert!(rooms.iter().any(|room| room["fits"] == false), "{document}");
+    assert!(stderr(&output).contains("too small"), "{}", said(&output));
+    leaves_nothing(&shop);
+}
+
+#[test]
 fn a_refused_mkfs_option_is_the_cases_error_in_mkfss_own_words() {
     if !can_build_stacks("mkfs option refused") {
         return;
@@ -191,6 +210,18 @@ fn a_setting_that_does_not_exist_is_named() {
     }
     let shop = Workshop::new();
     fails(&shop, &plan(TMPFS, ", wal_sink_method = \"x\"", ""), 1, &["wal_sink_method", "NOT RUN"]);
+}
+
+#[test]
+fn a_setting_that_servers_under_test_depend_on_is_refused_before_anything_is_built() {
+    let shop = Workshop::new();
+    let text = plan(TMPFS, ", PORT = [5433, 5434], logging_collector = true", "");
+    let output = fails(&shop, &text, 2, &["`PORT`", "socket", "`logging_collector`", "log goes to"]);
+    assert!(!shop.results().exists(), "a run folder was made");
+    let checked = shop.pgstrata(&["plan", shop.path().join("plan.toml").to_str().unwrap()]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(2), "{}", said(&checked));
+    assert!(checked.stdout.is_empty(), "{}", said(&checked));
+    assert_eq!(stderr(&checked), stderr(&output));
 }
 
 #[test]

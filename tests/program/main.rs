@@ -4,5 +4,6 @@
 mod bad_input;
 mod kill;
 mod machine;
+mod resume;
 mod whole_run;
 mod workshop;

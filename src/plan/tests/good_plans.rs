@@ -2,8 +2,9 @@
 
 use super::{MANUAL, catalogue, small};
 use crate::plan::{Plan, check, parse};
-use crate::record::options::OptionValue;
+use crate::record::options::{OptionProblem, OptionValue};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 fn plan(text: &str) -> Plan {
     parse(text, "plan.toml", &catalogue()).unwrap_or_else(|error| panic!("{error}"))
@@ -196,5 +197,26 @@ fn the_order_depends_on_the_seed_and_nothing_else() {
 #[test]
 fn windows_line_ends_and_a_byte_order_mark_are_no_mistake() {
     let text = format!("\u{feff}{}", MANUAL.replace('\n', "\r\n"));
-    assert!(check(&text, &catalogue()).is_ok());
+    assert!(check(&text, Path::new("/"), &catalogue()).is_ok());
+}
+
+#[test]
+fn what_is_relative_starts_at_the_plans_folder_in_the_check_and_in_the_case_and_is_excluded_as_written() {
+    let mut catalogue = catalogue();
+    let pgbench = catalogue.workloads.iter_mut().find(|entry| entry.name == "pgbench").unwrap();
+    pgbench.resolve = Box::new(|options, folder| {
+        let script = options.text("script").map(|name| folder.join(name).display().to_string());
+        options.0.extend(script.map(|path| ("script".to_owned(), OptionValue::Text(path))));
+    });
+    pgbench.check = Box::new(|options| match options.text("script") {
+        Some(path) if !path.starts_with("/plans/") => Err(OptionProblem::at("script", format!("{path} is relative"))),
+        _ => Ok(()),
+    });
+    let text = small("[[exclude]]\nscript = \"b.sql\"\n").replace(
+        "[workload.w]",
+        "[workload.b]\npgbench = { script = \"b.sql\" }\n[workload.a]\npgbench = { script = \"a.sql\" }\n[workload.w]",
+    );
+    let plan = check(&text, Path::new("/plans"), &catalogue).unwrap();
+    let scripts: Vec<_> = plan.cases.iter().map(|case| case.workload.options.text("script")).collect();
+    assert_eq!(scripts, [Some("/plans/a.sql"), None, None]);
 }

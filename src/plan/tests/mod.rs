@@ -57,7 +57,7 @@ const PGBENCH: &[OptionSpec] = &[
 ];
 
 fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
-    Entry { name, doc, options, check: Box::new(|_| Ok(())), needs_server: false }
+    Entry { name, doc, options, resolve: Box::new(|_, _| ()), check: Box::new(|_| Ok(())), needs_server: false }
 }
 
 fn disk_check(options: &Options) -> Result<(), OptionProblem> {

@@ -3,6 +3,7 @@
 use super::{MANUAL, catalogue};
 use crate::plan::{Paint, check};
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use std::path::Path;
 
 /// Words of plans, values of all kinds, and the marks between them.
 fn token() -> impl Strategy<Value = String> {
@@ -82,7 +83,7 @@ fn bent() -> impl Strategy<Value = String> {
 }
 
 fn answers(text: &str) -> Result<(), proptest::test_runner::TestCaseError> {
-    match check(text, &catalogue()) {
+    match check(text, Path::new("/"), &catalogue()) {
         Ok(plan) => {
             prop_assert!(!plan.cases.is_empty());
             prop_assert_eq!(plan.order.len(), plan.cases.len() * plan.blocks as usize);

@@ -18,6 +18,7 @@ use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::trial::Figures;
 use crate::units::{Bytes, Micros};
 use options::{BYTES_PER_SCALE, ScriptSource, Settings};
+use std::path::Path;
 use std::time::Duration;
 
 /// A CHECKPOINT after loading writes up to all of shared_buffers to a stack that may be slow.
@@ -40,6 +41,10 @@ impl Workload for Pgbench {
         options::SPECS
     }
 
+    fn resolve(&self, options: &mut Options, folder: &Path) {
+        options::resolve_scripts(options, folder);
+    }
+
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         options::check_files(&Settings::from(options)?)
     }
@@ -55,6 +60,10 @@ impl Workload for Pgbench {
             "{clients} clients at scale {units}: every transaction of tpcb-like locks one of {units} rows of \
              pgbench_branches, so clients wait for each other instead of for the stack; make the scale at least {clients}"
         )]
+    }
+
+    fn connections(&self, options: &Options) -> u64 {
+        Settings::from(options).map_or(0, |settings| settings.clients)
     }
 
     fn needs_server(&self) -> bool {

@@ -23,8 +23,8 @@ pub const SPECS: &[OptionSpec] = &[
         axis: false,
         required: false,
         default: Some(DEFAULT_SCRIPT),
-        doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`; several are mixed, by \
-              weight where one is given: `select-only@9`",
+        doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`, relative to the plan's \
+              folder; several are mixed, by weight where one is given: `select-only@9`",
     },
     OptionSpec {
         key: "scale",
@@ -221,6 +221,23 @@ impl Settings {
     }
 }
 
+/// Makes the paths of scripts absolute: relative ones start at `folder`. Weights stay.
+pub fn resolve_scripts(options: &mut Options, folder: &Path) {
+    let resolve = |value: &mut OptionValue| {
+        if let OptionValue::Text(text) = value
+            && let Ok(Script { source: ScriptSource::File(path), .. }) = script(text)
+            && path.is_relative()
+        {
+            *text = folder.join(text.as_str()).to_string_lossy().into_owned();
+        }
+    };
+    match options.0.get_mut("script") {
+        Some(OptionValue::List(items)) => items.iter_mut().for_each(resolve),
+        Some(value) => resolve(value),
+        None => {}
+    }
+}
+
 /// Names each file of a script that is not there.
 ///
 /// # Errors
@@ -231,7 +248,7 @@ pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
             && !path.is_file()
         {
             return Err(OptionProblem::at("script", format!("there is no file {}", path.display()))
-                .help("give the script's full path"));
+                .help("a relative path starts at the plan's folder"));
         }
     }
     Ok(())
@@ -391,6 +408,20 @@ mod tests {
             let problem = Settings::from(&options(&[(key, value)])).unwrap_err();
             assert_eq!(problem.key.as_deref(), Some(key), "{problem:?}");
         }
+    }
+
+    #[test]
+    fn paths_of_scripts_start_at_the_plans_folder_and_keep_their_weights() {
+        let resolved = |value: OptionValue| {
+            let mut options = options(&[("script", value)]);
+            resolve_scripts(&mut options, Path::new("/plans/a@3"));
+            options.get("script").unwrap().plain()
+        };
+        assert_eq!(resolved(text("my.sql")), "/plans/a@3/my.sql");
+        assert_eq!(resolved(text("deep/my@b.sql@3")), "/plans/a@3/deep/my@b.sql@3");
+        assert_eq!(resolved(text("../my.sql")), "/plans/a@3/../my.sql");
+        let list = OptionValue::List(["select-only@9", "/srv/x.sql", "my.sql@2", "tpcb"].map(text).to_vec());
+        assert_eq!(resolved(list), "select-only@9,/srv/x.sql,/plans/a@3/my.sql@2,tpcb");
     }
 
     #[test]
