@@ -54,7 +54,7 @@ fn print(diagnosis: &Diagnosis) -> Result<()> {
         out::line("  missing  no installation with postgres, initdb and pgbench; apt-get install postgresql")?;
     }
     for postgres in &diagnosis.postgres {
-        out::line(&format!("  ok       {:<36} {}", postgres.version, postgres.bin.display()))?;
+        out::line(&format!("  ok       {:<36} {}", out::harmless(&postgres.version), postgres.bin.display()))?;
     }
     out::line("\nRoom")?;
     for room in &diagnosis.rooms {

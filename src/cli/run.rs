@@ -97,8 +97,10 @@ fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
     let disks = stacks.flat_map(|stack| &stack.layers).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {
-        // A disk that is not there is an error of its case, not of the run.
-        let Ok(Some(contents)) = disk::contents(host, &spec.options) else { continue };
+        // A disk that cannot be shown now must not be overwritten unseen when it turns up later in the run.
+        let contents = disk::contents(host, &spec.options)
+            .map_err(|e| e.while_doing("show the disk that the plan marks `overwrite = true`"))?;
+        let Some(contents) = contents else { continue };
         if shown.insert(contents.path.clone()) {
             out::remark(&described(&contents));
         }

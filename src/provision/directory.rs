@@ -3,9 +3,10 @@
 use super::ledger::Thing;
 use super::{Built, Ground, Layer, Position, Site, Unmet, folder};
 use crate::error::{Error, Result};
-use crate::host::Host;
+use crate::host::{Host, files};
 use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::units::Bytes;
 use rustix::fs::{Access, access};
 use std::path::Path;
 
@@ -60,6 +61,10 @@ impl Layer for Directory {
                 "choose a folder of yours, or change its owner".to_owned(),
             ),
         }
+    }
+
+    fn capacity(&self, options: &Options) -> Option<Bytes> {
+        options.text("directory").and_then(|path| files::free_bytes(Path::new(path)).ok()).map(Bytes)
     }
 
     fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {

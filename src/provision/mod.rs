@@ -142,7 +142,8 @@ pub trait Layer: Sync {
     /// What this machine lacks for it. Reads, never changes. An option that is not given is not looked at: without any,
     /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
-    /// What it offers at most, where the plan alone tells: an image's size, tmpfs's limit.
+    /// What it offers at most, where that can be told before it is built: an image's size, tmpfs's limit, a folder's free
+    /// space.
     fn capacity(&self, options: &Options) -> Option<Bytes> {
         let _ = options;
         None

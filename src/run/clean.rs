@@ -32,10 +32,18 @@ pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
             leftovers.push(Leftover { run: listed.run_id, live: true, things: Vec::new(), failure: None });
             continue;
         }
-        let ledger = Ledger::take(&folder, &listed.run_id)?;
-        let things = ledger.open_things().into_iter().map(|(_, thing)| thing).collect();
-        let failure = if dry { None } else { undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).err() };
-        leftovers.push(Leftover { run: listed.run_id, live: false, things, failure });
+        let mut leftover = Leftover { run: listed.run_id, live: false, things: Vec::new(), failure: None };
+        match Ledger::take(&folder, &leftover.run) {
+            // A damaged ledger, or one that another `clean` has just taken, keeps nobody from the rest.
+            Err(e) => leftover.failure = Some(e),
+            Ok(ledger) => {
+                leftover.things = ledger.open_things().into_iter().map(|(_, thing)| thing).collect();
+                if !dry {
+                    leftover.failure = undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).err();
+                }
+            }
+        }
+        leftovers.push(leftover);
     }
     Ok(leftovers)
 }

@@ -50,7 +50,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
     for case in &plan.cases {
-        for missing in case_unmet(host, case) {
+        for missing in case_unmet(host, case, &|_| false) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
         }
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory));
@@ -119,12 +119,14 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
 }
 
 /// What this machine lacks for a case.
+///
+/// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own room
+/// and its own disk taken.
 #[must_use]
-pub fn case_unmet(host: &Host, case: &CaseSpec) -> Vec<Unmet> {
-    let mut unmet = provision::stack::unmet(host, &case.stack);
-    if let Some(wal) = &case.wal_stack {
-        unmet.extend(provision::stack::unmet(host, wal));
-    }
+pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
+    let stacks = std::iter::once(&case.stack).chain(&case.wal_stack);
+    let mut unmet: Vec<Unmet> =
+        stacks.filter(|stack| !stands(stack)).flat_map(|stack| provision::stack::unmet(host, stack)).collect();
     if let Some(postgres) = &case.postgres
         && let Err(e) = install::find(host, &postgres.bin)
     {
@@ -169,8 +171,8 @@ fn expected_us(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>) ->
 fn rooms(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &Path) -> Result<Vec<RoomLine>> {
     let mut lines = Vec::new();
     let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    let mut memory_needed = 0u64;
-    for (disk, bytes) in largest_trial(plan, &mut memory_needed) {
+    let most = most(plan);
+    for (disk, bytes) in most.disks {
         *disks.entry(files::nearest_existing(&disk)).or_default() += bytes;
     }
     let template_bytes: u64 = templates.values().sum();
@@ -182,10 +184,10 @@ fn rooms(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &
         let what = format!("disk space in {}", folder.display());
         lines.push(RoomLine { what, needs: Bytes(bytes), has: Some(Bytes(has)), fits: bytes <= has });
     }
-    if memory_needed > 0 {
-        let fits = memory_needed <= memory.0;
+    if most.memory > 0 {
+        let fits = most.memory <= memory.0;
         let what = "memory for tmpfs and ramfs".to_owned();
-        lines.push(RoomLine { what, needs: Bytes(memory_needed), has: Some(memory), fits });
+        lines.push(RoomLine { what, needs: Bytes(most.memory), has: Some(memory), fits });
     }
     for case in &plan.cases {
         lines.extend(data_room(case, memory)?);
@@ -194,34 +196,47 @@ fn rooms(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &
     Ok(lines)
 }
 
-/// For each folder the most bytes that one trial takes there; stacks that are kept for the whole run add up.
-fn largest_trial(plan: &Plan, memory_needed: &mut u64) -> BTreeMap<PathBuf, u64> {
-    let mut kept: BTreeMap<PathBuf, BTreeMap<String, u64>> = BTreeMap::new();
-    let mut fresh: BTreeMap<PathBuf, u64> = BTreeMap::new();
+/// The most that a run takes at one time.
+#[derive(Default)]
+struct Most {
+    /// Bytes on the filesystem of each folder.
+    disks: BTreeMap<PathBuf, u64>,
+    /// Bytes of memory.
+    memory: u64,
+}
+
+/// The most bytes that one trial takes, with the stacks that are kept for the whole run: these stand together.
+fn most(plan: &Plan) -> Most {
+    let mut fresh = Most::default();
+    let mut kept: BTreeMap<&str, &StackSpec> = BTreeMap::new();
     for case in &plan.cases {
-        let mut of_case: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        let mut memory_of_case = 0;
-        for stack in [Some(&case.stack), case.wal_stack.as_ref()].into_iter().flatten() {
-            for room in provision::stack::rooms(stack) {
-                match room {
-                    Room::Disk(folder, bytes) if stack.reuse => {
-                        kept.entry(folder).or_default().insert(stack.name.clone(), bytes.0);
-                    }
-                    Room::Disk(folder, bytes) => *of_case.entry(folder).or_default() += bytes.0,
-                    Room::Memory(bytes) => memory_of_case += bytes.0,
-                }
+        let mut of_case = Most::default();
+        for stack in std::iter::once(&case.stack).chain(&case.wal_stack) {
+            if stack.reuse {
+                kept.insert(&stack.name, stack);
+            } else {
+                of_case.add(stack);
             }
         }
-        *memory_needed = memory_of_case.max(*memory_needed);
-        for (folder, bytes) in of_case {
-            let most = fresh.entry(folder).or_default();
+        fresh.memory = of_case.memory.max(fresh.memory);
+        for (folder, bytes) in of_case.disks {
+            let most = fresh.disks.entry(folder).or_default();
             *most = bytes.max(*most);
         }
     }
-    for (folder, stacks) in kept {
-        *fresh.entry(folder).or_default() += stacks.values().sum::<u64>();
-    }
+    kept.into_values().for_each(|stack| fresh.add(stack));
     fresh
+}
+
+impl Most {
+    fn add(&mut self, stack: &StackSpec) {
+        for room in provision::stack::rooms(stack) {
+            match room {
+                Room::Disk(folder, bytes) => *self.disks.entry(folder).or_default() += bytes.0,
+                Room::Memory(bytes) => self.memory += bytes.0,
+            }
+        }
+    }
 }
 
 /// Adds up folders that lie on the same filesystem, under the first of them.
@@ -246,7 +261,7 @@ fn data_room(case: &CaseSpec, memory: Bytes) -> Result<Option<RoomLine>> {
     Ok(Some(RoomLine { what, needs, has: Some(usable), fits: needs <= usable }))
 }
 
-/// The least capacity of a stack's layers, as far as the plan tells.
+/// The least capacity of a stack's layers, as far as it can be told before anything is built.
 fn capacity(stack: &StackSpec) -> Option<Bytes> {
     stack
         .layers

@@ -2,8 +2,9 @@
 //!
 //! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there.
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::host::time::thread_cpu_us;
 use crate::record::case::TrialKey;
 use crate::record::event::Event;
 use crate::record::options::Options;
@@ -46,13 +47,13 @@ pub struct Measurement<'a> {
 pub struct Measured {
     /// The workload's raw output.
     pub raw: Raw,
-    /// When the first operation began, microseconds since 1970.
-    pub began_us: u64,
+    /// When the first operation began, microseconds since 1970; `None` when there was none.
+    pub began_us: Option<u64>,
     /// Columns of `seconds.parquet`.
     pub columns: Vec<Column>,
     /// Holes in the telemetry.
     pub gaps: Vec<Gap>,
-    /// CPU time that telemetry cost.
+    /// CPU time that telemetry cost: sampling, joining, writing rows. Not: reading the workload's own log.
     pub telemetry_cpu_us: u64,
     /// What the backends waited for.
     pub waits: Option<WaitFigures>,
@@ -121,11 +122,11 @@ impl Measurement<'_> {
         });
         let panicked = || Error::bug("a thread of the measurement panicked");
         let raw = raw?;
-        rows.map_err(|_| panicked())??;
+        let joining_cpu_us = rows.map_err(|_| panicked())??;
         let recording = recording.map_err(|_| panicked())?;
         let waits = waits.map_err(|_| panicked())?;
-        let began_us = gate.lock().ok_or_else(|| Error::bug("the workload never said that it began"))?;
-        let (mut gaps, mut telemetry_cpu_us) = (recording.gaps, recording.cpu_us);
+        let began_us = *gate.lock();
+        let (mut gaps, mut telemetry_cpu_us) = (recording.gaps, recording.cpu_us + joining_cpu_us);
         let waits = match waits {
             None => None,
             Some(Ok(waits)) => {
@@ -145,8 +146,9 @@ impl Measurement<'_> {
         Some(waits::sample(server, &gate.over))
     }
 
-    /// Joins the halves of each second into rows, in order.
-    fn join(&self, halves: Receiver<Half>, mut writer: SecondsWriter, telemetry_columns: usize) -> Result<()> {
+    /// Joins the halves of each second into rows, in order. Returns the CPU time that this cost, microseconds.
+    fn join(&self, halves: Receiver<Half>, mut writer: SecondsWriter, telemetry_columns: usize) -> Result<u64> {
+        let cpu_before = thread_cpu_us();
         let mut joiner = Joiner::new(telemetry_columns);
         for half in halves {
             match half {
@@ -168,7 +170,8 @@ impl Measurement<'_> {
         while let Some(row) = joiner.next(true) {
             writer.push(self.keyed(row))?;
         }
-        writer.finish().or_store(|| "write the rows of the trial".to_owned())
+        writer.finish()?;
+        Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
     fn keyed(&self, row: Joined) -> Row {

@@ -5,6 +5,7 @@ use super::forecast;
 use super::template::Templates;
 use super::trial;
 use super::undo;
+use crate::cluster::install;
 use crate::error::{Context, Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, micros, now};
@@ -14,7 +15,7 @@ use crate::plan::{self, Plan};
 use crate::provision::folder;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
-use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::case::{CaseSpec, StackSpec, TrialKey};
 use crate::record::event::Event;
 use crate::record::run::{self, RunRecord};
 use crate::record::trial::Outcome;
@@ -85,6 +86,8 @@ pub struct Session<'a> {
     pub templates: Templates,
     /// Stacks that are kept for all trials (`reuse = true`), by name.
     pub kept: BTreeMap<String, KeptStack>,
+    /// Why something could not be undone: nothing further is built after that.
+    pub stuck: Option<Error>,
 }
 
 /// A stack that serves several trials.
@@ -116,7 +119,7 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         baseline: plan.baseline.clone(),
         started: time::rfc3339(time::wall_us()),
         host: machine::facts(host),
-        cases: plan.cases.clone(),
+        cases: settled(host, &plan.cases),
         order: plan.order.clone(),
     };
     let ledger = Ledger::create(&places.ledgers(), &record.id)?;
@@ -138,6 +141,18 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         session.events.emit(Event::Warning { message })?;
     }
     session.run()
+}
+
+/// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run.
+fn settled(host: &Host, cases: &[CaseSpec]) -> Vec<CaseSpec> {
+    let mut cases = cases.to_vec();
+    for postgres in cases.iter_mut().filter_map(|case| case.postgres.as_mut()) {
+        // Where none is found, each of its trials says so.
+        if let Ok(install) = install::find(host, &postgres.bin) {
+            postgres.bin = install.bin.display().to_string();
+        }
+    }
+    cases
 }
 
 /// Opens a run that stopped. What is left to do stands in its record: the plan is not read again, since another
@@ -215,14 +230,25 @@ impl<'a> Session<'a> {
         watcher: Watcher<'a>,
     ) -> Result<Session<'a>> {
         let record = writer.folder().record().clone();
-        ledger.enter(undo::processes_thing(&record.id))?;
-        let folder = folder::make_for_run(&ledger, &record.id)?;
+        let prepared = users::server_user(host).and_then(|user| {
+            ledger.enter(undo::processes_thing(&record.id))?;
+            Ok((user, folder::make_for_run(&ledger, &record.id)?))
+        });
+        let (user, folder) = match prepared {
+            Ok(prepared) => prepared,
+            Err(e) => {
+                undo::undo(&ledger, 0, host)?;
+                ledger.close()?;
+                return Err(e);
+            }
+        };
         Ok(Session {
             host: host.for_run(&record.id),
-            user: users::server_user(host)?,
+            user,
             memory: Bytes(record.host.memory_bytes),
             templates: Templates::new(&places.state, &record.id),
             kept: BTreeMap::new(),
+            stuck: None,
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
             record,
@@ -231,27 +257,43 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Whether a stack is kept for all its trials and stands already.
+    #[must_use]
+    pub fn stands(&self, stack: &StackSpec) -> bool {
+        stack.reuse && self.kept.contains_key(&stack.name)
+    }
+
+    /// Undoes everything from a mark of the ledger on. A failure is kept in `stuck`.
+    pub fn undo_from(&mut self, mark: u64) {
+        if let Err(e) = undo::undo(&self.ledger, mark, &self.host) {
+            self.stuck.get_or_insert(e);
+        }
+    }
+
     /// Runs what is left, then undoes everything, whatever happened.
     fn run(mut self) -> Result<Ending> {
         let begun = now();
         let mut measured_us = 0;
         let trials = self.trials(&mut measured_us);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
+        // Undone first: telling about it may fail, on a full disk.
+        self.undo_from(0);
+        let wall_us = micros(begun.elapsed());
+        let counted = self.count_trials();
+        let folder = self.events.writer().folder().path().to_path_buf();
+        self.ledger.close()?;
+        if let Some(e) = self.stuck {
+            return Err(e.hint("`pgstrata clean` tries again; what is left is in the ledger"));
+        }
         if interrupted {
             self.events.emit(Event::Interrupted)?;
-        }
-        let undone = undo::undo(&self.ledger, 0, &self.host);
-        if !interrupted {
+        } else {
             trials?;
         }
-        undone.map_err(|e| e.hint("`pgstrata clean` tries again; what is left is in the ledger"))?;
-        let wall_us = micros(begun.elapsed());
-        let (done, not_run) = self.count_trials()?;
+        let (done, not_run) = counted?;
         if !interrupted {
             self.events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
         }
-        let folder = self.events.writer().folder().path().to_path_buf();
-        self.ledger.close()?;
         Ok(Ending { folder, done, not_run, wall_us, measured_us, interrupted })
     }
 

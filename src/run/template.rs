@@ -100,7 +100,7 @@ pub fn template(
     };
     let made = make(session, case, workload, spec, raw);
     // The server is stopped by now, or has to be; the data folder stays with the templates' folder.
-    undo::undo(&session.ledger, mark, &session.host)?;
+    session.undo_from(mark);
     let template = made.inspect_err(|_| drop(std::fs::remove_dir_all(&data)))?;
     session.templates.made.insert(key, template.clone());
     Ok(template)

@@ -24,6 +24,10 @@ use crate::store::staging::Staging;
 use crate::telemetry::{ServerAddress, Target};
 use crate::workload::{Place, Workload};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A checkpoint of freshly copied data writes little, but a stack may be slow; beyond this it hangs.
+const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// A trial on its way.
 struct Draft<'a> {
@@ -60,7 +64,12 @@ pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result
         }
     };
     draft.enter(session, Stage::Store)?;
-    finish(session, draft, staging, measured, micros(begun.elapsed()))
+    let measured_us = finish(session, draft, staging, measured, micros(begun.elapsed()))?;
+    match session.stuck.take() {
+        // Going on would measure on top of what is left.
+        Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
+        None => Ok(measured_us),
+    }
 }
 
 /// Stores a trial and tells how it ended.
@@ -82,7 +91,7 @@ fn finish(
         return Ok(0);
     };
     let figures = draft.record.figures.clone().unwrap_or_default();
-    staging.write_latencies(&measured.raw.latencies, measured.began_us, figures.elapsed_us)?;
+    staging.write_latencies(&measured.raw.latencies, measured.began_us.unwrap_or(0), figures.elapsed_us)?;
     staging.commit(&draft.record)?;
     let rate = figures
         .measures
@@ -104,7 +113,7 @@ fn write_commands(staging: &Staging, log: &[CommandLog]) -> Result<()> {
 /// Everything up to the tear-down, and the tear-down.
 fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) -> Result<Measured> {
     draft.enter(session, Stage::Check)?;
-    let unmet = forecast::case_unmet(&session.host, draft.case);
+    let unmet = forecast::case_unmet(&session.host, draft.case, &|stack| session.stands(stack));
     if let Some(missing) = unmet.first() {
         return Err(Error::host(format!("a requirement is not met: {}", missing.what)).hint(missing.hint.clone()));
     }
@@ -123,12 +132,7 @@ fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) 
     let measured = on_stack(session, draft, staging, workload, server);
     let failed_in = draft.stage;
     draft.enter(session, Stage::TearDown)?;
-    undo::undo(&session.ledger, mark, &session.host).map_err(|e| {
-        // Going on would measure on top of what is left. Kind::Bug ends the run.
-        Error::bug(e.chain())
-            .while_doing(format!("undo trial {} of {}", draft.key.trial, draft.key.case))
-            .hint("`pgstrata clean` tries again")
-    })?;
+    session.undo_from(mark);
     if measured.is_err() {
         draft.stage = failed_in;
     }
@@ -138,7 +142,7 @@ fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) 
 /// Builds the stacks of the case that are kept for the whole run and are not there yet.
 fn keep_stacks(session: &mut Session<'_>, draft: &mut Draft<'_>) -> Result<()> {
     for spec in [Some(&draft.case.stack), draft.case.wal_stack.as_ref()].into_iter().flatten() {
-        if !spec.reuse || session.kept.contains_key(&spec.name) {
+        if !spec.reuse || session.stands(spec) {
             continue;
         }
         draft.enter(session, Stage::Build)?;
@@ -148,7 +152,7 @@ fn keep_stacks(session: &mut Session<'_>, draft: &mut Draft<'_>) -> Result<()> {
                 session.kept.insert(spec.name.clone(), KeptStack { built, made: now(), trials: 0 });
             }
             Err(e) => {
-                undo::undo(&session.ledger, mark, &session.host)?;
+                session.undo_from(mark);
                 return Err(e);
             }
         }
@@ -206,9 +210,14 @@ fn on_stack(
     let spec = server_spec(session, draft.case, &postgres, install, &folder, &grounds, staging)?;
     let running = load(session, draft, &template, spec)?;
     let measured = run_workload(session, draft, staging, workload, &folder, Some(&running), &grounds)?;
-    draft.data_size(&running, session)?;
+    // The measurement is complete: what fails from here on is noted, and the figures stand.
+    if let Err(e) = draft.data_size(&running, session) {
+        draft.record.notes.push(format!("the size of the data after the measurement is not known: {}", e.chain()));
+    }
     draft.enter(session, Stage::TearDown)?;
-    running.stop(&session.host)?;
+    if let Err(e) = running.stop(&session.host) {
+        draft.record.notes.push(format!("after the measurement the server did not stop in good order: {}", e.chain()));
+    }
     Ok(measured)
 }
 
@@ -259,7 +268,9 @@ fn load(session: &Session<'_>, draft: &mut Draft<'_>, template: &Template, spec:
     template::set_cache(&spec.data, cache)?;
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec)?;
-    server.connect(server::DATABASE)?.query("CHECKPOINT")?;
+    let mut client = server.connect(server::DATABASE)?;
+    client.set_limit(CHECKPOINT_LIMIT)?;
+    client.query("CHECKPOINT")?;
     let facts = server.facts()?;
     draft.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
@@ -327,6 +338,11 @@ fn run_workload(
     }
     .run(&place, &staging.seconds())?;
     draft.record.figures = Some(workload.read(options, &measured.raw)?);
+    if measured.began_us.is_none() {
+        return Err(
+            Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
+        );
+    }
     draft.record.waits.clone_from(&measured.waits);
     draft.record.columns.clone_from(&measured.columns);
     draft.record.gaps.clone_from(&measured.gaps);

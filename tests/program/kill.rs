@@ -76,6 +76,8 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
         assert!(cleaned.status.success(), "{}", said(&cleaned));
         assert_eq!(Machine::look(), before, "after {delay:?} into {stage}; clean said {}", said(&cleaned));
         assert!(fs::read_dir(&images).unwrap().next().is_none(), "an image is left");
+        let state: Vec<_> = walk(&workshop.state()).collect();
+        assert!(state.is_empty(), "ledgers or templates are left: {state:?}");
         bystander.is_untouched();
         if let Some(folder) = &folder {
             let now = trials(folder);
@@ -128,6 +130,13 @@ fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, stage: 
     child.kill().unwrap();
     child.wait().unwrap();
     true
+}
+
+/// Everything in the state folder but the empty folder of ledgers.
+fn walk(state: &Path) -> impl Iterator<Item = PathBuf> {
+    let inside = |folder: &Path| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|e| e.path());
+    let ledgers = state.join("ledger");
+    inside(state).chain(inside(&ledgers)).filter(move |path| *path != ledgers).collect::<Vec<_>>().into_iter()
 }
 
 /// The trials that are complete: path below the run folder, and the inode of their record.
