@@ -196,6 +196,15 @@ fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
     found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
 }
 
+/// Gives a run folder to the person behind sudo: results in somebody's own folder should not be root's. Does nothing
+/// where nobody stands behind sudo.
+///
+/// # Errors
+/// When the filesystem does not take it.
+pub fn give_to_person(folder: &Path) -> Result<()> {
+    users::behind_sudo().map_or(Ok(()), |person| files::give_tree_to(folder, &person))
+}
+
 /// What went wrong in a sitting: why it ended early, what could not be undone, or both. An interrupt is nothing wrong.
 fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
     const CLEAN: &str = "`pgstrata clean` tries again; what is left is in the ledger";
@@ -266,6 +275,10 @@ impl<'a> Session<'a> {
         let counted = self.count_trials();
         let folder = self.events.writer().folder().path().to_path_buf();
         let Session { events, ledger, .. } = self;
+        if let Err(e) = give_to_person(&folder) {
+            // A run folder that takes no more has its own error.
+            drop(events.emit(Event::Warning { message: e.to_string() }));
+        }
         settle(trials, undone.and_then(|()| ledger.close()), &folder)?;
         told?;
         let (done, not_run) = counted?;
