@@ -1,8 +1,12 @@
 //! Files and folders: written whole or not at all, private where they must be.
 
+use super::users::User;
 use crate::error::{Context, Result};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid};
+use rustix::path::Arg;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -65,12 +69,50 @@ pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
 ///
 /// # Errors
 /// With the path.
-pub fn give_to(path: &Path, user: &super::users::User) -> Result<()> {
+pub fn give_to(path: &Path, user: &User) -> Result<()> {
     if !super::users::is_root() {
         return Ok(());
     }
     std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid))
         .or_host(|| format!("give {} to {}", path.display(), user.name))
+}
+
+/// Gives a folder and everything below it that is root's to a user. Follows no symbolic link, not even one that is put
+/// there meanwhile, and leaves files with further names elsewhere alone.
+///
+/// # Errors
+/// With the path of the folder.
+pub fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
+    let given = open_folder(CWD, folder).and_then(|opened| {
+        give_below(&opened, user)?;
+        rustix::fs::fchown(&opened, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))
+    });
+    given.or_store(|| format!("give {} to {}", folder.display(), user.name))
+}
+
+fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+fn give_below(folder: &OwnedFd, user: &User) -> rustix::io::Result<()> {
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let facts = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_folder = FileType::from_raw_mode(facts.st_mode) == FileType::Directory;
+        if is_folder {
+            give_below(&open_folder(folder, name)?, user)?;
+        }
+        if facts.st_uid == 0 && (is_folder || facts.st_nlink == 1) {
+            let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+            rustix::fs::chownat(folder, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+    }
+    Ok(())
 }
 
 /// Bytes that an unprivileged user may still write on the filesystem that holds `path`.
@@ -111,6 +153,38 @@ mod tests {
         fs::create_dir(beside(&path)).unwrap();
         assert!(write_whole(&path, b"two").is_err());
         assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+
+    #[test]
+    fn a_tree_is_given_away_without_what_its_links_lead_to() {
+        use std::os::unix::fs::{MetadataExt, lchown, symlink};
+        if !super::super::users::is_root() {
+            println!("skipped: giving files away needs root");
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().join("tree");
+        let inner = tree.join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        for file in [inner.join("ours"), inner.join("theirs"), place.path().join("outside"), place.path().join("twin")]
+        {
+            fs::write(file, "").unwrap();
+        }
+        lchown(inner.join("theirs"), Some(7), Some(7)).unwrap();
+        symlink(place.path(), tree.join("folder-link")).unwrap();
+        symlink(place.path().join("outside"), tree.join("file-link")).unwrap();
+        fs::hard_link(place.path().join("twin"), tree.join("twin")).unwrap();
+        give_tree_to(&tree, &User { name: "somebody".into(), uid: 65_534, gid: 65_533 }).unwrap();
+        let owner = |path: PathBuf| fs::symlink_metadata(path).map(|facts| (facts.uid(), facts.gid())).unwrap();
+        for ours in [tree.clone(), tree.join("a"), inner.clone(), inner.join("ours"), tree.join("file-link")] {
+            assert_eq!(owner(ours.clone()), (65_534, 65_533), "{}", ours.display());
+        }
+        assert_eq!(owner(inner.join("theirs")), (7, 7));
+        for not_ours in ["", "outside", "twin"] {
+            assert_eq!(owner(place.path().join(not_ours)), (0, 0), "{not_ours}");
+        }
+        symlink(&tree, place.path().join("link")).unwrap();
+        assert!(give_tree_to(&place.path().join("link"), &User { name: "x".into(), uid: 1, gid: 1 }).is_err());
     }
 
     #[test]

@@ -46,6 +46,18 @@ pub fn server_user(host: &Host) -> Result<User> {
         })
 }
 
+/// The person who called us through sudo; `None` when we are not root, or nobody stands behind it.
+#[must_use]
+pub fn behind_sudo() -> Option<User> {
+    if !is_root() {
+        return None;
+    }
+    let id = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    let (uid, gid) = (id("SUDO_UID")?, id("SUDO_GID")?);
+    let name = std::env::var("SUDO_USER").unwrap_or_else(|_| uid.to_string());
+    (uid != 0).then_some(User { name, uid, gid })
+}
+
 /// Finds a user by name or number through the system's own database (NSS).
 fn look_up(host: &Host, name_or_uid: &str) -> Option<User> {
     let output = host.run(&Command::new("getent").args(["passwd", name_or_uid])).ok()?;

@@ -135,12 +135,9 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         trials: count(plan.order.len()),
         expected_us: forecast.expected_us,
     };
-    let session = Session::open(host, ledger, writer, places, interrupt, watcher)?;
-    session.events.emit(started)?;
-    for message in forecast.warnings {
-        session.events.emit(Event::Warning { message })?;
-    }
-    session.run()
+    let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
+    let opening = std::iter::once(started).chain(warnings).collect();
+    Session::open(host, ledger, writer, places, interrupt, watcher)?.run(opening)
 }
 
 /// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run.
@@ -189,9 +186,6 @@ pub fn resume(
     watcher: Watcher<'_>,
 ) -> Result<Ending> {
     let writer = Writer::resume(stored.path())?;
-    let id = writer.folder().record().id.clone();
-    let ledger = Ledger::open_for_resume(&places.ledgers(), &id)?;
-    undo::undo(&ledger, 0, host)?;
     let (mut left, mut expected_us) = (0, 0);
     let record = writer.folder().record();
     for key in &record.order {
@@ -200,10 +194,11 @@ pub fn resume(
             expected_us += forecast::trial_us(case_of(record, key)?, Bytes(record.host.memory_bytes))?;
         }
     }
-    let resumed = Event::RunResumed { run: id, done: count(record.order.len()) - left, left, expected_us };
-    let session = Session::open(host, ledger, writer, places, interrupt, watcher)?;
-    session.events.emit(resumed)?;
-    session.run()
+    let done = count(record.order.len()) - left;
+    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us };
+    let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
+    undo::undo(&ledger, 0, host)?;
+    Session::open(host, ledger, writer, places, interrupt, watcher)?.run(vec![resumed])
 }
 
 /// Whether a trial has its figures; one that was not run is tried again on resume.
@@ -214,6 +209,34 @@ fn is_measured(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
 fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
     let found = record.cases.iter().find(|case| case.id == key.case);
     found.ok_or_else(|| Error::store(format!("run.json orders the case `{}` but has none", key.case)))
+}
+
+/// Gives a run folder to the person behind sudo: results in somebody's own folder should not be root's. Does nothing
+/// where nobody stands behind sudo.
+///
+/// # Errors
+/// When the filesystem does not take it.
+pub fn give_to_person(folder: &Path) -> Result<()> {
+    users::behind_sudo().map_or(Ok(()), |person| files::give_tree_to(folder, &person))
+}
+
+/// What went wrong in a sitting: why it ended early, what could not be undone, or both. An interrupt is nothing wrong.
+fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
+    const CLEAN: &str = "`pgstrata clean` tries again; what is left is in the ledger";
+    let trials = match trials {
+        Err(e) if e.kind() == Kind::Interrupted => Ok(()),
+        Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
+            Err(e.hint(format!("when that is mended, go on with: pgstrata run --resume {}", folder.display())))
+        }
+        other => other,
+    };
+    match (trials, undone) {
+        (trials, Ok(())) => trials,
+        (Ok(()), Err(left)) => Err(left.hint(CLEAN)),
+        (Err(why), Err(left)) => {
+            Err(Error::new(why.kind(), format!("{why}\nand not all of it could be undone: {left}")).hint(CLEAN))
+        }
+    }
 }
 
 fn count(n: usize) -> u32 {
@@ -237,8 +260,7 @@ impl<'a> Session<'a> {
         let (user, folder) = match prepared {
             Ok(prepared) => prepared,
             Err(e) => {
-                undo::undo(&ledger, 0, host)?;
-                ledger.close()?;
+                undo::undo(&ledger, 0, host).and_then(|()| ledger.close())?;
                 return Err(e);
             }
         };
@@ -270,35 +292,38 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs what is left, then undoes everything, whatever happened.
-    fn run(mut self) -> Result<Ending> {
+    /// Tells how the sitting begins, runs what is left, then undoes everything, whatever happened.
+    fn run(mut self, opening: Vec<Event>) -> Result<Ending> {
         let begun = now();
         let mut measured_us = 0;
-        let trials = self.trials(&mut measured_us);
+        let trials = self.trials(opening, &mut measured_us);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
-        // Undone first: telling about it may fail, on a full disk.
+        // A run folder that takes no more must keep nothing from being undone.
+        let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
         self.undo_from(0);
-        let wall_us = micros(begun.elapsed());
         let counted = self.count_trials();
         let folder = self.events.writer().folder().path().to_path_buf();
-        self.ledger.close()?;
-        if let Some(e) = self.stuck {
-            return Err(e.hint("`pgstrata clean` tries again; what is left is in the ledger"));
+        let Session { events, ledger, stuck, .. } = self;
+        let undone = stuck.map_or_else(|| ledger.close(), Err);
+        if let Err(e) = give_to_person(&folder) {
+            // A run folder that takes no more has its own error.
+            drop(events.emit(Event::Warning { message: e.to_string() }));
         }
-        if interrupted {
-            self.events.emit(Event::Interrupted)?;
-        } else {
-            trials?;
-        }
+        settle(trials, undone, &folder)?;
+        told?;
         let (done, not_run) = counted?;
+        let wall_us = micros(begun.elapsed());
         if !interrupted {
-            self.events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
+            events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
         }
         Ok(Ending { folder, done, not_run, wall_us, measured_us, interrupted })
     }
 
     /// Every trial that has no figures yet, in the run's order.
-    fn trials(&mut self, measured_us: &mut u64) -> Result<()> {
+    fn trials(&mut self, opening: Vec<Event>, measured_us: &mut u64) -> Result<()> {
+        for event in opening {
+            self.events.emit(event)?;
+        }
         for key in self.record.order.clone() {
             if is_measured(self.events.writer().folder(), &key)? {
                 continue;

@@ -29,6 +29,9 @@ use std::time::Duration;
 /// A checkpoint of freshly copied data writes little, but a stack may be slow; beyond this it hangs.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
+/// Bytes that must be free for the results of a trial: a few pages for the record and what the tools said.
+const LEAST_ROOM: u64 = 64 << 10;
+
 /// A trial on its way.
 struct Draft<'a> {
     key: &'a TrialKey,
@@ -58,6 +61,7 @@ pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result
         Ok(measured) => Some(measured),
         Err(e) if matches!(e.kind(), Kind::Interrupted | Kind::Store | Kind::Bug) => return Err(e),
         Err(e) => {
+            refuse_full_store(session, &e)?;
             draft.record.outcome =
                 Outcome::NotRun { stage: draft.stage, reason: e.chain(), hint: e.hint_text().map(str::to_owned) };
             None
@@ -70,6 +74,16 @@ pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result
         Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
         None => Ok(measured_us),
     }
+}
+
+/// A trial that failed while the run folder's own disk was full says nothing about its stack: the tools could not write
+/// their output.
+fn refuse_full_store(session: &Session<'_>, failure: &Error) -> Result<()> {
+    let folder = session.events.writer().folder().path().to_path_buf();
+    if files::free_bytes(&folder)? >= LEAST_ROOM {
+        return Ok(());
+    }
+    Err(Error::store(format!("no space is left for results in {}; the trial ended with: {failure}", folder.display())))
 }
 
 /// Stores a trial and tells how it ended.
@@ -131,12 +145,14 @@ fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) 
     let mark = session.ledger.mark();
     let measured = on_stack(session, draft, staging, workload, server);
     let failed_in = draft.stage;
-    draft.enter(session, Stage::TearDown)?;
+    // A run folder that takes no more must keep nothing from being undone.
+    let told = draft.enter(session, Stage::TearDown);
     session.undo_from(mark);
     if measured.is_err() {
         draft.stage = failed_in;
     }
-    measured
+    let measured = measured?;
+    told.map(|()| measured)
 }
 
 /// Builds the stacks of the case that are kept for the whole run and are not there yet.

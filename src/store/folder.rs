@@ -128,7 +128,7 @@ impl Writer {
             fs::rename(&beside, &path).or_store(|| format!("rename {} into its place", beside.display()))?;
             files::sync_folder(results)
         })();
-        made.map_err(writable)?;
+        made.inspect_err(|_| drop(fs::remove_dir_all(&beside))).map_err(writable)?;
         Writer::lock(RunFolder { path, record })
     }
 
@@ -171,7 +171,13 @@ impl Writer {
         let mut line = serde_json::to_vec(event).or_store(|| "write an event".to_owned())?;
         line.push(b'\n');
         let path = self.folder.path.join(EVENTS);
-        self.events.write_all(&line).or_store(|| format!("append to {}", path.display()))
+        let appending = || format!("append to {}", path.display());
+        let whole = self.events.metadata().or_store(appending)?.len();
+        self.events.write_all(&line).or_store(appending).inspect_err(|_| {
+            // A full disk may have taken half of it, and a later line must not follow that. The error that counts is
+            // the one above.
+            drop(self.events.set_len(whole));
+        })
     }
 
     /// A place for a trial that is about to be run.

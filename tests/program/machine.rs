@@ -30,6 +30,22 @@ impl Machine {
     }
 }
 
+/// What is left of one run: loop devices, mounts, processes and folders that bear its id.
+pub fn traces(run: &str) -> BTreeSet<String> {
+    let machine = Machine::look();
+    let all = machine.loops.into_iter().chain(machine.mounts).chain(machine.folders);
+    let mut found: BTreeSet<String> = all.filter(|line| line.contains(run)).collect();
+    for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        // Gone by now, or not a process. A server has lost its environment, but works in its data folder.
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        if String::from_utf8_lossy(&environment).contains(run) || folder.to_string_lossy().contains(run) {
+            found.insert(format!("process {}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
 fn lines(command: &[&str]) -> BTreeSet<String> {
     let output = Command::new(command[0]).args(&command[1..]).env("LC_ALL", "C").output().unwrap();
     String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim().to_owned()).collect()

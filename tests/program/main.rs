@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod bad_input;
+mod full_disk;
+mod interrupt;
 mod kill;
 mod machine;
 mod resume;

@@ -157,3 +157,29 @@ fn events_come_as_json_lines_in_the_order_of_a_trials_life() {
     let places: Vec<usize> = order.iter().map(|name| of(name)).collect();
     assert!(places.is_sorted(), "{names:?}");
 }
+
+#[test]
+fn under_sudo_the_results_belong_to_the_person_who_called_it() {
+    use std::os::unix::fs::MetadataExt;
+    if !can_build_stacks("results under sudo") {
+        return;
+    }
+    let shop = Workshop::new();
+    let text = "name = \"mine\"\nblocks = 1\n[stack.t]\nfilesystem = { tmpfs = \"64MiB\" }\n\
+                [workload.s]\nsync = { duration = \"1s\" }\n";
+    let plan = shop.file("plan.toml", text);
+    let mut command = shop.pgstrata(&["run", plan.to_str().unwrap()]);
+    let output = command.env("SUDO_UID", "65534").env("SUDO_GID", "65533").output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let folder = shop.run_folder();
+    let mut left = vec![folder.clone()];
+    let mut files = 0;
+    while let Some(path) = left.pop() {
+        let facts = fs::symlink_metadata(&path).unwrap();
+        assert_eq!((facts.uid(), facts.gid()), (65_534, 65_533), "{}", path.display());
+        files += usize::from(facts.is_file());
+        left.extend(fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path()));
+    }
+    assert!(files > 5 && folder.join("report.html").exists());
+    assert_eq!(fs::metadata(shop.results()).unwrap().uid(), 0);
+}

@@ -1,0 +1,84 @@
+//! A disk that fills up under the results: the run ends with what it has, undone, and goes on when there is room.
+
+use crate::machine::traces;
+use crate::workshop::{Workshop, can_build_stacks, said, stderr};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A filesystem of a size that can be changed, as folder of results.
+struct Small(PathBuf);
+
+impl Small {
+    fn mount(folder: PathBuf, size: &str) -> Small {
+        fs::create_dir(&folder).unwrap();
+        let small = Small(folder);
+        small.call(&["mount", "-t", "tmpfs", "-o", &format!("size={size}"), "none"]);
+        small
+    }
+
+    fn grow(&self, size: &str) {
+        self.call(&["mount", "-o", &format!("remount,size={size}")]);
+    }
+
+    fn call(&self, command: &[&str]) {
+        assert!(Command::new(command[0]).args(&command[1..]).arg(&self.0).status().unwrap().success(), "{command:?}");
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(&self.0).status());
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let list = fs::read_dir(folder).map(|list| list.map(|e| e.unwrap().file_name().into_string().unwrap()).collect());
+    let mut names: Vec<String> = list.unwrap_or_default();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_full_disk_under_the_results_ends_the_run_undone_and_with_room_it_goes_on() {
+    if !can_build_stacks("full disk under the results") {
+        return;
+    }
+    let shop = Workshop::new();
+    // A trial takes some 100 KiB.
+    let small = Small::mount(shop.results(), "300k");
+    let images = shop.path().join("images");
+    fs::create_dir(&images).unwrap();
+    let text = format!(
+        "name = \"full\"\nblocks = 4\n[stack.e]\ndevice = {{ loop = \"256MiB\", in = \"{}\" }}\nfilesystem = \"ext4\"\n\
+         [postgres]\nsettings = {{ shared_buffers = \"16MB\" }}\n[workload.w]\n\
+         pgbench = {{ scale = 1, duration = \"1s\", warmup = \"0s\" }}\n",
+        images.display()
+    );
+    let plan = shop.file("plan.toml", &text);
+    let output = shop.run(&plan);
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    let folder = shop.run_folder();
+    let says = stderr(&output);
+    assert!(says.contains("space") && says.contains(folder.to_str().unwrap()), "{says}");
+    assert!(says.contains("pgstrata run --resume"), "{says}");
+
+    let record: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
+    let id = record["id"].as_str().unwrap();
+    assert!(traces(id).is_empty(), "{:?}", traces(id));
+    assert!(names(&images).is_empty() && names(&shop.state().join("ledger")).is_empty());
+    assert_eq!(names(&shop.state()), ["ledger"]);
+    let complete = names(&folder.join("trials/e.w"));
+    assert!((1..4).contains(&complete.len()) && complete.iter().all(|name| !name.starts_with('.')), "{complete:?}");
+
+    small.grow("16m");
+    let output = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let resumed = format!("{} trials are complete, {} left", complete.len(), 4 - complete.len());
+    assert!(stderr(&output).contains(&resumed), "{}", said(&output));
+    assert_eq!(names(&folder.join("trials/e.w")), ["1", "2", "3", "4"]);
+    let events = fs::read_to_string(folder.join("events.jsonl")).unwrap();
+    for line in events.lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "half an event: {line}");
+    }
+}
