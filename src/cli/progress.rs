@@ -25,12 +25,15 @@ struct State {
 
 impl State {
     /// The estimate of the plan until a trial has ended; then what trials have taken so far, for each that is left.
-    fn left(&self, now_us: u64) -> Micros {
+    /// Empty where nothing is left.
+    fn left(&self, now_us: u64) -> String {
         let gone = now_us.saturating_sub(self.begun_us);
-        if self.ended == 0 {
-            return Micros(self.expected_us.saturating_sub(gone));
-        }
-        Micros(gone / u64::from(self.ended) * u64::from(self.trials.saturating_sub(self.ended)))
+        let left = match (self.ended, self.trials.saturating_sub(self.ended)) {
+            (_, 0) => return String::new(),
+            (0, _) => self.expected_us.saturating_sub(gone),
+            (ended, trials) => gone / u64::from(ended) * u64::from(trials),
+        };
+        format!("  (about {} left)", Micros(left / 1_000_000 * 1_000_000))
     }
 }
 
@@ -63,9 +66,9 @@ impl Progress {
         let line = described(&event.what);
         let left = state.left(event.at_us);
         match (&self.bar, line) {
-            (Some(bar), Some(Line::Passing(text))) => bar.set_message(format!("{text}  ({left} left)")),
+            (Some(bar), Some(Line::Passing(text))) => bar.set_message(format!("{text}{left}")),
             (Some(bar), Some(Line::Lasting(text))) => bar.suspend(|| out::remark(&text)),
-            (None, Some(Line::Lasting(text))) => out::remark(&format!("{text}  ({left} left)")),
+            (None, Some(Line::Lasting(text))) => out::remark(&format!("{text}{left}")),
             (None, Some(Line::Passing(_))) | (_, None) => {}
         }
     }
@@ -96,6 +99,12 @@ impl Progress {
     }
 }
 
+/// A number with its noun: `1 trial`, `4 trials`.
+#[must_use]
+pub fn count(n: u32, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// A line that stays on the screen, or one that the next replaces.
 enum Line {
     Lasting(String),
@@ -105,11 +114,15 @@ enum Line {
 fn described(event: &Event) -> Option<Line> {
     Some(match event {
         Event::RunStarted { trials, expected_us, .. } => {
-            Line::Lasting(format!("{trials} trials, about {}", Micros(*expected_us)))
+            Line::Lasting(format!("{} to measure, about {}", count(*trials, "trial"), Micros(*expected_us)))
         }
-        Event::RunResumed { done, left, expected_us, .. } => {
-            Line::Lasting(format!("{done} trials are complete, {left} left, about {}", Micros(*expected_us)))
-        }
+        Event::RunResumed { done, left, expected_us, .. } => match left {
+            0 => Line::Lasting("all trials are complete: nothing is left to do".to_owned()),
+            left => {
+                let done = count(*done, "trial");
+                Line::Lasting(format!("{done} complete, {left} left, about {}", Micros(*expected_us)))
+            }
+        },
         Event::StageStarted { trial, stage, .. } => {
             Line::Passing(format!("{} #{}: {}", trial.case, trial.trial, stage_words(*stage)))
         }
@@ -125,10 +138,8 @@ fn described(event: &Event) -> Option<Line> {
             Line::Lasting(format!("  {:<52} #{}  NOT RUN: {}", trial.case, trial.trial, out::harmless_lines(reason)))
         }
         Event::Warning { message } => Line::Lasting(format!("warning: {}", out::harmless(message))),
-        Event::Interrupted => {
-            Line::Lasting("interrupted: undoing what is built; a second Ctrl-C leaves at once".to_owned())
-        }
-        Event::TrialStarted { .. } | Event::RunDone { .. } => return None,
+        // The signal's handler has said it, at once.
+        Event::TrialStarted { .. } | Event::Interrupted | Event::RunDone { .. } => return None,
     })
 }
 

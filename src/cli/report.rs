@@ -3,7 +3,7 @@
 use super::out;
 use crate::analyse;
 use crate::analyse::findings::Findings;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::report;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,8 @@ fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
 /// # Errors
 /// With the path.
 pub fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
-    files::write_whole(path, &render(findings, format)?)
+    let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
+    files::write_whole(&path, &render(findings, format)?)
 }
 
 /// Prints a report.

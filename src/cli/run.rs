@@ -2,7 +2,7 @@
 
 use super::out;
 use super::places::PlaceArgs;
-use super::progress::Progress;
+use super::progress::{Progress, count};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -10,7 +10,9 @@ use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
 use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
-use crate::run::session::{self, Ending};
+use crate::run::clean;
+use crate::run::events::Watcher;
+use crate::run::session::{self, Ending, Places};
 use crate::store::folder::RunFolder;
 use crate::units::Micros;
 use std::collections::BTreeSet;
@@ -58,10 +60,22 @@ pub fn run(args: &Args) -> Result<u8> {
     let watcher = |event: &Stamped| progress.show(event);
     let ending = match &task {
         Task::Resume(stored) => session::resume(&host, stored, &places, &interrupt, &watcher),
-        Task::Start(plan) => session::start(&host, plan, &places, &interrupt, &watcher),
+        Task::Start(plan) => start(&host, plan, &places, &interrupt, &watcher),
     };
     progress.finish();
     conclude(&ending?, args.json)
+}
+
+/// Starts a run, and says when an earlier one has left something.
+fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
+    let left = clean::clean(host, &places.state, true)?;
+    for run in left.iter().filter(|run| !run.live && !run.things.is_empty()) {
+        out::remark(&format!("the run {} was killed and has left things here: `pgstrata clean` undoes them", run.run));
+    }
+    for run in left.iter().filter(|run| run.live) {
+        out::remark(&format!("the run {} is going on at the same time: both disturb each other's figures", run.run));
+    }
+    session::start(host, plan, places, interrupt, watcher)
 }
 
 /// What is to be run.
@@ -139,8 +153,8 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         super::report::print(&findings, "txt")?;
         let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
         out::line(&format!(
-            "\n{} trials measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
-            ending.done,
+            "\n{} measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
+            count(ending.done, "trial"),
             ending.not_run,
             Micros(ending.wall_us)
         ))?;

@@ -2,26 +2,43 @@
 
 use crate::error::{Context, Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Said at the first interrupt. The carriage return takes the place of a progress line.
+const ASKED: &[u8] = b"\rinterrupted: undoing what is built and keeping what is complete; once more leaves at once\n";
+/// Said at the second.
+const LEFT: &[u8] = b"\rleft at once; `pgstrata clean` undoes what is built\n";
 
 /// Whether somebody asked to stop. Cheap to clone and to ask.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens for SIGINT, SIGTERM and SIGHUP. A second one ends the process at once with exit code 130; what it had
-    /// built is then in the ledger for `pgstrata clean`.
+    /// Listens for SIGINT, SIGTERM and SIGHUP, and answers each on standard error at once. A second one ends the process
+    /// with exit code 130; what it had built is then in the ledger for `pgstrata clean`.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
+    #[expect(unsafe_code, reason = "a signal handler that speaks")]
     pub fn listen() -> Result<Interrupt> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // Order matters: the exit looks at the flag before the second line sets it.
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-                .or_host(|| "listen for signals".to_owned())?;
-            signal_hook::flag::register(signal, Arc::clone(&flag)).or_host(|| "listen for signals".to_owned())?;
+            let flag = Arc::clone(&flag);
+            let answer = move || {
+                let again = flag.swap(true, Ordering::SeqCst);
+                // SAFETY: file descriptor 2 is never closed by this program; writing to a closed one only fails.
+                let stderr = unsafe { BorrowedFd::borrow_raw(2) };
+                // Where nobody listens any more there is nobody to tell.
+                rustix::io::write(stderr, if again { LEFT } else { ASKED }).ok();
+                if again {
+                    signal_hook::low_level::exit(130);
+                }
+            };
+            // SAFETY: the handler swaps an atomic, calls write(2) without libc (errno stays) and _exit(2): all of them
+            // async-signal-safe, signal-safety(7).
+            unsafe { signal_hook::low_level::register(signal, answer) }.or_host(|| "listen for signals".to_owned())?;
         }
         Ok(Interrupt(flag))
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Building and undoing a stack and starting and stopping a server take about this long, microseconds. Only for the
 /// estimate; the display of a run corrects it by what its trials really took.
-const TRIAL_OVERHEAD_US: u64 = 6_000_000;
+const TRIAL_OVERHEAD_US: u64 = 4_000_000;
 /// Bytes a second that copying a template moves, cautiously. Only for the estimate.
 const COPY_BYTES_PER_S: u64 = 200 << 20;
 /// Bytes a second at which pgbench loads its tables, cautiously. Only for the estimate.
@@ -116,6 +116,19 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
     }
     Err(Error::host(small.join("\n"))
         .hint("make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed"))
+}
+
+/// # Errors
+/// When not one case can run on this machine, with what the first of them lacks.
+pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
+    let lacking: BTreeSet<&str> = forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect();
+    match forecast.unmet.first() {
+        Some(first) if lacking.len() == plan.cases.len() => {
+            let error = Error::host(format!("nothing of this plan can run here: {}: {}", first.case, first.what));
+            Err(if first.hint.is_empty() { error } else { error.hint(first.hint.clone()) })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What this machine lacks for a case.

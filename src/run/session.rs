@@ -108,6 +108,7 @@ pub struct KeptStack {
 pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
     let forecast = forecast::forecast(host, plan, &places.state)?;
     forecast::must_fit(&forecast)?;
+    forecast::must_run(plan, &forecast)?;
     let record = RunRecord {
         format: run::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -122,7 +123,8 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         cases: settled(host, &plan.cases),
         order: plan.order.clone(),
     };
-    let ledger = Ledger::create(&places.ledgers(), &record.id)?;
+    let ledger = Ledger::create(&places.ledgers(), &record.id)
+        .map_err(|e| e.hint("choose another folder for ledgers and templates with --state DIR"))?;
     let writer = match Writer::create(&places.results, record, &plan.text) {
         Ok(writer) => writer,
         Err(e) => {
