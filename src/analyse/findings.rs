@@ -271,6 +271,27 @@ pub struct Strata {
     pub devices: Vec<DeviceStrata>,
     /// Bytes written to the lowest device for each byte of WAL.
     pub write_amplification: Option<f64>,
+    /// Its commits against the synced writes that the stack of its WAL does alone, where the run measured both.
+    pub flush_share: Option<FlushShare>,
+}
+
+/// Which part of the synced writes that one writer gets from a stack without PostgreSQL arrived as commits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlushShare {
+    /// The sentence: "654 commits a second by 1 client are 15 % of the 4368 fdatasync a second that one writer gets ...".
+    pub sentence: String,
+    /// Clients of the case: one flush can serve the commits of several.
+    pub clients: u64,
+    /// Commits a second (transactions, where it is not known that each commits).
+    pub commits: Estimate,
+    /// `wal_sync_method` in force.
+    pub method: String,
+    /// Synced writes a second by that method, from a single writer.
+    pub syncs: Estimate,
+    /// Id of the case that they were measured in.
+    pub sync_case: String,
+    /// Commits over synced writes: 0.57 are 57 %; above 1 where flushes were shared.
+    pub share: Estimate,
 }
 
 /// What one operation was at one device.

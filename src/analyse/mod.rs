@@ -11,6 +11,7 @@ pub mod columns;
 pub mod counters;
 pub mod durability;
 pub mod findings;
+pub mod flush_share;
 pub mod input;
 pub mod load;
 pub mod measures;
@@ -25,6 +26,8 @@ pub mod verdict;
 mod stories;
 #[cfg(test)]
 mod stories_durability;
+#[cfg(test)]
+mod stories_layers;
 #[cfg(test)]
 mod stories_length;
 #[cfg(test)]
@@ -81,7 +84,7 @@ impl Analysis {
         }
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let found: Vec<CaseFinding> =
-            self.cases.iter().zip(&durability).map(|(case, judged)| case.finding(judged.clone())).collect();
+            self.cases.iter().zip(&durability).map(|(case, judged)| self.case_finding(case, judged)).collect();
         let not_run = std::mem::take(&mut self.not_run).entries();
         let contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
         let verdict = verdict::verdict(&contests, &found, &not_run);
@@ -99,6 +102,14 @@ impl Analysis {
             not_run,
             cautions,
         }
+    }
+
+    fn case_finding(&self, case: &CaseSums, judged: &Durability) -> CaseFinding {
+        let mut found = case.finding(judged.clone());
+        if let Some(strata) = &mut found.strata {
+            strata.flush_share = flush_share::of(case, &self.cases);
+        }
+        found
     }
 
     fn summary(&self) -> RunSummary {

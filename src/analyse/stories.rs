@@ -196,20 +196,15 @@ fn a_case_with_a_missing_block_is_paired_over_the_others_and_marked() {
 
 #[test]
 fn sync_methods_are_ranked_each_and_after_the_server() {
-    let sync = |stack: &str, tps| {
-        let mut act = Act::on(stack).tps(tps);
-        act.workload = "sync";
-        act
-    };
     let found = Story::of(3, Some("ext4"))
-        .with(&sync("ext4", 300.0))
-        .with(&sync("xfs", 300.0))
+        .with(&Act::sync_on("ext4").tps(300.0))
+        .with(&Act::sync_on("xfs").tps(300.0))
         .with(&Act::on("ext4"))
         .with(&Act::on("xfs"))
         .findings();
     let titles: Vec<&str> = found.rankings.iter().map(|ranking| ranking.title.as_str()).collect();
     assert_eq!(titles[0], "tpcb, clients 16");
-    assert_eq!(titles[1], "sync, fdatasync, clients 16");
+    assert_eq!(titles[1], "sync, fdatasync, clients 1");
     assert_eq!((titles.len(), found.rankings[1].unit.as_str()), (4, "ops/s"));
     let sync_case = &found.cases[0];
     assert!(sync_case.steadiness.is_none(), "methods take turns: their seconds are not alike");

@@ -5,7 +5,7 @@
 //! and the style sheet that stand in the file, by their sums, and no request at all.
 
 use super::Renderer;
-use super::cases::Cases;
+use super::cases::{Cases, flush_share};
 use super::embed::page_data;
 use super::environment::{machine_table, method_table, servers_table, stacks_table};
 use super::rankings::ranking_tables;
@@ -197,6 +197,8 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Cauti
 struct Sentence {
     case: String,
     sentence: String,
+    /// What of the stack's own sync rate arrived.
+    share: Option<String>,
     fits: Option<&'static str>,
 }
 
@@ -204,7 +206,8 @@ fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sent
     let cases = findings.cases.iter().filter_map(|case| {
         let strata = case.strata.as_ref()?;
         let label = labels.get(&case.id).unwrap_or(&case.id).clone();
-        Some(Sentence { case: label, sentence: strata.sentence.clone(), fits: case.fits.map(fits_title) })
+        let share = flush_share(case).map(|share| share.sentence.clone());
+        Some(Sentence { case: label, sentence: strata.sentence.clone(), share, fits: case.fits.map(fits_title) })
     });
     cases.collect()
 }

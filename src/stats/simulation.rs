@@ -63,7 +63,15 @@ pub struct Scene {
 
 impl Default for Scene {
     fn default() -> Scene {
-        Scene { mean: 1000.0, trials: 3, seconds: 60, phi: 0.5, second_spread: 0.15, trial_spread: 0.0, factor_spread: 0.0 }
+        Scene {
+            mean: 1000.0,
+            trials: 3,
+            seconds: 60,
+            phi: 0.5,
+            second_spread: 0.15,
+            trial_spread: 0.0,
+            factor_spread: 0.0,
+        }
     }
 }
 

@@ -161,6 +161,7 @@ fn strata(stack: &str) -> Strata {
             wal_syncs: Some(0.41),
             devices: Vec::new(),
             write_amplification: None,
+            flush_share: None,
         };
     }
     let (writes, bytes) = if stack == "btrfs" { (4.71, 22_118.0) } else { (1.02, 16_794.0) };
@@ -181,6 +182,20 @@ fn strata(stack: &str) -> Strata {
             busy: Some(0.87),
         }],
         write_amplification: Some(writes * bytes / 3712.4),
+        flush_share: Some(flush_share(stack)),
+    }
+}
+
+fn flush_share(stack: &str) -> FlushShare {
+    FlushShare {
+        sentence: "212 commits a second by 1 client are 67 % of the 318 fdatasync a second that one writer gets"
+            .to_owned(),
+        clients: 1,
+        commits: estimate(212.0, 0.03),
+        method: "fdatasync".to_owned(),
+        syncs: estimate(318.0, 0.02),
+        sync_case: format!("{stack}-sync"),
+        share: estimate(0.667, 0.04),
     }
 }
 
