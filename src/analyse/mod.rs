@@ -17,6 +17,7 @@ pub mod load;
 pub mod measures;
 pub mod not_run;
 pub mod ranking;
+pub mod remark;
 pub mod series;
 pub mod steadiness;
 pub mod strata;
@@ -24,6 +25,8 @@ pub mod verdict;
 
 #[cfg(test)]
 mod stories;
+#[cfg(test)]
+mod stories_cautions;
 #[cfg(test)]
 mod stories_durability;
 #[cfg(test)]
@@ -38,6 +41,7 @@ use case::CaseSums;
 use findings::{CaseFinding, Durability, Findings, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
+use remark::Remark;
 use series::Buckets;
 
 /// The analysis of one run while its trials come in.
@@ -83,14 +87,15 @@ impl Analysis {
             self.not_run.add_pending(key);
         }
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
-        let found: Vec<CaseFinding> =
-            self.cases.iter().zip(&durability).map(|(case, judged)| self.case_finding(case, judged)).collect();
+        let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) =
+            self.cases.iter().zip(&durability).map(|(case, judged)| self.case_finding(case, judged)).unzip();
         let not_run = std::mem::take(&mut self.not_run).entries();
         let contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
         let verdict = verdict::verdict(&contests, &found, &not_run);
         let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
         let finished = self.input.pending.is_empty();
-        let cautions = cautions::of_run(&self.input.run, &self.cases, finished);
+        let of_run = cautions::of_run(&self.input.run, &self.cases, finished);
+        let cautions = remark::cautions(of_run, &self.cases, &remarks);
         let run = self.summary();
         Findings {
             format: findings::FORMAT,
@@ -104,12 +109,15 @@ impl Analysis {
         }
     }
 
-    fn case_finding(&self, case: &CaseSums, judged: &Durability) -> CaseFinding {
+    /// What is found of a case, and what is to be remarked on it.
+    fn case_finding(&self, case: &CaseSums, judged: &Durability) -> (CaseFinding, Vec<Remark>) {
         let mut found = case.finding(judged.clone());
         if let Some(strata) = &mut found.strata {
             strata.flush_share = flush_share::of(case, &self.cases);
         }
-        found
+        let remarks = cautions::of_case(&found, case, self.input.run.blocks);
+        found.cautions = remarks.iter().map(Remark::text).collect();
+        (found, remarks)
     }
 
     fn summary(&self) -> RunSummary {

@@ -11,8 +11,8 @@ use super::environment::{machine_table, method_table, servers_table, stacks_tabl
 use super::rankings::ranking_tables;
 use super::table::{Group, Table};
 use super::trials::{Trials, not_run_table};
-use super::words::{case_labels, fits_title, moment, percent};
-use crate::analyse::findings::Findings;
+use super::words::{case_labels, caution_cases, fits_title, moment, percent};
+use crate::analyse::findings::{Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;
 use minijinja::{Environment, context};
@@ -171,25 +171,14 @@ fn client_charts(findings: &Findings) -> Vec<ClientChart> {
 
 /// A caution with the cases that it concerns; no case: the whole run.
 #[derive(Serialize)]
-struct Caution {
+struct CautionView {
     text: String,
     cases: String,
 }
 
-fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Caution> {
-    let whole = findings.cautions.iter().map(|text| Caution { text: text.clone(), cases: String::new() });
-    let mut by_text: Vec<(&String, Vec<String>)> = Vec::new();
-    for case in &findings.cases {
-        let label = labels.get(&case.id).unwrap_or(&case.id);
-        for text in &case.cautions {
-            match by_text.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, cases)) => cases.push(label.clone()),
-                None => by_text.push((text, vec![label.clone()])),
-            }
-        }
-    }
-    let of_cases = by_text.into_iter().map(|(text, cases)| Caution { text: text.clone(), cases: cases.join("; ") });
-    whole.chain(of_cases).collect()
+fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<CautionView> {
+    let view = |caution: &Caution| CautionView { text: caution.text.clone(), cases: caution_cases(caution, labels) };
+    findings.cautions.iter().map(view).collect()
 }
 
 /// What one commit was, in a sentence for each case.

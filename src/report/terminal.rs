@@ -6,7 +6,9 @@
 use super::Renderer;
 use super::rankings::ranking_tables;
 use super::table::{Cell, Table};
-use super::words::{bottleneck_title, case_labels, class_title, estimate_text, millis, moment, percent, ranges};
+use super::words::{
+    bottleneck_title, case_labels, caution_cases, class_title, estimate_text, millis, moment, percent, ranges,
+};
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding};
 use crate::error::{Context, Result};
 use crate::units::Micros;
@@ -45,12 +47,7 @@ fn page(findings: &Findings) -> String {
         text.push_str(&ranking(&table));
     }
     text.push_str(&cases(findings, &labels));
-    if !findings.cautions.is_empty() {
-        text.push_str("\nBefore you believe a figure\n");
-        for caution in &findings.cautions {
-            text.push_str(&paragraph("  - ", caution));
-        }
-    }
+    text.push_str(&cautions(findings, &labels));
     text.push_str(&not_run(findings, &labels));
     text
 }
@@ -154,6 +151,19 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         case.bottleneck.as_ref().map_or_else(absent, |b| bottleneck_title(b.kind).to_owned()),
     ]
+}
+
+fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    if findings.cautions.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nBefore you believe a figure\n".to_owned();
+    for caution in &findings.cautions {
+        let cases = caution_cases(caution, labels);
+        let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
+        text.push_str(&paragraph("  - ", &format!("{}{cases}", caution.text)));
+    }
+    text
 }
 
 fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {

@@ -1,6 +1,6 @@
 //! The words and number formats that all renderers share.
 
-use crate::analyse::findings::{BottleneckKind, Comparison, DurabilityClass, Estimate, Findings, Fits};
+use crate::analyse::findings::{BottleneckKind, Caution, Comparison, DurabilityClass, Estimate, Findings, Fits};
 use crate::units::{Micros, grouped, significant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,6 +164,13 @@ pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
         }
     }
     labels
+}
+
+/// Which cases a caution concerns: what they are all of, else their names; empty for the run as a whole.
+pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>) -> String {
+    let name = |id: &String| labels.get(id).unwrap_or(id).clone();
+    let names = || caution.cases.iter().map(name).collect::<Vec<_>>().join("; ");
+    caution.scope.clone().unwrap_or_else(names)
 }
 
 /// Axes with more than one value over the cases (an axis that a case lacks counts as a value): stack first, then

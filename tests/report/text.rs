@@ -92,6 +92,21 @@ fn the_terminal_begins_with_the_verdict_and_names_what_was_not_run() {
 }
 
 #[test]
+fn cautions_name_their_cases_or_what_these_are_all_of() {
+    let text = rendered("txt", &sample::findings());
+    assert!(text.contains(
+        "  - storage is not what this measured: the CPUs were 93 to 97 % busy (tmpfs, tpcb, clients 1; tmpfs, tpcb,\n    \
+         clients 4; tmpfs, tpcb, clients 16)\n"
+    ));
+    let one = text.lines().map(str::trim_end).collect::<Vec<_>>().join(" ");
+    assert!(one.contains("reads came from the page cache     (all cases with a server)"), "{one}");
+    let page = rendered("html", &sample::findings());
+    assert!(
+        markup(&page).contains("reads came from the page cache <span class=\"aside\">all cases with a server</span>")
+    );
+}
+
+#[test]
 fn csv_has_one_row_for_each_case_and_measure() {
     let findings = sample::findings();
     let rows = csv_rows(&rendered("csv", &findings));
