@@ -2,7 +2,7 @@
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Column, Table};
-use super::words::{bottleneck_title, estimate_text, fits_title, millis, percent};
+use super::words::{bottleneck_title, estimate_text, fits_title, latency, mean_millis, millis, percent};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, FlushShare, MeasureFinding};
 use crate::units::{Bytes, Micros, grouped, significant};
 use std::collections::BTreeMap;
@@ -176,7 +176,7 @@ impl Cases<'_> {
         for case in self.cases {
             let Some(found) = &case.steadiness else { continue };
             let at = found.longest_stall_at;
-            let stall = Cell::text(Micros(found.longest_stall_us).to_string())
+            let stall = Cell::text(latency(found.longest_stall_us))
                 .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
                 .csv(vec![
                     found.longest_stall_us.to_string(),
@@ -214,7 +214,7 @@ impl Cases<'_> {
                     self.name(case),
                     Cell::text(found.script.clone()),
                     Cell::text(found.statement.clone()).style("code"),
-                    Cell::number(Some(found.latency_us_mean), |us| significant(us / 1e3)),
+                    Cell::number(Some(found.latency_us_mean), mean_millis),
                     Cell::number(found.failures, grouped),
                 ]);
             }
@@ -228,9 +228,9 @@ fn latency_cells(measure: &MeasureFinding) -> Vec<Cell> {
     let us = |value: Option<u64>| {
         Cell::number(value, millis).csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
     };
-    let mean = found.map(|latency| latency.mean_us / 1e3);
+    let mean = found.map(|latency| latency.mean_us);
     vec![
-        Cell::number(mean, significant),
+        Cell::number(mean, mean_millis).csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()]),
         us(found.map(|latency| latency.p50_us)),
         us(found.map(|latency| latency.p95_us)),
         us(found.map(|latency| latency.p99_us)),
