@@ -145,7 +145,7 @@ pub fn elsewhere(found: &Bottleneck, cpu: Option<CpuUse>, at_fixed_rate: bool) -
 fn ticks(column: Counts<'_>) -> Option<u64> {
     let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
     let first = readings.next()?;
-    readings.last().map(|last| last.saturating_sub(first))
+    readings.next_back().map(|last| last.saturating_sub(first))
 }
 
 fn decide(waits: &[WaitShare], cpu: Option<CpuUse>, at_fixed_rate: bool) -> (BottleneckKind, String) {

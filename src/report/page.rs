@@ -8,7 +8,7 @@ use super::Renderer;
 use super::cases::{Cases, flush_share};
 use super::embed::page_data;
 use super::environment::{machine_table, method_table, servers_table, stacks_table};
-use super::rankings::ranking_tables;
+use super::rankings::{kinds, ranking_tables};
 use super::table::{Group, Table};
 use super::trials::{Trials, not_run_table};
 use super::words::{case_labels, caution_cases, fits_title, moment, percent};
@@ -131,14 +131,28 @@ struct RankingView {
     has_chart: bool,
 }
 
-fn rankings(findings: &Findings) -> Vec<RankingView> {
-    let tables = ranking_tables(&findings.rankings).into_iter().enumerate();
-    let views = tables.zip(&findings.rankings).map(|((index, table), ranking)| RankingView {
+/// Rankings of one kind: the first is shown, the others are folded.
+#[derive(Serialize)]
+struct RankingsView {
+    first: RankingView,
+    others: Vec<RankingView>,
+    /// Their measures.
+    other_measures: String,
+}
+
+fn rankings(findings: &Findings) -> Vec<RankingsView> {
+    let tables = ranking_tables(&findings.rankings);
+    let view = |index: usize| RankingView {
         index,
-        unit: ranking.unit.clone(),
-        measure: ranking.measure.clone(),
-        has_chart: table.groups.iter().map(|group: &Group| group.rows.len()).sum::<usize>() > 0,
-        table,
+        unit: findings.rankings[index].unit.clone(),
+        measure: findings.rankings[index].measure.clone(),
+        has_chart: tables[index].groups.iter().map(|group: &Group| group.rows.len()).sum::<usize>() > 0,
+        table: tables[index].clone(),
+    };
+    let views = kinds(&findings.rankings).into_iter().map(|kind| {
+        let others: Vec<RankingView> = kind[1..].iter().map(|index| view(*index)).collect();
+        let measures: Vec<&str> = others.iter().map(|other| other.measure.as_str()).collect();
+        RankingsView { first: view(kind[0]), other_measures: measures.join(", "), others }
     });
     views.collect()
 }
