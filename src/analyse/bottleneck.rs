@@ -1,15 +1,16 @@
 //! What bound a case: the device, the CPU, a lock, or the client.
 
 use super::columns::{self, TOP_CPU_SHARE, TOP_NAME, TOP_SLOTS, device};
-use super::counters::growth;
 use super::findings::{Bottleneck, BottleneckKind, WaitShare};
-use super::input::Seconds;
+use super::input::{Counts, Seconds};
 use crate::record::trial::WaitFigures;
 use std::collections::{BTreeMap, HashMap};
 
-/// CPUs busier than this are what binds, whatever the backends say they wait for: a client or a writer that gets no CPU
+/// CPUs that had less of their time left than this leaves are what binds, whatever the backends say they wait for: a client or a writer that gets no CPU
 /// looks like a wait for something else.
 const CPU_SATURATED: f64 = 0.9;
+/// Share of the CPUs' time given to other guests of the hypervisor from which that is said.
+pub const STEAL_WORTH_SAYING: f64 = 0.02;
 /// A kind of wait binds from this share of the backends' time on; below, none stands out.
 const STANDS_OUT: f64 = 0.4;
 /// A single process or thread that used this much of one CPU is named: it cannot go faster.
@@ -39,7 +40,7 @@ impl MachineSums {
     pub fn add(&mut self, seconds: &Seconds, waits: Option<&WaitFigures>, processes: &[(String, f64)]) {
         self.trials += 1;
         for (sum, state) in self.ticks.iter_mut().zip(columns::CPU) {
-            *sum += seconds.counts(state).and_then(growth).map_or(0.0, |grown| grown.amount as f64);
+            *sum += seconds.counts(state).and_then(ticks).unwrap_or(0) as f64;
         }
         for (name, share) in processes {
             *self.processes.entry(name.clone()).or_default() += share;
@@ -52,16 +53,18 @@ impl MachineSums {
         }
     }
 
-    /// Share of the CPUs' time in a state, 0 to 1; `None` where it was not counted.
+    /// How the CPUs spent their time; `None` where it was not counted. Waiting for I/O is idling: the CPU was free for
+    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not to be had either.
     #[must_use]
-    pub fn share_of(&self, states: &[&str]) -> Option<f64> {
+    pub fn cpu(&self) -> Option<CpuUse> {
         let all: f64 = self.ticks.iter().sum();
-        let part = columns::CPU.iter().zip(self.ticks).filter(|(state, _)| states.contains(state)).map(|(_, t)| t);
-        (all > 0.0).then(|| part.sum::<f64>() / all)
-    }
-
-    fn busy(&self) -> Option<f64> {
-        self.share_of(&[columns::CPU_IDLE, columns::CPU_IOWAIT]).map(|idle| 1.0 - idle)
+        let of = |wanted: &[&str]| {
+            let part = columns::CPU.iter().zip(self.ticks).filter(|(state, _)| wanted.contains(state)).map(|(_, t)| t);
+            part.sum::<f64>() / all
+        };
+        let stolen = of(&[columns::CPU_STEAL]);
+        let busy = 1.0 - of(&[columns::CPU_IDLE, columns::CPU_IOWAIT]) - stolen;
+        (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen })
     }
 
     fn busiest(&self) -> Option<(String, f64)> {
@@ -72,7 +75,7 @@ impl MachineSums {
     /// The finding; `None` where neither waits nor CPU were recorded, and without a server unless the CPU was full.
     #[must_use]
     pub fn finding(&self, at_fixed_rate: bool) -> Option<Bottleneck> {
-        let cpu_busy = self.busy();
+        let cpu = self.cpu();
         let counted: u64 = self.waits.values().sum();
         let all = self.backends.max(counted) as f64;
         let mut waits: Vec<WaitShare> = self
@@ -86,24 +89,74 @@ impl MachineSums {
             })
             .collect();
         waits.sort_by(|a, b| b.share.total_cmp(&a.share));
-        let saturated = cpu_busy.is_some_and(|busy| busy > CPU_SATURATED);
+        let saturated = cpu.is_some_and(CpuUse::saturated);
         if waits.is_empty() && !saturated {
             return None;
         }
-        let (kind, mut sentence) = decide(&waits, cpu_busy, at_fixed_rate);
+        let (kind, mut sentence) = decide(&waits, cpu, at_fixed_rate);
         let busiest_process = self.busiest();
         if let Some((name, share)) = busiest_process.as_ref().filter(|(_, share)| *share >= ONE_CPU_FULL) {
+            // Processes of one name are added up: above one CPU it was surely more than one.
+            let name = if *share > 1.0 { format!("all {name} together") } else { name.clone() };
             sentence.push_str(&format!("; {name} used {} of one CPU", percent(*share)));
         }
         waits.truncate(WAITS_SHOWN);
+        let cpu_busy = cpu.map(|cpu| cpu.busy);
         Some(Bottleneck { kind, sentence, waits, cpu_busy, busiest_process })
     }
 }
 
-fn decide(waits: &[WaitShare], cpu_busy: Option<f64>, at_fixed_rate: bool) -> (BottleneckKind, String) {
+/// How the CPUs spent their time, shares of 0 to 1 of all CPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuUse {
+    /// Working for programs and the kernel here.
+    pub busy: f64,
+    /// Taken by the hypervisor for other guests.
+    pub stolen: f64,
+}
+
+impl CpuUse {
+    /// Whether next to no time was left.
+    fn saturated(self) -> bool {
+        self.busy + self.stolen > CPU_SATURATED
+    }
+}
+
+/// What a case that storage did not bind was bound by: words with `{}` in place of the share, and the share.
+#[must_use]
+pub fn elsewhere(found: &Bottleneck, cpu: Option<CpuUse>, at_fixed_rate: bool) -> Option<(&'static str, f64)> {
     use BottleneckKind::{Client, Cpu, Device, Lock, Unclear};
-    if let Some(busy) = cpu_busy.filter(|busy| *busy > CPU_SATURATED) {
-        return (Cpu, format!("the CPUs were {} busy", percent(busy)));
+    let waiting = found.waits.iter().filter(|wait| kind_of(wait) == found.kind).map(|wait| wait.share).sum();
+    match (found.kind, cpu.filter(|cpu| cpu.saturated())) {
+        (Device | Unclear, _) => None,
+        (Cpu, Some(cpu)) if cpu.stolen < STEAL_WORTH_SAYING => Some(("the CPUs were {} busy", cpu.busy)),
+        (Cpu, Some(cpu)) => Some(("the CPUs were {} busy or taken by other guests", cpu.busy + cpu.stolen)),
+        (Cpu, None) => Some(("{} of backend time on the CPU", waiting)),
+        (Lock, _) => Some(("{} of backend time waiting for each other", waiting)),
+        (Client, _) if at_fixed_rate => {
+            Some(("{} of backend time waiting for the client, which kept to its fixed rate", waiting))
+        }
+        (Client, _) => Some(("{} of backend time waiting for the client", waiting)),
+    }
+}
+
+/// Growth of a CPU's state from its first to its last reading. The time spent idle and waiting for I/O may fall by a few
+/// ticks now and then (proc(5), `iowait`): that must not make the state disappear and the CPU look busy.
+fn ticks(column: Counts<'_>) -> Option<u64> {
+    let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
+    let first = readings.next()?;
+    readings.next_back().map(|last| last.saturating_sub(first))
+}
+
+fn decide(waits: &[WaitShare], cpu: Option<CpuUse>, at_fixed_rate: bool) -> (BottleneckKind, String) {
+    use BottleneckKind::{Client, Cpu, Device, Lock, Unclear};
+    if let Some(cpu) = cpu.filter(|cpu| cpu.saturated()) {
+        let stolen = if cpu.stolen < STEAL_WORTH_SAYING {
+            String::new()
+        } else {
+            format!(", and {} of their time went to other guests", percent(cpu.stolen))
+        };
+        return (Cpu, format!("the CPUs were {} busy{stolen}", percent(cpu.busy)));
     }
     let kinds = [Device, Cpu, Lock, Client];
     let share = |kind: BottleneckKind| waits.iter().filter(|w| kind_of(w) == kind).map(|w| w.share).sum::<f64>();
@@ -229,6 +282,31 @@ mod tests {
     fn full_cpus_bind_whatever_the_backends_wait_for() {
         let found = found(&[("Client", "ClientRead", 80), ("CPU", "CPU", 20)], 97);
         assert_eq!((found.kind, found.sentence.as_str()), (BottleneckKind::Cpu, "the CPUs were 97 % busy"));
+    }
+
+    #[test]
+    fn waiting_for_storage_is_not_being_busy_even_where_that_counter_falls() {
+        let mut seconds = Seconds::new(4);
+        seconds.push_counts("cpu_user", vec![0, 3, 6, 9], &[true; 4]);
+        seconds.push_counts("cpu_idle", vec![500, 500, 501, 501], &[true; 4]);
+        seconds.push_counts("cpu_iowait", vec![0, 60, 58, 90], &[true; 4]);
+        let mut sums = MachineSums::default();
+        sums.add(&seconds, Some(&waits(&[("IO", "WalSync", 9)])), &[]);
+        assert_eq!(sums.cpu(), Some(CpuUse { busy: 1.0 - 91.0 / 100.0, stolen: 0.0 }));
+        assert_eq!(sums.finding(false).unwrap().kind, BottleneckKind::Device);
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_is_no_work_of_ours_yet_leaves_no_time() {
+        let mut seconds = cpu(55, 5);
+        seconds.push_counts("cpu_steal", vec![0, 40], &[true; 2]);
+        let mut sums = MachineSums::default();
+        sums.add(&seconds, None, &[]);
+        let found = sums.finding(false).unwrap();
+        assert_eq!((found.kind, found.cpu_busy.map(|busy| (busy * 100.0).round())), (BottleneckKind::Cpu, Some(55.0)));
+        assert_eq!(found.sentence, "the CPUs were 55 % busy, and 40 % of their time went to other guests");
+        let (words, share) = elsewhere(&found, sums.cpu(), false).unwrap();
+        assert_eq!((words, (share * 100.0).round()), ("the CPUs were {} busy or taken by other guests", 95.0));
     }
 
     #[test]

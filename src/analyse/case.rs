@@ -1,7 +1,6 @@
 //! One case while its trials come in, and what is found of it when all are there.
 
 use super::bottleneck::{self, MachineSums};
-use super::cautions;
 use super::charts;
 use super::counters::Operations;
 use super::durability;
@@ -141,11 +140,11 @@ impl CaseSums {
         durability::judge(&self.spec, &self.trials, &self.strata, &done)
     }
 
-    /// Its finding, with the durability that was judged.
+    /// Its finding, with the durability that was judged; without cautions.
     #[must_use]
     pub fn finding(&self, durability: Durability) -> CaseFinding {
         let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
-        let mut found = CaseFinding {
+        CaseFinding {
             id: self.spec.id.clone(),
             axes: self.spec.axes.clone(),
             workload_kind: self.spec.workload.kind.clone(),
@@ -154,14 +153,18 @@ impl CaseSums {
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
             steadiness: self.steadiness.finding(slowest),
             strata: self.strata.finding(&self.spec.workload),
-            bottleneck: self.machine.finding(self.spec.workload.options.get("rate").is_some()),
+            bottleneck: self.machine.finding(self.at_fixed_rate()),
             fits: self.fits,
             database_bytes: self.database_bytes,
             statements: self.statements(),
             cautions: Vec::new(),
-        };
-        found.cautions = cautions::of_case(&found, self);
-        found
+        }
+    }
+
+    /// Whether its clients keep to a rate instead of doing as much as they can.
+    #[must_use]
+    pub fn at_fixed_rate(&self) -> bool {
+        self.spec.workload.options.get("rate").is_some()
     }
 
     fn statements(&self) -> Vec<StatementFigures> {

@@ -1,128 +1,163 @@
 //! What a reader should know before believing a figure.
 
+use super::bottleneck::{STEAL_WORTH_SAYING, elsewhere};
 use super::case::CaseSums;
-use super::columns;
-use super::findings::{BottleneckKind, CaseFinding, TrialFinding};
+use super::durability::IN_MEMORY;
+use super::findings::{CaseFinding, TrialFinding};
+use super::remark::{Number, Remark, Weight};
 use crate::record::facts::{DeviceFacts, Fits, HostFacts, StackFacts, WriteCache};
 use crate::record::run::RunRecord;
-use crate::units::{Bytes, grouped, significant};
+use crate::units::Bytes;
 use std::collections::BTreeMap;
 
-/// Share of the CPUs' time given to other guests from which that is said.
-const STEAL_WORTH_SAYING: f64 = 0.02;
 /// Share of one CPU that telemetry may cost before that is said: the promise of the manual.
 const TELEMETRY_ALLOWANCE: f64 = 0.005;
 
-/// Of one case. `found` is its finding without cautions.
+/// Of one case in a run of so many blocks, the most important first. `found` is its finding.
 #[must_use]
-pub fn of_case(found: &CaseFinding, sums: &CaseSums) -> Vec<String> {
-    let mut cautions = Vec::new();
+pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark> {
     if sums.trials.is_empty() {
-        return cautions;
+        return Vec::new();
     }
-    let elsewhere = [BottleneckKind::Cpu, BottleneckKind::Lock, BottleneckKind::Client];
-    if let Some(bottleneck) = found.bottleneck.as_ref().filter(|bottleneck| elsewhere.contains(&bottleneck.kind)) {
-        cautions.push(format!("storage is not what this measured: {}", bottleneck.sentence));
-    }
-    cautions.extend(fits(found));
-    cautions.extend(interval(found));
-    cautions.extend(failures(found));
-    cautions.extend(checks(&sums.trials));
-    cautions.extend(missed(&sums.trials));
-    cautions.extend(differing_facts(&sums.trials));
-    cautions.extend(age(&sums.trials));
-    if let Some(steal) = sums.machine.share_of(&[columns::CPU_STEAL]).filter(|steal| *steal >= STEAL_WORTH_SAYING) {
-        cautions.push(format!("{:.0} % of the CPUs' time went to other guests of the hypervisor", steal * 100.0));
-    }
-    if sums.telemetry_share > TELEMETRY_ALLOWANCE {
-        cautions.push(format!("telemetry cost {} % of one CPU", significant(sums.telemetry_share * 100.0)));
-    }
+    let mut remarks = failures(found);
+    remarks.extend(checks(&sums.trials));
     let torn = |trial: &TrialFinding| setting(trial, "full_page_writes") == Some("off");
     if sums.trials.iter().any(torn) {
-        cautions.push("full_page_writes = off: a page torn by a power cut cannot be repaired".to_owned());
+        let what = "full_page_writes = off: a page torn by a power cut cannot be repaired";
+        remarks.push(Remark::plain(Weight::Unsafe, what));
     }
-    cautions
+    remarks.extend(trials(found, blocks));
+    remarks.extend(bound_elsewhere(found, sums));
+    if let Some(stolen) = sums.machine.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= STEAL_WORTH_SAYING) {
+        let what = "{} of the CPUs' time went to other guests of the hypervisor";
+        remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
+    }
+    remarks.extend(fits(found));
+    remarks.extend(differing_facts(&sums.trials));
+    remarks.extend(age(&sums.trials));
+    remarks.extend(missed(&sums.trials));
+    if sums.telemetry_share > TELEMETRY_ALLOWANCE {
+        let what = "telemetry cost {} of one CPU";
+        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
+    }
+    remarks
 }
 
-fn fits(found: &CaseFinding) -> Option<String> {
-    let size = found.database_bytes.map_or_else(String::new, |bytes| format!(" ({})", Bytes(bytes)));
-    match found.fits? {
-        Fits::SharedBuffers => Some(format!("the data{size} fit into shared_buffers: no read reached the storage")),
-        Fits::Memory => Some(format!("the data{size} fit into memory: reads came from the page cache")),
-        Fits::Neither => None,
-    }
+fn bound_elsewhere(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
+    let (words, share) = elsewhere(found.bottleneck.as_ref()?, sums.machine.cpu(), sums.at_fixed_rate())?;
+    let words = format!("storage is not what this measured: {words}");
+    Some(Remark::with(Weight::Elsewhere, words, Number::Share(share)))
 }
 
-fn interval(found: &CaseFinding) -> Option<String> {
-    let rate = found.measures.iter().find_map(|measure| measure.rate)?;
-    match (found.trials, rate.low) {
-        (1, Some(_)) => Some("a single trial: its interval says nothing about the next one".to_owned()),
-        (1, None) => Some("a single trial, too short for an interval".to_owned()),
-        (_, None) => Some("its trials carry no interval".to_owned()),
+fn fits(found: &CaseFinding) -> Option<Remark> {
+    let why = match found.fits? {
+        Fits::SharedBuffers => "fit into shared_buffers: no read reached the storage",
+        Fits::Memory => "fit into memory: reads came from the page cache",
+        Fits::Neither => return None,
+    };
+    Some(match found.database_bytes {
+        Some(bytes) => Remark::with(Weight::Cached, format!("the data ({{}}) {why}"), Number::Bytes(bytes)),
+        None => Remark::plain(Weight::Cached, format!("the data {why}")),
+    })
+}
+
+/// Too few trials, or trials without an interval.
+fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    if found.trials < blocks {
+        let measured = Number::Of(u64::from(found.trials), u64::from(blocks));
+        remarks.push(Remark::with(Weight::Unsure, "measured in {} blocks", measured));
+    }
+    let rate = found.measures.iter().find_map(|measure| measure.rate);
+    remarks.extend(rate.and_then(|rate| match (found.trials, rate.low) {
+        (1, Some(_)) => {
+            Some(Remark::plain(Weight::SingleTrial, "a single trial: its interval says nothing about the next one"))
+        }
+        (1, None) => Some(Remark::plain(Weight::SingleTrial, "a single trial, too short for an interval")),
+        (_, None) => Some(Remark::plain(Weight::Unsure, "its trials carry no interval")),
         (_, Some(_)) => None,
-    }
+    }));
+    remarks
 }
 
-fn failures(found: &CaseFinding) -> Vec<String> {
-    let mut texts = Vec::new();
+fn failures(found: &CaseFinding) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     for measure in &found.measures {
         for (count, what) in [(measure.failed, "failed"), (measure.skipped, "were skipped, being late already")] {
             if count > 0 {
-                let all = grouped(measure.done + measure.failed + measure.skipped);
-                texts.push(format!("{}: {} of {all} operations {what}", measure.name, grouped(count)));
+                let number = Number::Of(count, measure.done + measure.failed + measure.skipped);
+                let words = format!("{}: {{}} operations {what}", measure.name);
+                remarks.push(Remark::with(Weight::Wrong, words, number));
             }
         }
     }
-    texts
+    remarks
 }
 
-fn checks(trials: &[TrialFinding]) -> Vec<String> {
-    let mut texts = Vec::new();
+fn checks(trials: &[TrialFinding]) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     for trial in trials {
         for check in trial.checks.iter().filter(|check| !check.agrees) {
             let (tool, own) = (in_full(check.tool), in_full(check.own));
-            texts
-                .push(format!("trial {}: {} by the tool's own account {tool}, counted {own}", trial.trial, check.what));
+            let text = format!("trial {}: {} by the tool's own account {tool}, counted {own}", trial.trial, check.what);
+            let words = format!("{} by the tool's own account are not what was counted", check.what);
+            remarks.push(Remark::plain(Weight::Wrong, words).alone(text));
         }
     }
-    texts
+    remarks
 }
 
 /// A figure with all the digits in which two of its kind may differ.
 fn in_full(value: f64) -> String {
-    if value.fract() == 0.0 && (0.0..1e15).contains(&value) { grouped(value as u64) } else { format!("{value:.4}") }
+    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        crate::units::grouped(value as u64)
+    } else {
+        format!("{value:.4}")
+    }
 }
 
 /// Seconds that sources missed in the trials of a case.
-fn missed(trials: &[TrialFinding]) -> Vec<String> {
+fn missed(trials: &[TrialFinding]) -> Vec<Remark> {
     let mut missed: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for gap in trials.iter().flat_map(|trial| &trial.gaps).filter(|gap| gap.second.is_some()) {
         missed.entry(&gap.source).or_insert((0, &gap.reason)).0 += gap.rows;
     }
-    let rows = |count: u64| if count == 1 { "1 second".to_owned() } else { format!("{} seconds", grouped(count)) };
-    missed.into_iter().map(|(source, (count, reason))| format!("{source} missed {}: {reason}", rows(count))).collect()
+    let remark = |(source, (count, reason)): (&str, (u64, &str))| {
+        Remark::with(Weight::Missing, format!("{source} missed {{}}: {reason}"), Number::Seconds(count))
+    };
+    missed.into_iter().map(remark).collect()
 }
 
-/// Sources that were absent altogether, once for the run: it is mostly the machine that lacks them. A stack without
-/// devices and a workload without a server have nothing to read there: that is no gap.
-fn absent(cases: &[CaseSums]) -> Vec<String> {
+/// Sources that were absent altogether, once for the run: it is mostly the machine that lacks them. A stack in memory
+/// has no devices and a workload without a server no statistics of one: that is no gap.
+fn absent(cases: &[CaseSums]) -> Vec<Remark> {
     let mut absent: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let trials = || cases.iter().flat_map(|case| &case.trials);
     for trial in trials() {
-        let devices = trial.stack.iter().chain(&trial.wal_stack).any(|stack| !stack.devices.is_empty());
-        let of_course =
-            |source: &str| (source == "diskstats" && !devices) || (source == "postgres" && trial.server.is_none());
-        for gap in trial.gaps.iter().filter(|gap| gap.second.is_none() && !of_course(&gap.source)) {
+        for gap in trial.gaps.iter().filter(|gap| gap.second.is_none() && !is_of_course(&gap.source, trial)) {
             *absent.entry((&gap.source, &gap.reason)).or_default() += 1;
         }
     }
     let all = trials().count();
     let which = |count: usize| if count == all { "any trial".to_owned() } else { format!("{count} of {all} trials") };
-    absent.into_iter().map(|((source, why), count)| format!("no {source} in {}: {why}", which(count))).collect()
+    let text = |((source, why), count)| format!("no {source} in {}: {why}", which(count));
+    absent.into_iter().map(|absent| Remark::plain(Weight::Missing, text(absent))).collect()
+}
+
+/// Whether a source has nothing to read in a trial because of what the trial is.
+fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
+    let in_memory = |stack: &StackFacts| {
+        stack.devices.is_empty() && stack.mount.as_ref().is_some_and(|m| IN_MEMORY.contains(&m.fstype.as_str()))
+    };
+    match source {
+        "diskstats" => trial.stack.is_some() && trial.stack.iter().chain(&trial.wal_stack).all(in_memory),
+        "postgres" => trial.server.is_none(),
+        _ => false,
+    }
 }
 
 /// Facts that should be the same in every trial and are not.
-fn differing_facts(trials: &[TrialFinding]) -> Vec<String> {
+fn differing_facts(trials: &[TrialFinding]) -> Vec<Remark> {
     let mut seen: Vec<(String, Vec<String>)> = Vec::new();
     for trial in trials {
         for (what, value) in facts(trial) {
@@ -134,7 +169,11 @@ fn differing_facts(trials: &[TrialFinding]) -> Vec<String> {
         }
     }
     let differing = seen.into_iter().filter(|(_, values)| values.len() > 1);
-    differing.map(|(what, values)| format!("its trials differ in {what}: {}", values.join("; "))).collect()
+    let remark = |(what, values): (String, Vec<String>)| {
+        let own = format!("its trials differ in {what}: {}", values.join("; "));
+        Remark::plain(Weight::Unlike, format!("trials of a case differ in {what}")).alone(own)
+    };
+    differing.map(remark).collect()
 }
 
 fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
@@ -182,7 +221,7 @@ fn device_queue(device: &DeviceFacts) -> Option<String> {
 }
 
 /// Stacks that had served other trials before.
-fn age(trials: &[TrialFinding]) -> Option<String> {
+fn age(trials: &[TrialFinding]) -> Option<Remark> {
     let aged: Vec<u32> = trials
         .iter()
         .filter(|trial| trial.stack.as_ref().is_some_and(|stack| stack.trials_before > 0))
@@ -192,45 +231,40 @@ fn age(trials: &[TrialFinding]) -> Option<String> {
     if aged.is_empty() {
         return None;
     }
-    Some(format!("{} ran on a used stack, which had served up to {most} before", trial_list(&aged)))
+    let own = format!("{} ran on a used stack, which had served up to {most} before", trial_list(&aged));
+    Some(Remark::plain(Weight::Unlike, "trials ran on stacks that had served others before").alone(own))
 }
 
 /// Of the run as a whole.
 #[must_use]
-pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<String> {
-    let mut cautions = Vec::new();
+pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     if !finished {
-        cautions.push("the run has not come to its end: figures may change".to_owned());
+        remarks.push(Remark::plain(Weight::Unfinished, "the run has not come to its end: figures may change"));
     }
     let some = cases.iter().any(|case| !case.trials.is_empty());
     if some && cases.iter().all(|case| case.trials.len() < 2) {
-        cautions.push(
-            "a single trial each: no difference between cases can be claimed; set blocks to 3 or more".to_owned(),
-        );
+        let what = "a single trial each: no difference between cases can be claimed; set blocks to 3 or more";
+        remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
-    let blocks = run.blocks as usize;
-    for case in cases {
-        let measured = case.trials.len();
-        if measured > 0 && measured < blocks {
-            cautions.push(format!("{} was measured in {measured} of {blocks} blocks", case.spec.id));
-        }
-    }
-    cautions.extend(absent(cases));
-    cautions.extend(machine(&run.host));
-    cautions
+    remarks.extend(absent(cases));
+    remarks.extend(machine(&run.host));
+    remarks
 }
 
-fn machine(host: &HostFacts) -> Vec<String> {
-    let mut texts = Vec::new();
+fn machine(host: &HostFacts) -> Vec<Remark> {
+    let mut remarks = Vec::new();
     if let Some(used) = host.swap_used_bytes.filter(|used| *used > 0) {
-        texts.push(format!("{} of swap were in use when the run began", Bytes(used)));
+        let what = format!("{} of swap were in use when the run began", Bytes(used));
+        remarks.push(Remark::plain(Weight::Machine, what));
     }
     if let Some(governor) =
         host.governor.as_deref().filter(|governor| !governor.is_empty() && *governor != "performance")
     {
-        texts.push(format!("the CPU governor is {governor}: clock frequencies may vary between trials"));
+        let what = format!("the CPU governor is {governor}: clock frequencies may vary between trials");
+        remarks.push(Remark::plain(Weight::Machine, what));
     }
-    texts
+    remarks
 }
 
 fn setting<'a>(trial: &'a TrialFinding, name: &str) -> Option<&'a str> {

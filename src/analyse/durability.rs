@@ -20,7 +20,7 @@ use crate::units::significant;
 /// swallows flushes shows close to 0.
 const FLUSHES_PER_SYNC: f64 = 0.5;
 /// Filesystems that live in memory.
-const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+pub const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 /// Block devices that live in memory, by the kernel's name for them.
 const MEMORY_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
 /// Mount options that keep a filesystem from flushing: ext3, ext4, btrfs, old xfs, reiserfs, f2fs, overlayfs.

@@ -27,8 +27,19 @@ pub struct Findings {
     pub trials: Vec<TrialFinding>,
     /// Everything that was not run or not finished, and why.
     pub not_run: Vec<NotRun>,
-    /// What a reader should know before believing a figure.
-    pub cautions: Vec<String>,
+    /// What a reader should know before believing a figure, of the run and of all its cases, the most important first.
+    pub cautions: Vec<Caution>,
+}
+
+/// Something that a reader should know before believing a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Caution {
+    /// What: "the data (308 to 313 MiB) fit into memory: reads came from the page cache".
+    pub text: String,
+    /// Ids of the cases that it holds for; empty = the run as a whole.
+    pub cases: Vec<String>,
+    /// What these cases have in common, where they are all there are of it: "all cases", "all cases with a server".
+    pub scope: Option<String>,
 }
 
 /// The run in short.
@@ -185,7 +196,7 @@ pub struct CaseFinding {
     pub database_bytes: Option<u64>,
     /// Mean latency of statements, over trials.
     pub statements: Vec<StatementFigures>,
-    /// What a reader should know: "storage is not what this measured".
+    /// What a reader should know, in this case's own figures: "storage is not what this measured: ...".
     pub cautions: Vec<String>,
 }
 
@@ -271,6 +282,27 @@ pub struct Strata {
     pub devices: Vec<DeviceStrata>,
     /// Bytes written to the lowest device for each byte of WAL.
     pub write_amplification: Option<f64>,
+    /// Its commits against the synced writes that the stack of its WAL does alone, where the run measured both.
+    pub flush_share: Option<FlushShare>,
+}
+
+/// Which part of the synced writes that one writer gets from a stack without PostgreSQL arrived as commits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlushShare {
+    /// The sentence: "654 commits a second by 1 client are 15 % of the 4368 fdatasync a second that one writer gets ...".
+    pub sentence: String,
+    /// Clients of the case: one flush can serve the commits of several.
+    pub clients: u64,
+    /// Commits a second (transactions, where it is not known that each commits).
+    pub commits: Estimate,
+    /// `wal_sync_method` in force.
+    pub method: String,
+    /// Synced writes a second by that method, from a single writer.
+    pub syncs: Estimate,
+    /// Id of the case that they were measured in.
+    pub sync_case: String,
+    /// Commits over synced writes: 0.57 are 57 %; above 1 where flushes were shared.
+    pub share: Estimate,
 }
 
 /// What one operation was at one device.
@@ -301,7 +333,7 @@ pub struct Bottleneck {
     pub sentence: String,
     /// Share of backend samples by class and event, largest first.
     pub waits: Vec<WaitShare>,
-    /// CPU in use over the measurement, 0 to 1 of all CPUs; `None` where unknown.
+    /// CPU in use over the measurement, 0 to 1 of all CPUs, without what a hypervisor took; `None` where unknown.
     pub cpu_busy: Option<f64>,
     /// The process or kernel thread that used most CPU, with its share of one CPU.
     pub busiest_process: Option<(String, f64)>,

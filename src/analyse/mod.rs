@@ -11,11 +11,13 @@ pub mod columns;
 pub mod counters;
 pub mod durability;
 pub mod findings;
+pub mod flush_share;
 pub mod input;
 pub mod load;
 pub mod measures;
 pub mod not_run;
 pub mod ranking;
+pub mod remark;
 pub mod series;
 pub mod steadiness;
 pub mod strata;
@@ -24,7 +26,11 @@ pub mod verdict;
 #[cfg(test)]
 mod stories;
 #[cfg(test)]
+mod stories_cautions;
+#[cfg(test)]
 mod stories_durability;
+#[cfg(test)]
+mod stories_layers;
 #[cfg(test)]
 mod stories_length;
 #[cfg(test)]
@@ -35,6 +41,7 @@ use case::CaseSums;
 use findings::{CaseFinding, Durability, Findings, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
+use remark::Remark;
 use series::Buckets;
 
 /// The analysis of one run while its trials come in.
@@ -80,14 +87,15 @@ impl Analysis {
             self.not_run.add_pending(key);
         }
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
-        let found: Vec<CaseFinding> =
-            self.cases.iter().zip(&durability).map(|(case, judged)| case.finding(judged.clone())).collect();
+        let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) =
+            self.cases.iter().zip(&durability).map(|(case, judged)| self.case_finding(case, judged)).unzip();
         let not_run = std::mem::take(&mut self.not_run).entries();
         let contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
         let verdict = verdict::verdict(&contests, &found, &not_run);
         let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
         let finished = self.input.pending.is_empty();
-        let cautions = cautions::of_run(&self.input.run, &self.cases, finished);
+        let of_run = cautions::of_run(&self.input.run, &self.cases, finished);
+        let cautions = remark::cautions(of_run, &self.cases, &remarks);
         let run = self.summary();
         Findings {
             format: findings::FORMAT,
@@ -99,6 +107,17 @@ impl Analysis {
             not_run,
             cautions,
         }
+    }
+
+    /// What is found of a case, and what is to be remarked on it.
+    fn case_finding(&self, case: &CaseSums, judged: &Durability) -> (CaseFinding, Vec<Remark>) {
+        let mut found = case.finding(judged.clone());
+        if let Some(strata) = &mut found.strata {
+            strata.flush_share = flush_share::of(case, &self.cases);
+        }
+        let remarks = cautions::of_case(&found, case, self.input.run.blocks);
+        found.cautions = remarks.iter().map(Remark::text).collect();
+        (found, remarks)
     }
 
     fn summary(&self) -> RunSummary {

@@ -89,6 +89,13 @@ impl Act {
         }
     }
 
+    /// Synced writes without a server, by one writer.
+    pub fn sync_on(stack: &str) -> Act {
+        let mut act = Act::on(stack);
+        (act.workload, act.clients) = ("sync", 1);
+        act
+    }
+
     /// tmpfs: no device below.
     pub fn in_memory() -> Act {
         let mut act = Act::on("tmpfs");
@@ -131,13 +138,17 @@ impl Act {
         let mut options = Options::default();
         options.set("script", OptionValue::Text(self.script.to_owned()));
         options.set("clients", OptionValue::Integer(self.clients as i64));
-        let layers = vec![LayerSpec { layer: self.stack.name.clone(), options: Options::default() }];
+        let stack = |stack: &StackFacts| StackSpec {
+            name: stack.name.clone(),
+            layers: vec![LayerSpec { layer: stack.name.clone(), options: Options::default() }],
+            reuse: false,
+        };
         let kind = if self.workload == "sync" { "sync" } else { "pgbench" };
         let server = PostgresSpec { bin: "auto".to_owned(), settings: BTreeMap::new(), initdb: Vec::new() };
         CaseSpec {
             id: format!("{}-{}-c{}", self.stack.name, self.workload, self.clients),
-            stack: StackSpec { name: self.stack.name.clone(), layers, reuse: false },
-            wal_stack: None,
+            stack: stack(&self.stack),
+            wal_stack: self.wal_stack.as_ref().map(stack),
             postgres: (kind == "pgbench").then_some(server),
             workload: WorkloadSpec { name: self.workload.to_owned(), kind: kind.to_owned(), options },
             axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),

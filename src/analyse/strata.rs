@@ -152,6 +152,8 @@ impl StrataSums {
             wal_syncs: self.wal_syncs.per_operation(),
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
             write_amplification: self.write_amplification(),
+            // Needs another case: the analysis adds it when all are there.
+            flush_share: None,
         })
     }
 

@@ -2,8 +2,8 @@
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Column, Table};
-use super::words::{bottleneck_title, fits_title, millis, percent};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, MeasureFinding};
+use super::words::{bottleneck_title, estimate_text, fits_title, latency, mean_millis, millis, percent};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, FlushShare, MeasureFinding};
 use crate::units::{Bytes, Micros, grouped, significant};
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Cases<'_> {
     /// What one operation was at each layer.
     pub fn strata(&self) -> Table {
         let per = |title: &str| Column::number(title, "").csv(&[&format!("{title} (per commit)")]);
-        let columns = vec![
+        let mut columns = vec![
             Column::text("Case").csv(&["case"]),
             Column::text("Device").csv(&["device", "slot"]),
             per("Writes"),
@@ -68,19 +68,28 @@ impl Cases<'_> {
             per("WAL syncs"),
             Column::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
         ];
-        let mut table = Table::new("strata", "One commit, at each layer", columns).note(
-            "Everything per commit; devices from the filesystem down. Amplification: bytes at the lowest device for \
-             each byte of WAL.",
-        );
+        let mut note = "Everything per commit; devices from the filesystem down. Amplification: bytes at the lowest \
+                        device for each byte of WAL."
+            .to_owned();
+        let with_share = self.cases.iter().any(|case| flush_share(case).is_some());
+        if with_share {
+            columns.push(flush_share_column());
+            note.push_str(
+                " Of its sync rate: commits for each synced write that one writer, without PostgreSQL, gets from the \
+                 same stack; several clients may share a flush.",
+            );
+        }
+        let mut table = Table::new("strata", "One commit, at each layer", columns).note(note);
         for case in self.cases {
             let Some(strata) = &case.strata else { continue };
-            let wal = [
+            let mut wal = vec![
                 number(strata.wal_bytes),
                 number(strata.wal_records),
                 number(strata.full_page_images),
                 number(strata.wal_syncs),
                 number(strata.write_amplification),
             ];
+            wal.extend(with_share.then(|| flush_share_cell(strata.flush_share.as_ref())));
             for device in &strata.devices {
                 let mut row = vec![self.name(case)];
                 row.extend(device_cells(device));
@@ -167,7 +176,7 @@ impl Cases<'_> {
         for case in self.cases {
             let Some(found) = &case.steadiness else { continue };
             let at = found.longest_stall_at;
-            let stall = Cell::text(Micros(found.longest_stall_us).to_string())
+            let stall = Cell::text(latency(found.longest_stall_us))
                 .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
                 .csv(vec![
                     found.longest_stall_us.to_string(),
@@ -205,7 +214,7 @@ impl Cases<'_> {
                     self.name(case),
                     Cell::text(found.script.clone()),
                     Cell::text(found.statement.clone()).style("code"),
-                    Cell::number(Some(found.latency_us_mean), |us| significant(us / 1e3)),
+                    Cell::number(Some(found.latency_us_mean), mean_millis),
                     Cell::number(found.failures, grouped),
                 ]);
             }
@@ -219,9 +228,9 @@ fn latency_cells(measure: &MeasureFinding) -> Vec<Cell> {
     let us = |value: Option<u64>| {
         Cell::number(value, millis).csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
     };
-    let mean = found.map(|latency| latency.mean_us / 1e3);
+    let mean = found.map(|latency| latency.mean_us);
     vec![
-        Cell::number(mean, significant),
+        Cell::number(mean, mean_millis).csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()]),
         us(found.map(|latency| latency.p50_us)),
         us(found.map(|latency| latency.p95_us)),
         us(found.map(|latency| latency.p99_us)),
@@ -245,6 +254,44 @@ fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
         number(device.reads),
         Cell::number(device.busy, percent),
     ]
+}
+
+/// What a case's commits are of the synced writes that its stack does alone.
+pub(super) fn flush_share(case: &CaseFinding) -> Option<&FlushShare> {
+    case.strata.as_ref()?.flush_share.as_ref()
+}
+
+fn flush_share_column() -> Column {
+    Column::number("Of its sync rate", "").csv(&[
+        "commits for each synced write of one writer (1)",
+        "the same low (1)",
+        "the same high (1)",
+        "synced writes of one writer (1/s)",
+        "wal_sync_method",
+        "sync case",
+    ])
+}
+
+fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
+    let Some(found) = found else {
+        return Cell::text("–").style("absent").csv(vec![String::new(); 6]);
+    };
+    let ends = found.share.low.zip(found.share.high);
+    let optional = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+    Cell::text(percent(found.share.value))
+        .aside(
+            ends.map(|(low, high)| format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high)))
+                .unwrap_or_default(),
+        )
+        .remark(Some(format!("of {} {}/s", estimate_text(&found.syncs).0, found.method)))
+        .csv(vec![
+            found.share.value.to_string(),
+            optional(found.share.low),
+            optional(found.share.high),
+            found.syncs.value.to_string(),
+            found.method.clone(),
+            found.sync_case.clone(),
+        ])
 }
 
 fn data_cell(case: &CaseFinding) -> Cell {

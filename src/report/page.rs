@@ -5,14 +5,14 @@
 //! and the style sheet that stand in the file, by their sums, and no request at all.
 
 use super::Renderer;
-use super::cases::Cases;
+use super::cases::{Cases, flush_share};
 use super::embed::page_data;
 use super::environment::{machine_table, method_table, servers_table, stacks_table};
-use super::rankings::ranking_tables;
+use super::rankings::{kinds, ranking_tables};
 use super::table::{Group, Table};
 use super::trials::{Trials, not_run_table};
-use super::words::{case_labels, fits_title, moment, percent};
-use crate::analyse::findings::Findings;
+use super::words::{case_labels, caution_cases, fits_title, moment, percent};
+use crate::analyse::findings::{Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;
 use minijinja::{Environment, context};
@@ -131,14 +131,28 @@ struct RankingView {
     has_chart: bool,
 }
 
-fn rankings(findings: &Findings) -> Vec<RankingView> {
-    let tables = ranking_tables(&findings.rankings).into_iter().enumerate();
-    let views = tables.zip(&findings.rankings).map(|((index, table), ranking)| RankingView {
+/// Rankings of one kind: the first is shown, the others are folded.
+#[derive(Serialize)]
+struct RankingsView {
+    first: RankingView,
+    others: Vec<RankingView>,
+    /// Their measures.
+    other_measures: String,
+}
+
+fn rankings(findings: &Findings) -> Vec<RankingsView> {
+    let tables = ranking_tables(&findings.rankings);
+    let view = |index: usize| RankingView {
         index,
-        unit: ranking.unit.clone(),
-        measure: ranking.measure.clone(),
-        has_chart: table.groups.iter().map(|group: &Group| group.rows.len()).sum::<usize>() > 0,
-        table,
+        unit: findings.rankings[index].unit.clone(),
+        measure: findings.rankings[index].measure.clone(),
+        has_chart: tables[index].groups.iter().map(|group: &Group| group.rows.len()).sum::<usize>() > 0,
+        table: tables[index].clone(),
+    };
+    let views = kinds(&findings.rankings).into_iter().map(|kind| {
+        let others: Vec<RankingView> = kind[1..].iter().map(|index| view(*index)).collect();
+        let measures: Vec<&str> = others.iter().map(|other| other.measure.as_str()).collect();
+        RankingsView { first: view(kind[0]), other_measures: measures.join(", "), others }
     });
     views.collect()
 }
@@ -171,25 +185,14 @@ fn client_charts(findings: &Findings) -> Vec<ClientChart> {
 
 /// A caution with the cases that it concerns; no case: the whole run.
 #[derive(Serialize)]
-struct Caution {
+struct CautionView {
     text: String,
     cases: String,
 }
 
-fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Caution> {
-    let whole = findings.cautions.iter().map(|text| Caution { text: text.clone(), cases: String::new() });
-    let mut by_text: Vec<(&String, Vec<String>)> = Vec::new();
-    for case in &findings.cases {
-        let label = labels.get(&case.id).unwrap_or(&case.id);
-        for text in &case.cautions {
-            match by_text.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, cases)) => cases.push(label.clone()),
-                None => by_text.push((text, vec![label.clone()])),
-            }
-        }
-    }
-    let of_cases = by_text.into_iter().map(|(text, cases)| Caution { text: text.clone(), cases: cases.join("; ") });
-    whole.chain(of_cases).collect()
+fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<CautionView> {
+    let view = |caution: &Caution| CautionView { text: caution.text.clone(), cases: caution_cases(caution, labels) };
+    findings.cautions.iter().map(view).collect()
 }
 
 /// What one commit was, in a sentence for each case.
@@ -197,6 +200,8 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Cauti
 struct Sentence {
     case: String,
     sentence: String,
+    /// What of the stack's own sync rate arrived.
+    share: Option<String>,
     fits: Option<&'static str>,
 }
 
@@ -204,7 +209,8 @@ fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sent
     let cases = findings.cases.iter().filter_map(|case| {
         let strata = case.strata.as_ref()?;
         let label = labels.get(&case.id).unwrap_or(&case.id).clone();
-        Some(Sentence { case: label, sentence: strata.sentence.clone(), fits: case.fits.map(fits_title) })
+        let share = flush_share(case).map(|share| share.sentence.clone());
+        Some(Sentence { case: label, sentence: strata.sentence.clone(), share, fits: case.fits.map(fits_title) })
     });
     cases.collect()
 }

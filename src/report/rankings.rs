@@ -2,11 +2,68 @@
 
 use super::table::{Cell, Column, Table};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text};
-use crate::analyse::findings::{Comparison, DurabilityClass, Estimate, RankRow, Ranking};
+use crate::analyse::findings::{ClassRanking, Comparison, DurabilityClass, Estimate, RankRow, Ranking};
 
 /// One table for each ranking, in their order.
 pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
     rankings.iter().enumerate().map(|(i, ranking)| ranking_table(i, ranking)).collect()
+}
+
+/// Places of rankings that are of one workload under the same conditions and differ in their measure alone (the methods
+/// of a `sync` workload), each with the first of its kind; in the order of the rankings.
+pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
+    let mut kinds: Vec<Vec<usize>> = Vec::new();
+    for (place, ranking) in rankings.iter().enumerate() {
+        let same = |first: usize| {
+            let first = &rankings[first];
+            first.workload == ranking.workload && first.shared == ranking.shared && first.measure != ranking.measure
+        };
+        match kinds.iter_mut().find(|kind| same(kind[0])) {
+            Some(kind) => kind.push(place),
+            None => kinds.push(vec![place]),
+        }
+    }
+    kinds
+}
+
+/// Rankings of one kind as one table: a row for each case, a column for each measure, classes apart.
+pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
+    let mut columns = vec![Column::text("case")];
+    columns.extend(rankings.iter().map(|ranking| Column {
+        title: ranking.measure.clone(),
+        ..estimate_column(&ranking.measure, &ranking.measure, &ranking.unit)
+    }));
+    let caption = rankings.first().map_or_else(String::new, |first| {
+        let title = first.title.replacen(&format!(", {}", first.measure), "", 1);
+        format!("{title}, {} by each method", first.unit)
+    });
+    let mut table = Table::new("side-by-side", caption, columns);
+    let classes =
+        [DurabilityClass::Flushed, DurabilityClass::Unknown, DurabilityClass::Delayed, DurabilityClass::Volatile];
+    for class in classes {
+        let found: Vec<Option<&ClassRanking>> =
+            rankings.iter().map(|ranking| ranking.classes.iter().find(|found| found.class == class)).collect();
+        let mut cases: Vec<&RankRow> = Vec::new();
+        for row in found.iter().flatten().flat_map(|class| &class.rows) {
+            if cases.iter().all(|known| known.case != row.case) {
+                cases.push(row);
+            }
+        }
+        if cases.is_empty() {
+            continue;
+        }
+        let (title, meaning) = (class_title(class).to_owned(), class_meaning(class).to_owned());
+        table.open_group(Some(title), Some(meaning), class_key(class), Vec::new());
+        for case in cases {
+            let rate = |class: &Option<&ClassRanking>| {
+                class.as_ref()?.rows.iter().find(|row| row.case == case.case).map(|row| row.rate)
+            };
+            let mut cells = vec![Cell::case(&case.label, &case.case)];
+            cells.extend(found.iter().map(|class| estimate_cell(rate(class).as_ref(), None)));
+            table.push(cells);
+        }
+    }
+    table
 }
 
 fn ranking_table(index: usize, ranking: &Ranking) -> Table {

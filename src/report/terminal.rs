@@ -4,12 +4,14 @@
 //! through [`printable`]: a terminal obeys control characters.
 
 use super::Renderer;
-use super::rankings::ranking_tables;
+use super::cases::flush_share;
+use super::rankings::{kinds, ranking_tables, side_by_side};
 use super::table::{Cell, Table};
-use super::words::{bottleneck_title, case_labels, class_title, estimate_text, millis, moment, percent, ranges};
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding};
+use super::words::{
+    bottleneck_title, case_labels, caution_cases, class_title, estimate_text, latency, millis, moment, percent, ranges,
+};
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Ranking};
 use crate::error::{Context, Result};
-use crate::units::Micros;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,17 +42,9 @@ fn page(findings: &Findings) -> String {
     let mut text = paragraph("", &findings.verdict);
     text.push('\n');
     text.push_str(&paragraph("", &about(findings)));
-    for table in ranking_tables(&findings.rankings) {
-        text.push('\n');
-        text.push_str(&ranking(&table));
-    }
+    text.push_str(&rankings(findings));
     text.push_str(&cases(findings, &labels));
-    if !findings.cautions.is_empty() {
-        text.push_str("\nBefore you believe a figure\n");
-        for caution in &findings.cautions {
-            text.push_str(&paragraph("  - ", caution));
-        }
-    }
+    text.push_str(&cautions(findings, &labels));
     text.push_str(&not_run(findings, &labels));
     text
 }
@@ -78,6 +72,53 @@ fn about(findings: &Findings) -> String {
         tell(format!("; {} of the wall time was measurement", percent(share)));
     }
     tell(". Intervals are 95 %.".to_owned());
+    text
+}
+
+/// Every ranking; those of one workload by several measures side by side.
+fn rankings(findings: &Findings) -> String {
+    let tables = ranking_tables(&findings.rankings);
+    let mut text = String::new();
+    for kind in kinds(&findings.rankings) {
+        text.push('\n');
+        if let [only] = kind.as_slice() {
+            text.push_str(&ranking(&tables[*only]));
+        } else {
+            let rankings: Vec<&Ranking> = kind.iter().map(|place| &findings.rankings[*place]).collect();
+            text.push_str(&compact(&side_by_side(&rankings)));
+        }
+    }
+    text
+}
+
+/// Several rankings in one table, its classes one below the other, columns in line.
+fn compact(found: &Table) -> String {
+    let widest = |column: usize| {
+        let cells = found.groups.iter().flat_map(|group| &group.rows).map(|row| width(&with_aside(&row.cells[column])));
+        cells.max().unwrap_or(0)
+    };
+    let names = widest(0).clamp(4, RANKED_NAME_WIDTH_MAX) as u16 + 2;
+    let measures = found.columns.len() - 1;
+    let room = (WIDTH - 2 - names) / u16::try_from(measures.max(1)).unwrap_or(u16::MAX);
+    // Room for two blanks between columns; a figure too long for its column has its interval below it.
+    let widths =
+        (1..=measures).map(|column| room.min(widest(column).max(width(&found.columns[column].title)) as u16 + 2));
+    let widths: Vec<u16> = std::iter::once(names).chain(widths).collect();
+    let mut text = paragraph("", &found.caption);
+    for (i, group) in found.groups.iter().enumerate() {
+        let heading = group.heading.as_deref().unwrap_or_default();
+        text.push_str(&paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));
+        let mut table = plain_table();
+        if i == 0 {
+            table.set_header(found.columns.iter().map(|column| printable(&column.title)));
+        }
+        for row in &group.rows {
+            table.add_row(row.cells.iter().map(with_aside));
+        }
+        table.set_constraints(widths.iter().map(|w| ColumnConstraint::Absolute(Width::Fixed(*w))));
+        align_right(&mut table, &(1..=measures).collect::<Vec<_>>());
+        text.push_str(&indented(&table));
+    }
     text
 }
 
@@ -130,11 +171,25 @@ fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         "  ",
         "p50 to p99.9: latency in ms. Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.",
     );
-    format!("\nEvery case, its main measure\n{}{note}", indented(&table))
+    format!("\nEvery case, its main measure\n{}{note}{}", indented(&table), flush_shares(findings, labels))
+}
+
+/// What the commits of each case are of the synced writes that its stack does alone; empty where no run of both was made.
+fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let one = |case: &CaseFinding| {
+        let label = labels.get(&case.id).unwrap_or(&case.id);
+        flush_share(case).map(|found| format!("{label}: {}", percent(found.share.value)))
+    };
+    let shares: Vec<String> = findings.cases.iter().filter_map(one).collect();
+    if shares.is_empty() {
+        return String::new();
+    }
+    let what = "Commits for each sync that one writer, without PostgreSQL, gets from the same stack";
+    paragraph("  ", &format!("{what}: {}. Clients may share a flush.", shares.join("; ")))
 }
 
 fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<String, String>) -> Vec<String> {
-    let latency = measure.latency.as_ref();
+    let found = measure.latency.as_ref();
     let ms = |us: Option<u64>| us.map_or_else(absent, millis);
     let steadiness = case.steadiness.as_ref();
     let class = class_title(case.durability.class);
@@ -147,13 +202,26 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
             .rate
             .as_ref()
             .map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, printable(&measure.unit))),
-        ms(latency.map(|l| l.p50_us)),
-        ms(latency.map(|l| l.p99_us)),
-        ms(latency.map(|l| l.p999_us)),
-        steadiness.map_or_else(absent, |s| Micros(s.longest_stall_us).to_string()),
+        ms(found.map(|latency| latency.p50_us)),
+        ms(found.map(|latency| latency.p99_us)),
+        ms(found.map(|latency| latency.p999_us)),
+        steadiness.map_or_else(absent, |s| latency(s.longest_stall_us)),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         case.bottleneck.as_ref().map_or_else(absent, |b| bottleneck_title(b.kind).to_owned()),
     ]
+}
+
+fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    if findings.cautions.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nBefore you believe a figure\n".to_owned();
+    for caution in &findings.cautions {
+        let cases = caution_cases(caution, labels);
+        let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
+        text.push_str(&paragraph("  - ", &format!("{}{cases}", caution.text)));
+    }
+    text
 }
 
 fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
@@ -180,18 +248,14 @@ fn absent() -> String {
     "–".to_owned()
 }
 
-/// A cell's text with what follows it, the remark on a line of its own.
+/// A cell's text with what follows it. Remarks are left out: they say that classes differ, and here headings do.
 fn with_aside(cell: &Cell) -> String {
-    let text = match &cell.aside {
+    match &cell.aside {
         Some(aside) if aside.starts_with(|c: char| c.is_ascii_digit()) && !cell.text.starts_with("no ") => {
             printable(&format!("{} ({aside})", cell.text))
         }
         Some(aside) => printable(&format!("{}: {aside}", cell.text)),
         None => printable(&cell.text),
-    };
-    match &cell.remark {
-        Some(remark) => format!("{text}\n{}", printable(remark)),
-        None => text,
     }
 }
 

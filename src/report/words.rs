@@ -1,6 +1,6 @@
 //! The words and number formats that all renderers share.
 
-use crate::analyse::findings::{BottleneckKind, Comparison, DurabilityClass, Estimate, Findings, Fits};
+use crate::analyse::findings::{BottleneckKind, Caution, Comparison, DurabilityClass, Estimate, Findings, Fits};
 use crate::units::{Micros, grouped, significant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,9 +117,20 @@ pub(super) fn percent(share: f64) -> String {
     if value != 0.0 && value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
 }
 
-/// A latency in milliseconds for a column whose heading has the unit.
+/// A latency in milliseconds for a column whose heading has the unit. Latencies are counted in whole microseconds: what
+/// took less than one is known to have taken less, not to have taken none.
 pub(super) fn millis(us: u64) -> String {
-    significant(Micros(us).millis())
+    mean_millis(us as f64)
+}
+
+/// A mean latency likewise.
+pub(super) fn mean_millis(us: f64) -> String {
+    if us == 0.0 { "<0.001".to_owned() } else { significant(us / 1e3) }
+}
+
+/// A single latency with its unit.
+pub(super) fn latency(us: u64) -> String {
+    if us == 0 { "under 1 us".to_owned() } else { Micros(us).to_string() }
 }
 
 /// Numbers in a row as ranges: `1–3, 5`.
@@ -164,6 +175,13 @@ pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
         }
     }
     labels
+}
+
+/// Which cases a caution concerns: what they are all of, else their names; empty for the run as a whole.
+pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>) -> String {
+    let name = |id: &String| labels.get(id).unwrap_or(id).clone();
+    let names = || caution.cases.iter().map(name).collect::<Vec<_>>().join("; ");
+    caution.scope.clone().unwrap_or_else(names)
 }
 
 /// Axes with more than one value over the cases (an axis that a case lacks counts as a value): stack first, then
@@ -219,6 +237,13 @@ mod tests {
     fn a_figure_without_interval_says_so() {
         let one = Estimate { value: 812.4, low: None, high: None, trials: 1 };
         assert_eq!(estimate_text(&one), ("812".to_owned(), "no interval from 1 trial".to_owned()));
+    }
+
+    #[test]
+    fn a_latency_below_the_unit_of_its_histogram_is_not_called_none() {
+        assert_eq!([millis(0), millis(1), millis(1499)], ["<0.001", "0.001", "1.5"]);
+        assert_eq!([mean_millis(0.0), mean_millis(0.25)], ["<0.001", "0.00025"]);
+        assert_eq!([latency(0), latency(950)], ["under 1 us", "950 us"]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! observation of a fresh stack; the textbook answer for replicated simulations, A. M. Law, "Simulation Modeling and
 //! Analysis", 5th ed., section 9.5.2). *Within* a trial: the autocorrelated seconds ([`super::autocorrelation`]). The
 //! wider of the two is taken: a handful of trials that agree by chance must not claim more than their seconds can carry.
+//! Its half width is then laid off on the logarithm (delta method: an error of the mean is a relative error of its
+//! logarithm), because rates are positive and spread by factors: no end is negative, and none has to be cut.
 
 use super::autocorrelation::Within;
 use super::student;
@@ -20,26 +22,37 @@ pub struct TrialMean {
     pub within: Option<Within>,
 }
 
-/// A figure and half the width of its interval, `None` where the data cannot carry one.
+/// A figure and its interval, `None` where the data cannot carry one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanInterval {
     /// The mean over the trials, each with the same weight.
     pub mean: f64,
-    /// Half the width of the interval with [`CONFIDENCE`].
-    pub half_width: Option<f64>,
+    /// Lower and upper end of the interval with [`CONFIDENCE`].
+    pub ends: Option<(f64, f64)>,
 }
 
-/// Mean over trials with its interval; `None` of nothing or of values that are not finite.
+/// Mean of positive figures over trials with its interval; `None` of nothing or of values that are not finite.
 ///
 /// With two or more trials: the wider of the t interval on their means (k - 1 degrees of freedom) and of the interval
-/// from their seconds alone. With one: from its seconds alone, which says nothing about the next trial.
+/// from their seconds alone. With one: from its seconds alone, which says nothing about the next trial. The ends are
+/// mean / f and mean * f with f = exp(half width / mean).
 #[must_use]
 pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     let means: Vec<f64> = trials.iter().map(|trial| trial.mean).collect();
     let mean = super::moments::mean(&means).filter(|mean| mean.is_finite())?;
     let variances: Vec<Option<Component>> = trials.iter().map(|trial| trial.within.map(Component::of)).collect();
-    let half_width = wider(between(&means), inside(&variances)).filter(|half| half.is_finite());
-    Some(MeanInterval { mean, half_width })
+    let ends = wider(between(&means), inside(&variances)).and_then(|half| around(mean, half));
+    Some(MeanInterval { mean, ends })
+}
+
+/// `mean` divided and multiplied by the factor that `half` is of it; `None` where that is beyond all numbers.
+fn around(mean: f64, half: f64) -> Option<(f64, f64)> {
+    if half == 0.0 {
+        return Some((mean, mean));
+    }
+    let factor = (half / mean).exp();
+    let (low, high) = (mean / factor, mean * factor);
+    (mean > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
 }
 
 /// A variance with its degrees of freedom.
@@ -107,33 +120,48 @@ mod tests {
         means.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect()
     }
 
+    fn ends(trials: &[TrialMean]) -> (f64, f64) {
+        mean_over_trials(trials).unwrap().ends.unwrap()
+    }
+
     #[test]
-    fn three_trials_have_the_textbook_t_interval() {
+    fn three_trials_have_the_textbook_t_interval_on_the_logarithm() {
         let found = mean_over_trials(&bare(&[98.0, 100.0, 102.0])).unwrap();
         assert_eq!(found.mean, 100.0);
-        assert!((found.half_width.unwrap() - 4.302_653 * 2.0 / 3.0f64.sqrt()).abs() < 1e-5);
+        let relative = 4.302_653 * 2.0 / 3.0f64.sqrt() / 100.0;
+        let (low, high) = found.ends.unwrap();
+        assert!((low - 100.0 * (-relative).exp()).abs() < 1e-5 && (high - 100.0 * relative.exp()).abs() < 1e-5);
+        // Trials that agree: next to no difference to the plain mean and its half width.
+        assert!((low - 95.03).abs() < 0.15 && (high - 104.97).abs() < 0.15, "{low} {high}");
+    }
+
+    #[test]
+    fn trials_that_differ_by_factors_have_an_interval_of_positive_rates() {
+        let (low, high) = ends(&bare(&[1200.0, 2700.0, 4600.0]));
+        assert!(low > 500.0 && high < 16_000.0, "{low} {high}");
     }
 
     #[test]
     fn trials_that_agree_by_chance_are_no_surer_than_their_seconds() {
         let inside = Some(Within { standard_error: 5.0, degrees: 50.0 });
         let trials: Vec<TrialMean> = [100.0, 100.01, 99.99].map(|mean| TrialMean { mean, within: inside }).into();
-        let half = mean_over_trials(&trials).unwrap().half_width.unwrap();
-        assert!(half > 5.0 / 3.0f64.sqrt() * 1.95, "{half}");
+        let (low, high) = ends(&trials);
+        assert!(high - low > 2.0 * 5.0 / 3.0f64.sqrt() * 1.95, "{low} {high}");
     }
 
     #[test]
     fn one_trial_has_an_interval_from_its_seconds_or_none() {
-        assert_eq!(mean_over_trials(&bare(&[100.0])).unwrap().half_width, None);
+        assert_eq!(mean_over_trials(&bare(&[100.0])).unwrap().ends, None);
         let inside = Some(Within { standard_error: 1.0, degrees: 1e9 });
-        let half = mean_over_trials(&[TrialMean { mean: 100.0, within: inside }]).unwrap().half_width.unwrap();
-        assert!((half - 1.96).abs() < 1e-3);
+        let (low, high) = ends(&[TrialMean { mean: 100.0, within: inside }]);
+        assert!((low - 98.06).abs() < 0.01 && (high - 101.98).abs() < 0.01, "{low} {high}");
     }
 
     #[test]
-    fn nothing_and_nonsense_have_no_mean() {
+    fn nothing_and_nonsense_have_no_mean_and_idleness_no_width() {
         assert_eq!(mean_over_trials(&[]), None);
         assert_eq!(mean_over_trials(&bare(&[f64::NAN, 1.0])), None);
+        assert_eq!(mean_over_trials(&bare(&[0.0, 0.0])).unwrap().ends, Some((0.0, 0.0)));
     }
 
     /// Share of simulated cases whose interval holds the true mean.
@@ -141,8 +169,8 @@ mod tests {
         let mut noise = Noise::seeded(20_240_601);
         let hits = (0..simulations)
             .filter(|_| {
-                let found = mean_over_trials(&scene.trials(&mut noise)).unwrap();
-                (found.mean - scene.mean).abs() <= found.half_width.unwrap()
+                let (low, high) = ends(&scene.trials(&mut noise));
+                (low..=high).contains(&scene.mean)
             })
             .count();
         f64::from(u32::try_from(hits).unwrap()) / f64::from(simulations)
@@ -161,6 +189,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_interval_holds_the_truth_of_trials_that_differ_by_factors() {
+        for trials in [2, 3, 5] {
+            for factor_spread in [0.1, 0.3, 0.6] {
+                let scene = Scene { trials, factor_spread, ..Scene::default() };
+                let share = coverage(scene, 3000);
+                assert!((0.92..=0.97).contains(&share), "{share} for {scene:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn laying_the_half_width_off_on_the_mean_itself_would_lie_where_trials_differ_by_factors() {
+        let mut noise = Noise::seeded(3);
+        let scene = Scene { trials: 5, factor_spread: 0.6, seconds: 8, ..Scene::default() };
+        let hits = (0..3000)
+            .filter(|_| {
+                let means: Vec<f64> = scene.trials(&mut noise).iter().map(|trial| trial.mean).collect();
+                let mean = super::super::moments::mean(&means).unwrap();
+                (mean - scene.mean).abs() <= between(&means).unwrap()
+            })
+            .count();
+        assert!(hits < 2760, "{hits} of 3000: the simulation shows nothing");
     }
 
     #[test]
@@ -190,26 +243,29 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_interval_holds_the_mean_and_scales_with_the_unit(
+        fn the_interval_holds_the_mean_is_positive_and_scales_with_the_unit(
             means in proptest::collection::vec(1.0f64..1e6, 2..9), factor in 0.001f64..1000.0
         ) {
             let one = mean_over_trials(&bare(&means)).unwrap();
             let scaled: Vec<f64> = means.iter().map(|mean| mean * factor).collect();
-            let other = mean_over_trials(&bare(&scaled)).unwrap();
-            let (half, scaled_half) = (one.half_width.unwrap(), other.half_width.unwrap());
-            prop_assert!(half >= 0.0 && half.is_finite());
-            prop_assert!((half * factor - scaled_half).abs() <= 1e-6 * scaled_half + 1e-9 * other.mean);
-            prop_assert!((one.mean * factor / other.mean - 1.0).abs() < 1e-9);
+            let (low, high) = one.ends.unwrap();
+            let (scaled_low, scaled_high) = ends(&bare(&scaled));
+            prop_assert!(0.0 < low && low <= one.mean && one.mean <= high && high.is_finite());
+            prop_assert!((low * factor / scaled_low - 1.0).abs() < 1e-6);
+            prop_assert!((high * factor / scaled_high - 1.0).abs() < 1e-6);
         }
 
         #[test]
         fn knowing_the_seconds_never_narrows_the_interval(
             means in proptest::collection::vec(1.0f64..1e3, 2..6), error in 0.0f64..100.0
         ) {
-            let without = mean_over_trials(&bare(&means)).unwrap().half_width.unwrap();
+            let (low, high) = ends(&bare(&means));
             let inside = Some(Within { standard_error: error, degrees: 20.0 });
             let trials: Vec<TrialMean> = means.iter().map(|mean| TrialMean { mean: *mean, within: inside }).collect();
-            prop_assert!(mean_over_trials(&trials).unwrap().half_width.unwrap() >= without);
+            // With an error a hundred times the mean there may be no number for the upper end.
+            if let Some((wide_low, wide_high)) = mean_over_trials(&trials).unwrap().ends {
+                prop_assert!(wide_low <= low && wide_high >= high);
+            }
         }
     }
 }

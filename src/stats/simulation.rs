@@ -57,19 +57,32 @@ pub struct Scene {
     pub second_spread: f64,
     /// Standard deviation of a trial's level over the mean.
     pub trial_spread: f64,
+    /// Standard deviation of the logarithm of a factor on a trial's level, of mean 1: trials that differ by factors.
+    pub factor_spread: f64,
 }
 
 impl Default for Scene {
     fn default() -> Scene {
-        Scene { mean: 1000.0, trials: 3, seconds: 60, phi: 0.5, second_spread: 0.15, trial_spread: 0.0 }
+        Scene {
+            mean: 1000.0,
+            trials: 3,
+            seconds: 60,
+            phi: 0.5,
+            second_spread: 0.15,
+            trial_spread: 0.0,
+            factor_spread: 0.0,
+        }
     }
 }
 
 impl Scene {
     /// The seconds of one trial.
     pub fn series(&self, noise: &mut Noise) -> Vec<f64> {
-        let level = self.mean * (1.0 + self.trial_spread * noise.normal());
-        autoregressive(noise, level, self.mean * self.second_spread, self.phi, self.seconds)
+        let mut level = self.mean * (1.0 + self.trial_spread * noise.normal());
+        if self.factor_spread > 0.0 {
+            level *= (self.factor_spread * noise.normal() - self.factor_spread.powi(2) / 2.0).exp();
+        }
+        autoregressive(noise, level, level * self.second_spread, self.phi, self.seconds)
     }
 
     /// All its trials.

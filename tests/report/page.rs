@@ -24,8 +24,9 @@ fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
     Some(Opened { browser, path, _folder: folder })
 }
 
-/// Scrolls through the whole page, so that every chart is drawn.
+/// Unfolds the rankings and scrolls through the whole page, so that every chart is drawn.
 const SCROLL_THROUGH: &str = "(async () => {
+    document.querySelectorAll('#rankings details').forEach(one => { one.open = true; });
     for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
         window.scrollTo({top: y, behavior: 'instant'});
         await new Promise(done => requestAnimationFrame(() => setTimeout(done, 10)));
@@ -187,6 +188,26 @@ fn paper_gets_light_charts_and_everything_unfolded() {
     let after =
         "[document.querySelectorAll('main details[open]').length, getComputedStyle(document.body).backgroundColor]";
     assert_eq!(browser.evaluate(after), json!([0, "rgb(20, 24, 27)"]), "{}", path.display());
+}
+
+#[test]
+fn a_ranking_that_was_folded_while_colours_changed_has_them_when_it_is_unfolded() {
+    let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
+    let fold = |open: bool| {
+        format!(
+            "(async () => {{ const one = document.querySelector('#rankings details'); one.open = {open}; \
+             one.scrollIntoView({{behavior: 'instant'}}); await new Promise(done => setTimeout(done, 300)); \
+             const chart = echarts.getInstanceByDom(one.querySelector('.chart')); \
+             return chart ? chart.getOption().textStyle.color : null; }})()"
+        )
+    };
+    assert_eq!(browser.evaluate(&fold(false)), Value::Null, "nothing is drawn that nobody can see");
+    let light = browser.evaluate(&fold(true));
+    browser.evaluate(&fold(false));
+    browser.click("#theme");
+    let dark = browser.evaluate(&fold(true));
+    assert!(light.is_string() && dark.is_string() && light != dark, "{light} {dark}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

@@ -43,6 +43,8 @@ fn without_a_script_verdict_tables_environment_and_plan_are_all_there() {
         "1655 <span class=\"aside\">1605–1705</span>",
         "0.98 flushes per commit seen on loop",
         "one commit = 1.02 device writes of 16.4 KiB + 0.98 flushes",
+        "212 commits a second by 1 client are 67 % of the 318 fdatasync a second",
+        "67 % <span class=\"aside\">64–69 %</span> <span class=\"remark\">of 318 fdatasync&#x2f;s</span>",
         "rw,attr2,inode64",
         "write cache: write back",
         "wal_sync_method",
@@ -87,6 +89,57 @@ fn the_terminal_begins_with_the_verdict_and_names_what_was_not_run() {
     assert!(at("(1)  tmpfs") < at("Before you believe a figure"));
     assert!(at("Before you believe a figure") < at("btrfs, tpcb, clients 1, trials 1–3 (ended in load)"));
     assert!(at("copying the data failed: no space left on device") < at("try: give the loop image"));
+}
+
+#[test]
+fn sync_methods_stand_side_by_side_on_the_terminal() {
+    let text = rendered("txt", &sample::findings());
+    let table = text.split("sync, ops/s by each method\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[1], ["case", "fdatasync", "fsync", "open_datasync"]);
+    assert_eq!(lines[3][..3], ["xfs", "352", "(345–359)"]);
+    assert!(table.contains("Volatile: loses everything at a power cut\n   tmpfs "), "{table}");
+    assert_eq!(lines.len(), 8, "{table}");
+    assert_eq!(text.matches("fdatasync").count(), 1, "{text}");
+}
+
+#[test]
+fn commits_are_set_against_the_sync_rate_in_the_terminal() {
+    let text = rendered("txt", &sample::findings()).replace("\n  ", " ");
+    assert!(text.contains("gets from the same stack: ext4, tpcb, clients 1: 67 %; ext4,"), "{text}");
+    let mut without = sample::findings();
+    without.cases.iter_mut().filter_map(|case| case.strata.as_mut()).for_each(|strata| strata.flush_share = None);
+    assert!(!rendered("txt", &without).contains("for each sync"));
+    assert!(!markup(&rendered("html", &without)).contains("Of its sync rate"));
+}
+
+#[test]
+fn the_page_folds_all_rankings_of_a_kind_but_the_first() {
+    let page = rendered("html", &sample::findings());
+    let folded = "<details><summary>The same by fsync, open_datasync</summary>";
+    let parts: Vec<&str> = markup(&page).split(folded).collect();
+    assert_eq!(parts.len(), 2);
+    assert!(parts[0].contains("<h3>sync, fdatasync</h3>") && !parts[0].contains("<h3>sync, fsync</h3>"));
+    let inside = parts[1].split("</details>").next().unwrap();
+    assert_eq!(inside.matches("<article class=\"ranking\">").count(), 2);
+}
+
+#[test]
+fn cautions_name_their_cases_or_what_these_are_all_of() {
+    let text = rendered("txt", &sample::findings());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for caution in [
+        "- storage is not what this measured: the CPUs were 93 to 97 % busy (tmpfs, tpcb, clients 1; tmpfs, tpcb, clients \
+         4; tmpfs, tpcb, clients 16) -",
+        "reads came from the page cache (all cases with a server) -",
+        "pgbench itself may be the limit Not run",
+    ] {
+        assert!(text.contains(caution), "{caution}\n{text}");
+    }
+    let page = rendered("html", &sample::findings());
+    assert!(
+        markup(&page).contains("reads came from the page cache <span class=\"aside\">all cases with a server</span>")
+    );
 }
 
 #[test]

@@ -22,9 +22,10 @@ function shown(value) {
   return parts.join(".");
 }
 
-/** A time in milliseconds with its own unit. */
+/** A time in milliseconds with its own unit. Counted in whole microseconds: 0 is less than one. */
 function shownMs(ms) {
   if (ms === null || ms === undefined) return "–";
+  if (ms === 0) return "under 1 µs";
   if (ms < 1) return shown(ms * 1000) + " µs";
   return ms < 1000 ? shown(ms) + " ms" : shown(ms / 1000) + " s";
 }

@@ -136,6 +136,16 @@ function roundStep(top, parts) {
   return [1, 2, 2.5, 5, 10].find(function (s) { return s * power >= least * 0.9999; }) * power;
 }
 
+/**
+ * Top of a linear scale from 0: all whiskers, unless one is so long that it would squeeze the figures themselves into the
+ * lower part; such a whisker leaves the chart.
+ */
+function scaleTop(rates) {
+  var most = function (pick) { return Math.max.apply(null, [0].concat(rates.map(pick))); };
+  var values = most(function (rate) { return rate.value; });
+  return Math.min(1.02 * Math.max(values, most(function (rate) { return rate.high === null ? 0 : rate.high; })), 2.2 * values);
+}
+
 /** Round steps of time, seconds. */
 var SPAN_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 345600, 864000];
 

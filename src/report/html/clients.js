@@ -75,7 +75,7 @@ function clientsOption(state, unit, width) {
   option.xAxis = bottomAxis({ min: -0.5, max: steps.length - 0.5, name: "clients", nameLocation: "middle", nameGap: 28,
     axisTick: { show: true, customValues: steps.map(function (_, i) { return i; }), lineStyle: { color: variable("line-strong") } },
     axisLabel: { color: variable("muted"), fontSize: 12, customValues: steps.map(function (_, i) { return i; }), formatter: function (i) { return String(steps[Math.round(i)]); } } });
-  option.yAxis = state.log ? logAxis(clientsValues(seen), shown, { name: unit + ", log scale" }) : axis({ name: unit, min: 0 });
+  option.yAxis = state.log ? logAxis(clientsValues(seen), shown, { name: unit + ", log scale" }) : clientsAxis(seen, unit);
   option.yAxis.nameTextStyle = { color: variable("muted"), align: "left", padding: [0, 0, 0, -44] };
   option.tooltip.trigger = "item";
   option.tooltip.formatter = function (at) { return clientsTip(steps, unit, at); };
@@ -93,11 +93,22 @@ function clientsOption(state, unit, width) {
   return { option: option, height: 360 };
 }
 
-/** Every point and whisker end, for the scale. */
+function ratesOf(lines) {
+  return [].concat.apply([], lines.map(function (line) { return line.points.map(function (p) { return p.rate; }); }));
+}
+
+/** A linear axis that fits the points, and the whiskers as far as these are no longer than the points are high. */
+function clientsAxis(lines, unit) {
+  var top = scaleTop(ratesOf(lines)), step = roundStep(top, 6);
+  return axis({ name: unit, min: 0, max: Math.max(step, Math.ceil(top / step) * step), interval: step });
+}
+
+/** Every point and whisker end for a logarithmic scale; of a whisker no more than a power of ten beyond all points. */
 function clientsValues(lines) {
-  var values = [];
-  lines.forEach(function (line) { line.points.forEach(function (p) { values.push(p.rate.value, p.rate.low, p.rate.high); }); });
-  return values;
+  var rates = ratesOf(lines), values = rates.map(function (rate) { return rate.value; });
+  var least = Math.min.apply(null, values) / 10, most = 10 * Math.max.apply(null, values);
+  var ends = rates.filter(function (rate) { return rate.low !== null; }).map(function (rate) { return [Math.max(rate.low, least), Math.min(rate.high, most)]; });
+  return values.concat.apply(values, ends);
 }
 
 function whisker(api, colour) {

@@ -201,6 +201,9 @@ function latencyChart(holder) {
   select.addEventListener("change", function () { chosenMeasure = select.value; redraw(entry); });
 }
 
+/** What a logarithmic axis can show: not what took under 1 µs. The very fastest operation tells nothing, and would stretch the axis for all. */
+function drawn(point) { return point[0] > 0 && point[1] > 0; }
+
 function latencyOption(width) {
   var option = baseOption(), deepest = 2;
   option.series = [];
@@ -208,7 +211,7 @@ function latencyOption(width) {
     var found = caseById[id].measures.filter(function (m) { return m.latency && (chosenMeasure === "" || m.name === chosenMeasure); })[0];
     if (!found) return;
     var look = chosenLook(id);
-    var data = found.latency.curve.filter(function (p) { return p[1] > 0; }).map(function (p) { return [nines(p[0], found.done), p[1] / 1000]; });
+    var data = found.latency.curve.filter(drawn).map(function (p) { return [nines(p[0], found.done), p[1] / 1000]; });
     data.forEach(function (p) { deepest = Math.max(deepest, p[0]); });
     option.series.push({ type: "line", name: label(id) + (chosenMeasure === "" && caseById[id].measures.length > 1 ? ", " + found.name : ""), data: data, showSymbol: false, step: false,
       lineStyle: { color: look.colour, width: 2, type: look.dash }, itemStyle: { color: look.colour }, emphasis: { disabled: true } });

@@ -39,11 +39,8 @@ function rankingLayout(ranking, width) {
 
 /** The scale fits the cases that survive a power cut; volatile ones may lie beyond it, and are drawn so. */
 function rankingScale(layout) {
-  var top = function (rows) {
-    return Math.max.apply(null, rows.map(function (r) { return r.row.rate.high === null ? r.row.rate.value : Math.max(r.row.rate.high, r.row.rate.value); }).concat([0]));
-  };
   var kept = layout.rows.filter(function (r) { return r.key !== "volatile"; });
-  return 1.02 * top(kept.length ? kept : layout.rows);
+  return scaleTop((kept.length ? kept : layout.rows).map(function (r) { return r.row.rate; }));
 }
 
 function rankingOption(ranking, width) {
@@ -57,7 +54,7 @@ function rankingOption(ranking, width) {
   option.tooltip.trigger = "item";
   option.tooltip.formatter = function (at) { return rankingTip(ranking, layout.rows[at.dataIndex]); };
   option.series = [
-    { type: "custom", silent: true, z: 1, clip: false, renderItem: function (at, api) { return rankingBlock(layout, layout.blocks[at.dataIndex], ranking, api, width); },
+    { type: "custom", silent: true, z: 1, clip: false, renderItem: function (at, api) { return rankingBlock(layout, layout.blocks[at.dataIndex], api, max, width); },
       data: layout.blocks.map(function (block) { return [0, block.top]; }), tooltip: { show: false } },
     { type: "custom", z: 3, clip: false, renderItem: function (at, api) { return rankingRow(layout, layout.rows[at.dataIndex], api, max, width); },
       data: layout.rows.map(function (r) { return [Math.min(r.row.rate.value, max), r.middle]; }) }
@@ -88,7 +85,7 @@ function stripes() {
   return { image: tile, repeat: "repeat" };
 }
 
-function rankingBlock(layout, block, ranking, api, width) {
+function rankingBlock(layout, block, api, max, width) {
   var parts = [];
   if (block.key === "volatile") {
     parts.push({ type: "rect", shape: { x: 0, y: block.top, width: width, height: block.bottom - block.top }, style: { fill: stripes() } });
@@ -97,7 +94,7 @@ function rankingBlock(layout, block, ranking, api, width) {
     return r.key === block.key && r.row.rate.low !== null && layout.rows.some(function (o) { return o.row.comparison && o.row.comparison.baseline === r.row.case; });
   });
   if (base) {
-    var from = api.coord([base.row.rate.low, 0])[0], to = api.coord([base.row.rate.high, 0])[0];
+    var from = api.coord([base.row.rate.low, 0])[0], to = api.coord([Math.min(base.row.rate.high, max), 0])[0];
     parts.push({ type: "rect", shape: { x: from, y: block.top + 24, width: Math.max(1, to - from), height: block.bottom - block.top - 24 }, style: { fill: variable("band") } });
   }
   parts.push({ type: "rect", shape: { x: 0, y: block.top, width: width, height: 24 }, style: { fill: variable("panel") } });
@@ -117,7 +114,7 @@ function rankingRow(layout, at, api, max, width) {
   ];
   if (rate.value > max) {
     var edge = x(max);
-    parts.push({ type: "polygon", shape: { points: [[edge - 9, y - 5], [edge, y], [edge - 9, y + 5]] }, style: { fill: colour } });
+    parts.push(arrow(edge, y, colour));
     parts.push({ type: "text", style: { text: "off the scale", x: edge - 14, y: y, fill: variable("muted"), align: "right", verticalAlign: "middle", font: "italic 11px " + fontFamily } });
     return { type: "group", children: parts };
   }
@@ -125,10 +122,20 @@ function rankingRow(layout, at, api, max, width) {
     var stroke = { stroke: colour, lineWidth: 2, lineDash: weak ? [4, 3] : null, fill: null };
     var low = x(rate.low), high = x(rate.high);
     parts.push({ type: "line", shape: { x1: low, x2: high, y1: y, y2: y }, style: stroke });
-    [low, high].forEach(function (end) { parts.push({ type: "line", shape: { x1: end, x2: end, y1: y - 5, y2: y + 5 }, style: { stroke: colour, lineWidth: 2 } }); });
+    parts.push(whiskerCap(low, y, colour));
+    parts.push(rate.high > max ? arrow(high, y, colour) : whiskerCap(high, y, colour));
   }
   parts.push(rankingPoint(at, x(rate.value), y, colour));
   return { type: "group", children: parts };
+}
+
+function whiskerCap(x, y, colour) {
+  return { type: "line", shape: { x1: x, x2: x, y1: y - 5, y2: y + 5 }, style: { stroke: colour, lineWidth: 2 } };
+}
+
+/** The tip of what goes on beyond the scale. */
+function arrow(x, y, colour) {
+  return { type: "polygon", shape: { points: [[x - 9, y - 5], [x, y], [x - 9, y + 5]] }, style: { fill: colour } };
 }
 
 /** The class as a shape: filled circle, diamond, hollow circle, hollow square. */

@@ -49,6 +49,13 @@ function startTheme() {
   system.addEventListener("change", function () { name(); repaint(); });
 }
 
+/** Charts that were folded while width or colours changed, or for paper, are drawn again when they are unfolded. */
+function startFolding() {
+  document.addEventListener("toggle", function (event) {
+    if (event.target.open && !printing) charts.forEach(function (entry) { if (event.target.contains(entry.holder)) redraw(entry); });
+  }, true);
+}
+
 /** On paper: light colours, every chart drawn at the paper's width, everything folded unfolded. */
 function startPrinting() {
   var opened = [];
@@ -78,4 +85,5 @@ document.querySelectorAll("[data-chart]").forEach(function (holder) { KINDS[hold
 compareChips();
 recolour.push(compareChips);
 telemetryStart();
+startFolding();
 startPrinting();

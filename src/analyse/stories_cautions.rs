@@ -1,0 +1,112 @@
+//! What is said before a figure is believed: once for all cases that it concerns, the most important first.
+
+use super::findings::Findings;
+use super::story::{Act, Story};
+use crate::record::facts::Fits;
+use crate::record::trial::{Gap, TrialRecord};
+
+/// Text and scope of each caution.
+fn said(found: &Findings) -> Vec<(&str, Option<&str>)> {
+    found.cautions.iter().map(|caution| (caution.text.as_str(), caution.scope.as_deref())).collect()
+}
+
+fn fits_into_memory(record: &mut TrialRecord) {
+    let data = record.data.as_mut().unwrap();
+    let bytes = if record.case.stack.name == "ext4" { 308 << 20 } else { 313 << 20 };
+    (data.fits, data.database_bytes) = (Fits::Memory, bytes);
+}
+
+#[test]
+fn what_differs_in_a_number_alone_is_said_once_with_a_range() {
+    let act = |stack: &str| Act::on(stack).touched(fits_into_memory);
+    let found = Story::of(3, None).with(&act("ext4")).with(&act("xfs")).with(&act("btrfs")).findings();
+    let text = "the data (308 to 313 MiB) fit into memory: reads came from the page cache";
+    assert_eq!(said(&found), [(text, Some("all cases"))]);
+    assert_eq!(found.cautions[0].cases.len(), 3);
+    assert_eq!(found.cases[0].cautions, ["the data (308 MiB) fit into memory: reads came from the page cache"]);
+}
+
+#[test]
+fn all_cases_with_a_server_are_called_so_beside_cases_without() {
+    let act = |stack: &str| Act::on(stack).touched(fits_into_memory);
+    let found = Story::of(3, None)
+        .with(&act("ext4"))
+        .with(&act("xfs"))
+        .with(&Act::sync_on("ext4"))
+        .with(&Act::sync_on("xfs"))
+        .findings();
+    assert_eq!(said(&found)[0].1, Some("all cases with a server"), "{:?}", found.cautions);
+}
+
+#[test]
+fn a_caution_of_some_cases_lists_them_and_one_of_a_single_case_keeps_its_words() {
+    let busy = |stack: &str, share: f64| {
+        let mut act = Act::on(stack);
+        act.cpu_busy = share;
+        act
+    };
+    let found = Story::of(3, None)
+        .with(&busy("ext4", 0.4))
+        .with(&busy("xfs", 0.93))
+        .with(&busy("btrfs", 0.99))
+        .with(&Act::in_memory().trials(&[1, 2]))
+        .findings();
+    let text = "storage is not what this measured: the CPUs were 93 to 99 % busy";
+    assert_eq!(said(&found), [("measured in 2 of 3 blocks", None), (text, None)]);
+    assert_eq!(found.cautions[1].cases, ["xfs-tpcb-c16", "btrfs-tpcb-c16"]);
+}
+
+#[test]
+fn the_most_important_comes_first_whatever_case_has_it() {
+    let first = Act::on("ext4").touched(|record| {
+        fits_into_memory(record);
+        record.telemetry_cpu_us = Some(600_000);
+    });
+    let second = Act::on("xfs").touched(|record| {
+        fits_into_memory(record);
+        record.figures.as_mut().unwrap().measures[0].failed = 1;
+    });
+    let found = Story::of(3, None).with(&first).with(&second).findings();
+    let starts = ["transactions: 3 of ", "the data (308 to 313 MiB)", "telemetry cost 1.0 % of one CPU"];
+    let said = said(&found);
+    assert!(said.len() == 3 && said.iter().zip(starts).all(|(s, start)| s.0.starts_with(start)), "{said:?}");
+}
+
+#[test]
+fn a_source_that_a_case_cannot_have_is_no_caution_and_one_that_it_should_have_is() {
+    let without_devices = |record: &mut TrialRecord| {
+        let gap = |source: &str| Gap { source: source.to_owned(), second: None, rows: 60, reason: "none".to_owned() };
+        record.gaps = vec![gap("diskstats"), gap("postgres")];
+    };
+    let sync = Act { workload: "sync", ..Act::in_memory().touched(without_devices) };
+    assert_eq!(said(&Story::of(3, None).with(&sync).findings()), []);
+    let mut hidden = Act::on("zfs").touched(without_devices);
+    hidden.stack.devices.clear();
+    hidden.flushes.clear();
+    let found = Story::of(3, None).with(&hidden).findings();
+    assert_eq!(said(&found), [("no diskstats in any trial: none", None), ("no postgres in any trial: none", None)]);
+}
+
+#[test]
+fn one_trial_each_is_said_once_for_the_run() {
+    let found = Story::of(1, None).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
+    let said = said(&found);
+    assert!(said.len() == 1 && said[0].0.starts_with("a single trial each"), "{said:?}");
+}
+
+#[test]
+fn facts_in_which_trials_differ_are_named_once_for_several_cases() {
+    let differ = |record: &mut TrialRecord| {
+        let stack = record.stack.as_mut().unwrap();
+        stack.trials_before = record.trial;
+        stack.devices[0].scheduler = Some(format!("s{}-{}", record.trial, stack.name));
+    };
+    let act = |stack: &str| Act::on(stack).touched(differ);
+    let found = Story::of(2, None).with(&act("ext4")).with(&act("xfs")).findings();
+    let texts = [
+        "trials of a case differ in the scheduler of the device 0 below the data",
+        "trials ran on stacks that had served others before",
+    ];
+    assert_eq!(said(&found).iter().map(|said| said.0).collect::<Vec<_>>(), texts);
+    assert!(found.cases[0].cautions[0].ends_with(": s1-ext4; s2-ext4"), "{:?}", found.cases[0].cautions);
+}
