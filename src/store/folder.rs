@@ -11,6 +11,7 @@ use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const PLAN: &str = "plan.toml";
@@ -18,6 +19,9 @@ const RUN: &str = "run.json";
 const EVENTS: &str = "events.jsonl";
 const TRIALS: &str = "trials";
 const TRIAL: &str = "trial.json";
+
+/// Opening through a symlink is refused.
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// A run folder, open for reading.
 #[derive(Debug, Clone)]
@@ -51,6 +55,7 @@ impl RunFolder {
                 .hint("name a folder below results/, or start a run with `pgstrata run PLAN`"));
         }
         let record: RunRecord = read_versioned(&path.join(RUN), run::FORMAT)?;
+        sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;
         Ok(RunFolder { path: path.to_path_buf(), record })
     }
 
@@ -72,7 +77,7 @@ impl RunFolder {
     /// With the path.
     pub fn plan_text(&self) -> Result<String> {
         let path = self.path.join(PLAN);
-        fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))
+        read_text(&path)
     }
 
     /// The folder of one trial, whether it is there or not.
@@ -96,7 +101,7 @@ impl RunFolder {
     /// With file and line, when another line is damaged.
     pub fn events(&self) -> Result<Vec<Stamped>> {
         let path = self.path.join(EVENTS);
-        let text = fs::read_to_string(&path).or_store(|| format!("read {}", path.display()))?;
+        let text = read_text(&path)?;
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         whole
             .lines()
@@ -147,6 +152,7 @@ impl Writer {
         let mut events = OpenOptions::new()
             .read(true)
             .append(true)
+            .custom_flags(NOFOLLOW)
             .open(&path)
             .or_store(|| format!("open {} for writing", path.display()))?;
         rustix::fs::flock(&events, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
@@ -190,19 +196,61 @@ impl Writer {
 }
 
 impl RunFolder {
-    /// Removes what trials in flight have left (`.N.part`, `.N.old`).
+    /// Removes what trials in flight have left (`.N.part`, `.N.old`). Nothing else, and through no symlink: a folder may
+    /// come from somebody else.
     fn remove_unfinished(&self) -> Result<()> {
-        let trials = self.path.join(TRIALS);
-        for case in entries(&trials)? {
-            for entry in entries(&case)? {
-                let hidden = entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-                if hidden {
-                    fs::remove_dir_all(&entry).or_store(|| format!("remove the unfinished {}", entry.display()))?;
-                }
+        for case in &self.record.cases {
+            let folder = self.path.join(TRIALS).join(&case.id);
+            if !is_real_folder(&folder) {
+                continue;
+            }
+            for entry in entries(&folder)?.into_iter().filter(|entry| is_real_folder(entry) && is_unfinished(entry)) {
+                fs::remove_dir_all(&entry).or_store(|| format!("remove the unfinished {}", entry.display()))?;
             }
         }
         Ok(())
     }
+}
+
+/// Whether this is a folder and no symlink to one.
+pub(super) fn is_real_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Whether this is the name of a trial in flight: `.3.part`, `.3.old`.
+fn is_unfinished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.strip_prefix('.').and_then(|n| n.strip_suffix(".part").or_else(|| n.strip_suffix(".old")));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Most blocks, and most trials, that a plan may have; a record with more was not written by a run.
+const MOST_BLOCKS: u32 = 10_000;
+const MOST_TRIALS: usize = 100_000;
+
+/// Whether a record can be believed as far as paths and loops are made from it.
+fn sound(record: &RunRecord) -> Result<(), String> {
+    let plain = |id: &str| {
+        !id.is_empty()
+            && id.len() <= 200
+            && !id.starts_with('.')
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._=%+".contains(&byte))
+    };
+    let ids = record.cases.iter().map(|case| &case.id).chain(record.order.iter().map(|key| &key.case));
+    if let Some(id) = ids.into_iter().find(|id| !plain(id)) {
+        return Err(format!("`{id}` is not the id of a case"));
+    }
+    if !plain(&record.id) {
+        return Err(format!("`{}` is not the id of a run", record.id));
+    }
+    if record.blocks > MOST_BLOCKS || record.order.len() > MOST_TRIALS {
+        return Err(format!(
+            "{} blocks and {} trials are more than a plan can have",
+            record.blocks,
+            record.order.len()
+        ));
+    }
+    Ok(())
 }
 
 /// The paths in a folder, sorted; none where the folder is not there.
@@ -244,13 +292,26 @@ pub(super) fn json(document: &impl serde::Serialize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Largest document of a run folder that is read whole: a record of 100 000 trials has some 50 MB.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Reads a regular file of bounded size: not a pipe or device that somebody has put in its place.
+fn read_text(path: &Path) -> Result<String> {
+    let reading = || format!("read {}", path.display());
+    let found = fs::metadata(path).or_store(reading)?;
+    if !found.is_file() || found.len() > MOST_BYTES {
+        return Err(Error::store("it is no regular file, or larger than a run can have written").while_doing(reading()));
+    }
+    fs::read_to_string(path).or_store(reading)
+}
+
 /// Reads a document whose `format` must not be newer than `known`.
 fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,
     }
-    let text = fs::read_to_string(path).or_store(|| format!("read {}", path.display()))?;
+    let text = read_text(path)?;
     let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
     if version.format > known {
         return Err(Error::store(format!(
@@ -284,6 +345,19 @@ mod tests {
             host: HostFacts::default(),
             cases: Vec::new(),
             order: Vec::new(),
+        }
+    }
+
+    fn case(id: &str) -> crate::record::case::CaseSpec {
+        use crate::record::case::{CaseSpec, StackSpec, WorkloadSpec};
+        use crate::record::options::Options;
+        CaseSpec {
+            id: id.into(),
+            stack: StackSpec { name: id.into(), layers: Vec::new(), reuse: false },
+            wal_stack: None,
+            postgres: None,
+            workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
+            axes: std::collections::BTreeMap::new(),
         }
     }
 
@@ -341,10 +415,46 @@ mod tests {
     }
 
     #[test]
+    fn a_record_whose_ids_lead_out_of_the_folder_is_refused() {
+        let results = tempfile::tempdir().unwrap();
+        for id in ["/etc", "../x", "", ".hidden", "a/b"] {
+            let key = TrialKey { case: id.into(), trial: 1 };
+            let evil = RunRecord { order: vec![key], ..record() };
+            let writer = Writer::create(results.path(), evil, "").unwrap();
+            let error = RunFolder::open(writer.folder().path()).unwrap_err();
+            assert!(error.to_string().contains("is not the id of a case"), "{id}: {error}");
+        }
+        let endless = RunRecord { blocks: u32::MAX, ..record() };
+        let writer = Writer::create(results.path(), endless, "").unwrap();
+        assert!(RunFolder::open(writer.folder().path()).unwrap_err().to_string().contains("more than a plan"));
+    }
+
+    #[test]
+    fn nothing_is_removed_or_written_through_a_symlink() {
+        let results = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::create_dir(elsewhere.path().join(".3.part")).unwrap();
+        let writer = Writer::create(results.path(), record(), "").unwrap();
+        let folder = writer.folder().path().to_path_buf();
+        drop(writer);
+        std::os::unix::fs::symlink(elsewhere.path(), folder.join("trials/case")).unwrap();
+        let writer = Writer::resume(&folder).unwrap();
+        assert!(writer.stage(&TrialKey { case: "case".into(), trial: 1 }).is_err());
+        drop(writer);
+        assert!(elsewhere.path().join(".3.part").exists());
+        fs::remove_file(folder.join("events.jsonl")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path().join("log"), folder.join("events.jsonl")).unwrap();
+        fs::write(elsewhere.path().join("log"), "half a line").unwrap();
+        assert!(Writer::resume(&folder).is_err());
+        assert_eq!(fs::read_to_string(elsewhere.path().join("log")).unwrap(), "half a line");
+    }
+
+    #[test]
     fn what_a_crash_left_of_a_trial_is_removed_on_resume_and_a_complete_one_stays() {
         let results = tempfile::tempdir().unwrap();
-        let writer = Writer::create(results.path(), record(), "").unwrap();
         let key = TrialKey { case: "ext4".into(), trial: 1 };
+        let with_case = RunRecord { cases: vec![case("ext4")], ..record() };
+        let writer = Writer::create(results.path(), with_case, "").unwrap();
         let done = writer.folder().trial_path(&key);
         fs::create_dir_all(&done).unwrap();
         let part = files::beside(&done);

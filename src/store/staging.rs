@@ -1,8 +1,8 @@
 //! A trial on its way into the run folder: written beside its place, synced, renamed into it.
 
-use super::folder::json;
+use super::folder::{is_real_folder, json};
 use super::latency::{self, Distribution};
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::trial::TrialRecord;
 use std::fs::{self, File};
@@ -18,6 +18,10 @@ pub struct Staging {
 impl Staging {
     /// Makes the folder beside the trial's place, with `raw/` in it.
     pub(super) fn begin(place: &Path) -> Result<Staging> {
+        let case = place.parent().unwrap_or(Path::new("/"));
+        if case.exists() && !is_real_folder(case) {
+            return Err(Error::store(format!("{} is a symlink: nothing is written through it", case.display())));
+        }
         let beside = files::beside(place);
         if beside.exists() {
             fs::remove_dir_all(&beside).or_store(|| format!("remove the left-over {}", beside.display()))?;
