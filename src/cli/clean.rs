@@ -2,6 +2,7 @@
 
 use super::out;
 use super::places::StateArgs;
+use super::progress::count;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
 use crate::run::clean::{self, Leftover};
@@ -43,8 +44,16 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
     if leftover.live {
         return out::line(&format!("run {}: still alive, left alone", leftover.run));
     }
-    let deed = if dry { "would undo" } else { "undid" };
-    out::line(&format!("run {}: {deed} {} things", leftover.run, leftover.things.len()))?;
+    let deed = match (dry, &leftover.failure) {
+        (true, _) => "would undo",
+        (false, None) => "undid",
+        (false, Some(_)) => "tried to undo",
+    };
+    out::line(&format!(
+        "run {}: {deed} {}",
+        leftover.run,
+        count(leftover.things.len().try_into().unwrap_or(u32::MAX), "thing")
+    ))?;
     for thing in leftover.things.iter().rev() {
         let marks: Vec<String> = thing.marks.iter().map(|(name, value)| format!("{name} {value}")).collect();
         out::line(&format!("  {} {}: {}", thing.owner, thing.kind, out::harmless(&marks.join(", "))))?;

@@ -145,10 +145,7 @@ fn described(disk: &DiskContents) -> String {
 fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     let findings = crate::analyse::load::findings(&ending.folder)?;
     let report = ending.folder.join("report.html");
-    super::report::write(&findings, "html", &report)?;
-    if let Err(e) = session::give_to_person(&ending.folder) {
-        out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
-    }
+    // The table first: writing the page may fail, on a full disk.
     if !json {
         super::report::print(&findings, "txt")?;
         let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
@@ -160,6 +157,10 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         ))?;
         out::line(&format!("run folder  {}", ending.folder.display()))?;
         out::line(&format!("report      {}", report.display()))?;
+    }
+    super::report::write(&findings, "html", &report)?;
+    if let Err(e) = session::give_to_person(&ending.folder) {
+        out::remark(&format!("warning: {}", out::harmless_lines(&e.to_string())));
     }
     if ending.interrupted {
         if !json {

@@ -131,6 +131,10 @@ impl Command {
         for (name, value) in &self.env {
             command.env(name, value);
         }
+        // A library slipped in by the caller's environment (libeatmydata) would change what is measured.
+        for name in ["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"] {
+            command.env_remove(name);
+        }
         // Ctrl-C on the terminal is ours to handle: children must not die of it before the tear-down.
         command.process_group(0);
         command.current_dir(self.cwd.clone().unwrap_or_else(|| PathBuf::from("/")));

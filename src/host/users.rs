@@ -38,8 +38,7 @@ pub fn server_user(host: &Host) -> Result<User> {
         .iter()
         .map(String::as_str)
         .chain(["postgres", "nobody"])
-        .find_map(|name| look_up(host, name))
-        .filter(|user| user.uid != 0)
+        .find_map(|name| look_up(host, name).filter(|user| user.uid != 0))
         .ok_or_else(|| {
             Error::host("PostgreSQL must not run as root, and neither `postgres` nor `nobody` exists here")
                 .hint("adduser --system --group postgres")

@@ -64,6 +64,14 @@ pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
     fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
 }
 
+/// Whether a path, without `..`, has a part named `pgstrata-...`: everything that pgstrata makes has one.
+#[must_use]
+pub fn has_our_name(path: &Path) -> bool {
+    path.is_absolute()
+        && path.components().all(|part| part.as_os_str() != "..")
+        && path.components().any(|part| part.as_os_str().to_string_lossy().starts_with(PREFIX))
+}
+
 fn check_name(path: &Path) -> Result<()> {
     let plain = path.is_absolute() && path.components().all(|part| part.as_os_str() != "..");
     let ours = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));

@@ -190,6 +190,7 @@ impl Ledger {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(gone()),
             opened => opened.or_host(|| format!("open the ledger {}", path.display()))?,
         };
+        believable(&file, &path)?;
         lock_soon(&file, run_id)?;
         // Its owner may have finished, and removed it, between our open and our lock.
         let ours = file.metadata().or_host(|| format!("look at {}", path.display()))?.ino();
@@ -220,6 +221,12 @@ impl Ledger {
     #[cfg(test)]
     pub(super) fn die(&self, death: Death) {
         self.book().dies = Some(death);
+    }
+
+    /// Id of the run whose ledger it is.
+    #[must_use]
+    pub fn run_id(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 
     /// Where the ledger lies.
@@ -285,7 +292,11 @@ impl Ledger {
         if !self.book().replayed.open.is_empty() {
             return Ok(());
         }
-        fs::remove_file(&self.path).or_host(|| format!("remove {}", self.path.display()))?;
+        match fs::remove_file(&self.path) {
+            // Somebody has removed the whole folder of state; there is nothing left to say in it.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            removed => removed.or_host(|| format!("remove {}", self.path.display()))?,
+        }
         sync_folder(self.path.parent().unwrap_or(Path::new("/")))
     }
 
@@ -361,6 +372,17 @@ fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {
         Err(Error::user(format!("`{run_id}` is not the id of a run"))
             .hint("ids hold letters, digits, `-`, `_` and `.`"))
     }
+}
+
+/// Refuses a ledger that others could have written: `clean` does, as root, what it says.
+fn believable(file: &File, path: &Path) -> Result<()> {
+    let found = file.metadata().or_host(|| format!("look at {}", path.display()))?;
+    let ours = rustix::process::geteuid().as_raw();
+    if found.is_file() && found.uid() == ours && found.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(Error::host(format!("the ledger {} is not ours alone: others own it or may write to it", path.display()))
+        .hint("look at it; if it is genuine, chown it to yourself and chmod it to 600"))
 }
 
 /// Only its owner may write there: `clean` does, as root, what the ledgers in it say.

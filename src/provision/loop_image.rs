@@ -136,7 +136,11 @@ impl Layer for LoopImage {
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             "image" => remove_image(host, Path::new(thing.mark("path")?)),
-            "loop" => detach(host, thing.mark("image")?),
+            "loop" => {
+                let image = thing.mark("image")?;
+                check_image_name(Path::new(image))?;
+                detach(host, image)
+            }
             kind => Err(Error::bug(format!("the layer loop makes no {kind}"))),
         }
     }
@@ -257,11 +261,16 @@ fn in_use(host: &Host, device: &guard::Device) -> Result<Option<String>> {
     Ok(device.node.holders(host).first().map(|holder| format!("{holder} stands on it")))
 }
 
-fn remove_image(host: &Host, image: &Path) -> Result<()> {
+fn check_image_name(image: &Path) -> Result<()> {
     let name = image.file_name().unwrap_or_default().to_string_lossy();
     if !image.is_absolute() || !name.starts_with(folder::PREFIX) || !name.ends_with(".img") {
         return Err(Error::bug(format!("{} is not the name of an image of pgstrata", image.display())));
     }
+    Ok(())
+}
+
+fn remove_image(host: &Host, image: &Path) -> Result<()> {
+    check_image_name(image)?;
     let found = match fs::symlink_metadata(image) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         found => found.or_host(|| format!("look at {}", image.display()))?,

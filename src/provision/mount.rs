@@ -140,6 +140,9 @@ pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
 /// When something else is mounted there, or it stays busy.
 pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     let target = thing.mark("target")?;
+    if !folder::has_our_name(Path::new(target)) {
+        return Err(Error::host(format!("{target} is no place where pgstrata mounts anything")));
+    }
     for attempt in 0.. {
         // The topmost mount on the target is the last in the table.
         let table = table(host)?;

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
 use crate::provision::{self, Room, Unmet};
 use crate::record::case::{CaseSpec, StackSpec};
+use crate::record::options::OptionProblem;
 use crate::telemetry;
 use crate::units::Bytes;
 use crate::workload::{self, Workload};
@@ -49,8 +50,9 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
+    let mut known = Known::default();
     for case in &plan.cases {
-        for missing in case_unmet(host, case, &|_| false) {
+        for missing in known.of(host, case) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
         }
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory));
@@ -131,6 +133,28 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
     }
 }
 
+/// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
+#[derive(Default)]
+struct Known {
+    stacks: BTreeMap<String, Vec<Unmet>>,
+    servers: BTreeMap<String, Option<Unmet>>,
+}
+
+impl Known {
+    fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
+        let mut unmet = Vec::new();
+        for stack in std::iter::once(&case.stack).chain(&case.wal_stack) {
+            let lacks = || provision::stack::unmet(host, stack);
+            unmet.extend(self.stacks.entry(stack.name.clone()).or_insert_with(lacks).iter().cloned());
+        }
+        if let Some(postgres) = &case.postgres {
+            let lacks = || postgres_unmet(host, &postgres.bin);
+            unmet.extend(self.servers.entry(postgres.bin.clone()).or_insert_with(lacks).clone());
+        }
+        unmet
+    }
+}
+
 /// What this machine lacks for a case.
 ///
 /// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own room
@@ -140,12 +164,33 @@ pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> b
     let stacks = std::iter::once(&case.stack).chain(&case.wal_stack);
     let mut unmet: Vec<Unmet> =
         stacks.filter(|stack| !stands(stack)).flat_map(|stack| provision::stack::unmet(host, stack)).collect();
-    if let Some(postgres) = &case.postgres
-        && let Err(e) = install::find(host, &postgres.bin)
-    {
-        unmet.push(Unmet { what: e.to_string(), hint: e.hint_text().unwrap_or_default().to_owned() });
-    }
+    unmet.extend(case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin)));
     unmet
+}
+
+fn postgres_unmet(host: &Host, bin: &str) -> Option<Unmet> {
+    let e = install::find(host, bin).err()?;
+    Some(Unmet { what: e.to_string(), hint: e.hint_text().unwrap_or_default().to_owned() })
+}
+
+/// Checks the cases of a run folder as the plan room checks a plan's: the folder may come from somebody else.
+///
+/// # Errors
+/// When a layer or workload is unknown here, or refuses its options.
+pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
+    let refused = |name: &str, problem: OptionProblem| {
+        Error::user(format!("run.json gives `{name}` an option that it refuses: {}", problem.message))
+    };
+    for case in cases {
+        for spec in std::iter::once(&case.stack).chain(&case.wal_stack).flat_map(|stack| &stack.layers) {
+            let layer = provision::layer(&spec.layer)
+                .ok_or_else(|| Error::user(format!("this pgstrata has no layer `{}`", spec.layer)))?;
+            layer.check(&spec.options).map_err(|problem| refused(&spec.layer, problem))?;
+        }
+        let kind = &case.workload.kind;
+        workload(kind)?.check(&case.workload.options).map_err(|problem| refused(kind, problem))?;
+    }
+    Ok(())
 }
 
 /// Microseconds that one trial of a case should take, its template not counted.

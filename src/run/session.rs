@@ -145,10 +145,12 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
 /// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run.
 fn settled(host: &Host, cases: &[CaseSpec]) -> Vec<CaseSpec> {
     let mut cases = cases.to_vec();
+    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
     for postgres in cases.iter_mut().filter_map(|case| case.postgres.as_mut()) {
+        let find = || install::find(host, &postgres.bin).ok().map(|install| install.bin.display().to_string());
         // Where none is found, each of its trials says so.
-        if let Ok(install) = install::find(host, &postgres.bin) {
-            postgres.bin = install.bin.display().to_string();
+        if let Some(bin) = found.entry(postgres.bin.clone()).or_insert_with(find) {
+            postgres.bin.clone_from(bin);
         }
     }
     cases
@@ -187,6 +189,7 @@ pub fn resume(
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
 ) -> Result<Ending> {
+    forecast::recheck(&stored.record().cases)?;
     let writer = Writer::resume(stored.path())?;
     let (mut left, mut expected_us) = (0, 0);
     let record = writer.folder().record();

@@ -58,7 +58,11 @@ pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
         failures.extend(undo_server(host, thing).err());
     }
     for (_, thing) in open.iter().filter(|(_, thing)| thing.owner == PROCESSES) {
-        failures.extend(thing.mark("run").and_then(|run| end_run(host, run)).err());
+        let run = thing.mark("run").and_then(|run| match run == ledger.run_id() {
+            true => Ok(run),
+            false => Err(Error::host(format!("the ledger of run {} lists processes of {run}", ledger.run_id()))),
+        });
+        failures.extend(run.and_then(|run| end_run(host, run)).err());
     }
     let undoers = Undoers::new().with(SERVER, undo_server).with(PROCESSES, |_, _| Ok(()));
     failures.extend(undo_from(ledger, mark, &undoers, host));
@@ -73,7 +77,11 @@ pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
 }
 
 fn undo_server(host: &Host, thing: &Thing) -> Result<()> {
-    cluster::undo::undo_server(host, Path::new(thing.mark("data")?), Path::new(thing.mark("sockets")?))
+    let (data, sockets) = (Path::new(thing.mark("data")?), Path::new(thing.mark("sockets")?));
+    if !folder::has_our_name(data) || !folder::has_our_name(sockets) {
+        return Err(Error::host(format!("{} is no folder in which pgstrata runs a server", data.display())));
+    }
+    cluster::undo::undo_server(host, data, sockets)
 }
 
 /// Ends every process of a run. One that was being forked while we looked is found by the next look.
