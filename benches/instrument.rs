@@ -59,7 +59,7 @@ impl Shop {
             initdb: Vec::new(),
         };
         server::init(&host, &spec).unwrap();
-        let server = Some(Server::start(&host, spec).unwrap());
+        let server = Some(Server::start(&host, spec, &Interrupt::never()).unwrap());
         let shop = Shop { host, folder, server };
         Pgbench.load(&shop.place(&Interrupt::never()), &shop.options(), shop.memory()).unwrap();
         shop

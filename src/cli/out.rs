@@ -29,12 +29,6 @@ pub fn set_colour(colour: Colour) {
     CHOSEN.get_or_init(|| colour);
 }
 
-/// Whether standard output takes colour.
-#[must_use]
-pub fn stdout_takes_colour() -> bool {
-    takes_colour(std::io::stdout().is_terminal())
-}
-
 /// Whether standard error takes colour.
 #[must_use]
 pub fn stderr_takes_colour() -> bool {

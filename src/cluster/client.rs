@@ -33,10 +33,18 @@ impl Client {
     /// # Errors
     /// With the server's own words.
     pub fn connect(socket: &Path, user: &str, database: &str) -> Result<Client> {
+        Client::connect_within(socket, user, database, ANSWER_LIMIT)
+    }
+
+    /// Same, with the time that the server may take for each piece of its answer.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_within(socket: &Path, user: &str, database: &str, limit: Duration) -> Result<Client> {
         let doing = || format!("connect to the server at {}", socket.display());
         let stream = UnixStream::connect(socket).or_host(doing)?;
         let mut client = Client { stream, input: BytesMut::new(), broken: false };
-        client.set_limit(ANSWER_LIMIT)?;
+        client.set_limit(limit)?;
         client.greet(user, database).map_err(|error| error.while_doing(doing()))?;
         Ok(client)
     }

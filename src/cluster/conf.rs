@@ -30,22 +30,52 @@ pub fn reserved(name: &str) -> Option<&'static str> {
     OURS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name)).map(|(_, reason)| *reason)
 }
 
+/// Arguments of initdb that say what pgstrata itself decides: where the cluster lies, and who gets in.
+const OUR_ARGUMENTS: [(&str, &str); 14] = [
+    ("-D", "the stack decides where the data lie"),
+    ("--pgdata", "the stack decides where the data lie"),
+    ("-X", "the stack's `wal` decides where pg_wal lies"),
+    ("--waldir", "the stack's `wal` decides where pg_wal lies"),
+    ("--xlogdir", "the stack's `wal` decides where pg_wal lies"),
+    ("-U", "pgstrata connects as the role postgres"),
+    ("--username", "pgstrata connects as the role postgres"),
+    ("-A", "pgstrata connects without a password, through a private socket"),
+    ("--auth", "pgstrata connects without a password, through a private socket"),
+    ("-W", "pgstrata connects without a password, through a private socket"),
+    ("--pwprompt", "pgstrata connects without a password, through a private socket"),
+    ("--pwfile", "pgstrata connects without a password, through a private socket"),
+    ("-S", "it makes no cluster"),
+    ("--sync-only", "it makes no cluster"),
+];
+
+/// Why a plan may not hand `argument` to initdb; `None` where it may.
+#[must_use]
+pub fn reserved_argument(argument: &str) -> Option<&'static str> {
+    let is = |ours: &str| match ours.starts_with("--") {
+        // initdb takes any unambiguous start of a long option, and what follows `=` or `-`: --auth-local.
+        true => {
+            argument.starts_with("--") && {
+                let name = argument.split('=').next().unwrap_or_default();
+                name.len() > 3 && (ours.starts_with(name) || name.starts_with(&format!("{ours}-")))
+            }
+        }
+        false => argument.starts_with(ours),
+    };
+    OUR_ARGUMENTS.iter().find(|(ours, _)| is(ours)).map(|(_, reason)| *reason)
+}
+
 /// Writes the settings of `spec` into its data folder and makes `postgresql.conf` include them, last.
 pub fn write(spec: &ServerSpec) -> Result<()> {
     let text = text(spec)?;
     let file = spec.data.join(FILE);
-    files::write_whole(&file, text.as_bytes())?;
-    files::set_mode(&file, 0o600)?;
-    files::give_to(&file, &spec.user)?;
+    files::write_for(&file, text.as_bytes(), 0o600, &spec.user)?;
     let main = spec.data.join("postgresql.conf");
     let include = format!("include '{FILE}'");
     let had = std::fs::read_to_string(&main).or_host(|| format!("read {}", main.display()))?;
     if had.lines().any(|line| line.trim() == include) {
         return Ok(());
     }
-    files::write_whole(&main, format!("{}\n{include}\n", had.trim_end()).as_bytes())?;
-    files::set_mode(&main, 0o600)?;
-    files::give_to(&main, &spec.user)
+    files::write_for(&main, format!("{}\n{include}\n", had.trim_end()).as_bytes(), 0o600, &spec.user)
 }
 
 fn text(spec: &ServerSpec) -> Result<String> {
@@ -121,6 +151,17 @@ pub fn check_socket_path(socket: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn initdb_cannot_be_told_to_put_the_cluster_elsewhere_or_to_lock_us_out() {
+        for argument in ["-D", "-D/x", "--pgdata=/x", "-X", "--waldir=/x", "--wald=/x", "-U", "--auth-local=md5", "-A"]
+        {
+            assert!(reserved_argument(argument).is_some(), "{argument}");
+        }
+        for argument in ["--data-checksums", "-k", "--wal-segsize=64", "--encoding=UTF8", "--locale-provider=icu"] {
+            assert!(reserved_argument(argument).is_none(), "{argument}");
+        }
+    }
 
     #[test]
     fn values_are_quoted_as_postgresql_reads_them() {

@@ -6,7 +6,7 @@
 use super::client::Client;
 use super::install::Installation;
 use super::{conf, undo};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Kind, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::host::files;
@@ -42,6 +42,9 @@ const QUIT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often a server is asked whether it is ready or gone.
 const PATIENCE: Duration = Duration::from_millis(10);
+
+/// What a server says that is not ready yet: cannot_connect_now (PostgreSQL's errcodes.txt).
+const STARTING_UP: &str = "SQLSTATE 57P03";
 
 /// Lines of the log that a failed start shows.
 const LOG_LINES: usize = 15;
@@ -116,6 +119,12 @@ pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interr
     super::copy::copy(template, spec, interrupt)
 }
 
+/// Why a plan may not hand this argument to initdb; `None` where it may.
+#[must_use]
+pub fn reserved_argument(argument: &str) -> Option<&'static str> {
+    conf::reserved_argument(argument)
+}
+
 /// Why a plan may not set the setting `name`; `None` where it may.
 #[must_use]
 pub fn reserved_setting(name: &str) -> Option<&'static str> {
@@ -134,8 +143,8 @@ impl Server {
     /// Writes the settings, starts the server and waits until it answers.
     ///
     /// # Errors
-    /// With the last lines of its log when it does not start.
-    pub fn start(host: &Host, spec: ServerSpec) -> Result<Server> {
+    /// With the last lines of its log when it does not start; interrupted.
+    pub fn start(host: &Host, spec: ServerSpec, interrupt: &Interrupt) -> Result<Server> {
         conf::check_socket_path(&spec.socket())?;
         conf::write(&spec)?;
         if !spec.socket_folder.exists() {
@@ -153,8 +162,8 @@ impl Server {
             .user(&spec.user);
         let child = host.spawn(&command, Stdio::from(stdout), Stdio::from(log))?;
         let mut server = Server { spec, child, log_start, ended: false };
-        server.wait_until_ready()?;
-        undo::note(host, server.child.id(), &server.spec.socket_folder)?;
+        server.wait_until_ready(interrupt)?;
+        undo::note(host, server.child.id(), &server.spec.socket_folder, &server.spec.user)?;
         Ok(server)
     }
 
@@ -227,14 +236,6 @@ impl Server {
         }
     }
 
-    /// Ends it at once, without a checkpoint: its next start recovers from WAL.
-    ///
-    /// # Errors
-    /// When processes of it remain.
-    pub fn kill(mut self, host: &Host) -> Result<()> {
-        self.end_at_once(host)
-    }
-
     fn end_at_once(&mut self, host: &Host) -> Result<()> {
         signal(&self.child, Signal::QUIT);
         if self.wait_until_gone(QUIT_LIMIT)?.is_none() {
@@ -244,7 +245,7 @@ impl Server {
         undo::undo_server(host, &self.spec.data, &self.spec.socket_folder)
     }
 
-    fn wait_until_ready(&mut self) -> Result<()> {
+    fn wait_until_ready(&mut self, interrupt: &Interrupt) -> Result<()> {
         let begun = now();
         loop {
             if self.has_ended()?.is_some() {
@@ -252,12 +253,17 @@ impl Server {
             }
             match self.connect(DATABASE) {
                 Ok(_) => return Ok(()),
+                // The server's own words, and not that it is still starting up (cannot_connect_now): they will not change.
+                Err(error) if error.kind() == Kind::Tool && !error.to_string().contains(STARTING_UP) => {
+                    return Err(error);
+                }
                 Err(error) if begun.elapsed() > START_LIMIT => {
                     let after = format!("the server did not answer within {} s ({error})", START_LIMIT.as_secs());
                     return Err(self.start_error(&after));
                 }
                 Err(_) => sleep(PATIENCE),
             }
+            interrupt.check()?;
         }
     }
 
@@ -361,9 +367,9 @@ mod tests {
         let (spec, pid) = (server.spec.clone(), server.pid());
         server.stop(&host).unwrap();
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
-        let again = Server::start(&host, spec).unwrap();
+        let again = Server::start(&host, spec, &Interrupt::never()).unwrap();
         assert!(again.log_tail().contains("ready to accept connections"), "{}", again.log_tail());
-        again.kill(&host).unwrap();
+        again.stop(&host).unwrap();
     }
 
     #[test]
@@ -374,11 +380,11 @@ mod tests {
         let mut spec = spec_in(install, folder.path());
         init(&host, &spec).unwrap();
         spec.settings.insert("wal_snyc_method".to_owned(), "fsync".to_owned());
-        let error = Server::start(&host, spec.clone()).unwrap_err();
+        let error = Server::start(&host, spec.clone(), &Interrupt::never()).unwrap_err();
         assert!(error.to_string().contains("unrecognized configuration parameter \"wal_snyc_method\""), "{error}");
         assert!(error.hint_text().unwrap().contains("`wal_snyc_method`"), "{error}");
         spec.settings = BTreeMap::from([("port".to_owned(), "1".to_owned())]);
-        assert!(Server::start(&host, spec).unwrap_err().to_string().contains("pgstrata's own"));
+        assert!(Server::start(&host, spec, &Interrupt::never()).unwrap_err().to_string().contains("pgstrata's own"));
     }
 
     #[test]
@@ -393,7 +399,7 @@ mod tests {
         spec.data = folder.path().join("copy");
         spec.wal = Some(folder.path().join("wal"));
         assert!(copy(&host, &made, &spec, &Interrupt::never()).unwrap() > 10 << 20);
-        let server = Server::start(&host, spec).unwrap();
+        let server = Server::start(&host, spec, &Interrupt::never()).unwrap();
         let rows = server.connect(DATABASE).unwrap().query("checkpoint; select x from t").unwrap();
         assert_eq!(rows, [[Some("42".to_owned())]]);
         assert!(folder.path().join("wal").read_dir().unwrap().count() > 1);

@@ -2,6 +2,7 @@
 
 use super::install::{self, Installation};
 use super::server::{self, Server, ServerSpec};
+use crate::host::signals::Interrupt;
 use crate::host::users::{self, User};
 use crate::host::{Host, files};
 use std::collections::BTreeMap;
@@ -45,5 +46,5 @@ pub fn spec_in(install: Installation, folder: &Path) -> ServerSpec {
 pub fn server_in(host: &Host, folder: &Path) -> Option<Server> {
     let spec = spec_in(some_installation()?, folder);
     server::init(host, &spec).unwrap();
-    Some(Server::start(host, spec).unwrap())
+    Some(Server::start(host, spec, &Interrupt::never()).unwrap())
 }

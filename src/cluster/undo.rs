@@ -7,6 +7,7 @@
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::{now, sleep};
+use crate::host::users::User;
 use crate::host::{Host, files};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -39,12 +40,12 @@ struct SharedMemory {
 }
 
 /// Writes down what shared memory a server holds, for [`undo_server`] after a crash.
-pub(super) fn note(host: &Host, postmaster: u32, socket_folder: &Path) -> Result<()> {
+pub(super) fn note(host: &Host, postmaster: u32, socket_folder: &Path, user: &User) -> Result<()> {
     let text = serde_json::to_vec(&held_by(host, postmaster)).or_host(|| "write a note".to_owned())?;
-    files::write_whole(&socket_folder.join(NOTE), &text)
+    files::write_for(&socket_folder.join(NOTE), &text, 0o600, user)
 }
 
-/// Ends every process whose working folder is `data`, first politely (immediate shutdown), then by force, and removes
+/// Ends every `postgres` whose working folder is `data`, first politely (immediate shutdown), then by force, and removes
 /// the shared memory that they leave. Does nothing where there is none.
 ///
 /// # Errors
@@ -77,7 +78,8 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
         .hint("they hang in the kernel; look at dmesg for errors of the device below"))
 }
 
-/// Processes whose working folder is `data`, or was before it was deleted.
+/// The server's processes: their program is a `postgres`, and their working folder is `data`, or was before it was
+/// deleted. Whoever else stands there (a shell) is left alone, and the unmount says that the folder is busy.
 fn processes_in(host: &Host, data: &Path) -> Vec<Pid> {
     let deleted = PathBuf::from(format!("{} (deleted)", data.display()));
     let entries = std::fs::read_dir(host.path("/proc")).into_iter().flatten().flatten();
@@ -86,8 +88,16 @@ fn processes_in(host: &Host, data: &Path) -> Vec<Pid> {
         .filter(|(_, process)| {
             std::fs::read_link(process.join("cwd")).is_ok_and(|folder| folder == data || folder == deleted)
         })
+        .filter(|(_, process)| is_postgres(process))
         .filter_map(|(pid, _)| Pid::from_raw(pid))
         .collect()
+}
+
+/// Whether a process runs `postgres`, its program deleted since or not.
+fn is_postgres(process: &Path) -> bool {
+    let program = std::fs::read_link(process.join("exe")).unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    name == "postgres" || name == "postgres (deleted)"
 }
 
 /// What the note says and what a postmaster that still runs, or its pid file, shows; either may be absent.
@@ -96,8 +106,13 @@ fn memory_of(host: &Host, data: &Path, socket_folder: &Path) -> Vec<SharedMemory
     let noted = noted.and_then(|text| serde_json::from_slice::<SharedMemory>(&text).ok());
     let pid_file = std::fs::read_to_string(data.join("postmaster.pid")).ok();
     let shown = pid_file.and_then(|text| {
-        let postmaster = text.lines().next()?.trim().parse().ok()?;
-        Some(SharedMemory { sysv_key: key_in_pid_file(&text), ..held_by(host, postmaster) })
+        let postmaster: u32 = text.lines().next()?.trim().parse().ok()?;
+        // Another server may have got the number since.
+        let lives =
+            Pid::from_raw(postmaster.try_into().ok()?).is_some_and(|pid| processes_in(host, data).contains(&pid));
+        let held =
+            if lives { held_by(host, postmaster) } else { SharedMemory { postmaster, ..SharedMemory::default() } };
+        Some(SharedMemory { sysv_key: key_in_pid_file(&text), ..held })
     });
     noted.into_iter().chain(shown).collect()
 }

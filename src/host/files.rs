@@ -10,24 +10,46 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes a file whole or not at all: beside its place, synced, renamed into it, folder synced.
+/// Writes a file of a run folder whole or not at all: beside its place, synced, renamed into it, folder synced.
 ///
 /// # Errors
-/// With the path. The place then holds what it held before.
+/// [`crate::error::Kind::Store`], with the path. The place then holds what it held before.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_beside(path, bytes, 0o644, None).or_store(|| format!("write {}", path.display()))
+}
+
+/// Same, for a file on the stack under test or in a folder of the server's user, with mode and owner: what fails there
+/// is the machine's, not the run folder's.
+///
+/// # Errors
+/// [`crate::error::Kind::Host`], with the path.
+pub fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()> {
+    write_beside(path, bytes, mode, Some(user)).or_host(|| format!("write {}", path.display()))
+}
+
+fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> std::io::Result<()> {
     let beside = beside(path);
+    // Made anew and through no symlink: the folder may belong to somebody who would have root write elsewhere.
+    match fs::remove_file(&beside) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&beside)?;
         file.write_all(bytes)?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        if let Some(user) = user.filter(|_| super::users::is_root()) {
+            rustix::fs::fchown(&file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;
+        }
         file.sync_all()?;
         fs::rename(&beside, path)
     })();
     if written.is_err() {
-        // The error that counts is the one above; a left-over `.part` file is overwritten by the next try.
+        // The error that counts is the one above; a left-over `.part` file is removed by the next try.
         drop(fs::remove_file(&beside));
     }
-    written.or_store(|| format!("write {}", path.display()))?;
-    sync_folder(path.parent().unwrap_or(Path::new("/")))
+    written?;
+    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
 /// The name under which a file or folder is prepared before it is renamed into its place.

@@ -109,6 +109,9 @@ const OPTIONS: &[OptionSpec] = &[
 /// Starts of mkfs arguments that pgstrata sets itself.
 const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
 
+/// Ways to name a device other than by its path (mke2fs(8) `-J device=`, mkfs.xfs(8) `logdev=`, libblkid's tags).
+const OTHER_DEVICES: &[&str] = &["device=", "dev=", "label=", "uuid=", "partuuid=", "partlabel=", "id="];
+
 /// Checks what holds for every filesystem.
 fn check(options: &Options) -> Result<(), OptionProblem> {
     for argument in options.texts("mkfs") {
@@ -119,7 +122,10 @@ fn check(options: &Options) -> Result<(), OptionProblem> {
         if argument.contains('/') {
             return problem("holds a path: only the stack's own device may be reached");
         }
-        if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) || argument.contains(",uuid=") {
+        if let Some(other) = OTHER_DEVICES.iter().find(|other| argument.to_ascii_lowercase().contains(**other)) {
+            return problem(&format!("names another device (`{other}`): only the stack's own may be reached"));
+        }
+        if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) {
             return problem("sets label or UUID, by which pgstrata knows its filesystems again");
         }
     }

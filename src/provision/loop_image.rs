@@ -27,7 +27,7 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "loop",
         kind: OptionKind::Size,
-        axis: true,
+        axis: false,
         required: true,
         default: None,
         doc: "Size of the image file, and of the device.",
@@ -43,7 +43,7 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "preallocate",
         kind: OptionKind::Boolean,
-        axis: true,
+        axis: false,
         required: false,
         default: Some("false"),
         doc: "Reserve the image's blocks (fallocate; unwritten), until a discard gives them back; else it is sparse.",
@@ -51,7 +51,7 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "direct_io",
         kind: OptionKind::Boolean,
-        axis: true,
+        axis: false,
         required: false,
         default: Some("true"),
         doc: "Pass the page cache of the filesystem below by (O_DIRECT); refused where that filesystem cannot.",
@@ -138,7 +138,9 @@ impl Layer for LoopImage {
             "image" => remove_image(host, Path::new(thing.mark("path")?)),
             "loop" => {
                 let image = thing.mark("image")?;
-                check_image_name(Path::new(image))?;
+                if !folder::has_our_name(Path::new(image)) {
+                    return Err(Error::host(format!("{image} is no image of pgstrata's")));
+                }
                 detach(host, image)
             }
             kind => Err(Error::bug(format!("the layer loop makes no {kind}"))),
@@ -261,16 +263,11 @@ fn in_use(host: &Host, device: &guard::Device) -> Result<Option<String>> {
     Ok(device.node.holders(host).first().map(|holder| format!("{holder} stands on it")))
 }
 
-fn check_image_name(image: &Path) -> Result<()> {
+fn remove_image(host: &Host, image: &Path) -> Result<()> {
     let name = image.file_name().unwrap_or_default().to_string_lossy();
     if !image.is_absolute() || !name.starts_with(folder::PREFIX) || !name.ends_with(".img") {
         return Err(Error::bug(format!("{} is not the name of an image of pgstrata", image.display())));
     }
-    Ok(())
-}
-
-fn remove_image(host: &Host, image: &Path) -> Result<()> {
-    check_image_name(image)?;
     let found = match fs::symlink_metadata(image) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         found => found.or_host(|| format!("look at {}", image.display()))?,

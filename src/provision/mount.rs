@@ -7,9 +7,9 @@ use super::ledger::Thing;
 use super::options_kept::{self, Rule};
 use super::{Site, folder};
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
+use crate::host::{Host, processes};
 use crate::parse::mountinfo::{self, Mount};
 use crate::record::facts::MountFacts;
 use crate::record::options::{OptionProblem, Options};
@@ -154,12 +154,24 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
             )));
         }
         match host.run(&Command::new("umount").arg(target)) {
-            Err(e) if attempt >= BUSY_TRIES => return Err(e.hint(format!("`fuser -vm {target}` shows who uses it"))),
+            Err(e) if attempt >= BUSY_TRIES => {
+                return Err(e.hint(format!("{}; then run `pgstrata clean`", who_uses(host, Path::new(target)))));
+            }
             Err(_) => sleep(BUSY_PAUSE),
             Ok(_) => {}
         }
     }
     Ok(())
+}
+
+/// Who keeps a mount busy, as advice.
+fn who_uses(host: &Host, target: &Path) -> String {
+    let users = processes::using_folder(host, target).unwrap_or_default();
+    let named: Vec<String> = users.iter().map(|process| format!("{} {}", process.pid, process.comm)).collect();
+    match named.is_empty() {
+        true => format!("`fuser -vm {}` shows who uses it", target.display()),
+        false => format!("these processes use it: {}; end them or let them leave", named.join(", ")),
+    }
 }
 
 /// The kernel's mount table.

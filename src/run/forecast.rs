@@ -64,7 +64,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     Ok(Forecast { expected_us, rooms, unmet, warnings: warnings.into_iter().collect() })
 }
 
-/// Refuses settings that servers under test depend on.
+/// Refuses settings and initdb arguments that servers under test depend on.
 fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
     let names: BTreeSet<&String> =
         cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| postgres.settings.keys()).collect();
@@ -72,11 +72,17 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
         let reason = server::reserved_setting(name)?;
         Some(format!("the setting `{name}` is pgstrata's own: {reason}"))
     });
-    let refused: Vec<String> = refused.collect();
+    let arguments: BTreeSet<&String> =
+        cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| &postgres.initdb).collect();
+    let of_initdb = arguments.into_iter().filter_map(|argument| {
+        let reason = server::reserved_argument(argument)?;
+        Some(format!("the initdb argument `{argument}` is pgstrata's own: {reason}"))
+    });
+    let refused: Vec<String> = refused.chain(of_initdb).collect();
     if refused.is_empty() {
         return Ok(());
     }
-    Err(Error::user(refused.join("\n")).hint("leave it out of `settings`"))
+    Err(Error::user(refused.join("\n")).hint("leave it out of [postgres]"))
 }
 
 /// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
@@ -178,6 +184,7 @@ fn postgres_unmet(host: &Host, bin: &str) -> Option<Unmet> {
 /// # Errors
 /// When a layer or workload is unknown here, or refuses its options.
 pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
+    refuse_reserved_settings(cases)?;
     let refused = |name: &str, problem: OptionProblem| {
         Error::user(format!("run.json gives `{name}` an option that it refuses: {}", problem.message))
     };

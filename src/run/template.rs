@@ -130,7 +130,7 @@ fn make(
     let data = spec.data.clone();
     session.ledger.enter(undo::server_thing(&spec)?)?;
     server::init(&session.host, &spec)?;
-    let server = Server::start(&session.host, spec)?;
+    let server = Server::start(&session.host, spec, &session.interrupt)?;
     let place = Place {
         host: &session.host,
         folder: &data,

@@ -283,7 +283,7 @@ fn load(session: &Session<'_>, draft: &mut Draft<'_>, template: &Template, spec:
     };
     template::set_cache(&spec.data, cache)?;
     session.ledger.enter(undo::server_thing(&spec)?)?;
-    let server = Server::start(&session.host, spec)?;
+    let server = Server::start(&session.host, spec, &session.interrupt)?;
     let mut client = server.connect(server::DATABASE)?;
     client.set_limit(CHECKPOINT_LIMIT)?;
     client.query("CHECKPOINT")?;

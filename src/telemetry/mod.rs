@@ -98,8 +98,7 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(900);
 /// A connection for statistics: known by [`APPLICATION_NAME`], and giving up a query that a hanging server does not
 /// answer before the next second.
 fn connect(address: &ServerAddress) -> Result<Client> {
-    let mut client = Client::connect(&address.socket, &address.user, &address.database)?;
-    client.set_limit(ANSWER_LIMIT)?;
+    let mut client = Client::connect_within(&address.socket, &address.user, &address.database, ANSWER_LIMIT)?;
     client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
     client.query("SET statement_timeout = '800ms'")?;
     Ok(client)

@@ -42,14 +42,6 @@ impl Began {
     pub fn now() -> Began {
         Began { wall_us: wall_us(), at: now() }
     }
-
-    /// A moment of the wall clock that has just passed, as a workload tells it.
-    #[must_use]
-    pub fn at_wall(began_us: u64) -> Began {
-        let Began { wall_us, at } = Began::now();
-        let ago = Duration::from_micros(wall_us.saturating_sub(began_us));
-        Began { wall_us: began_us, at: at.checked_sub(ago).unwrap_or(at) }
-    }
 }
 
 /// One row.
@@ -361,17 +353,6 @@ mod tests {
         let begun = now();
         assert!(wait_until(&|| begun + Duration::from_millis(60), &stopped));
         assert!(!wait_until(&|| begun + Duration::from_secs(3600), &stopped));
-    }
-
-    #[test]
-    fn a_moment_of_the_wall_clock_is_found_on_the_monotonic_one() {
-        let ago = Duration::from_secs(3);
-        let before = now();
-        let began = Began::at_wall(wall_us() - micros(ago));
-        // Between the two readings of the clocks; a millisecond for their rounding.
-        let slack = Duration::from_millis(1);
-        assert!(began.at + ago + slack >= before && began.at + ago <= now() + slack);
-        assert!(Began::at_wall(u64::MAX).at <= now(), "a moment to come counts as now");
     }
 
     #[test]

@@ -264,7 +264,6 @@ fn keep_script(place: &Place<'_>, server: &Server, path: &Path, number: usize) -
     let name = format!("script-{}-{name}", number + 1);
     files::write_whole(&place.raw.join(&name), &text)?;
     let readable = server.spec.socket_folder.join(name);
-    files::write_whole(&readable, &text)?;
-    files::give_to(&readable, place.user)?;
+    files::write_for(&readable, &text, 0o644, place.user)?;
     Ok(readable)
 }

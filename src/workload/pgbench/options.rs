@@ -296,10 +296,15 @@ fn script(text: &str) -> Result<Script, OptionProblem> {
 }
 
 impl ScriptSource {
+    /// A name fit for a measure and for the tag of its histogram: no comma, blank or control character.
     fn plain_name(&self) -> String {
         match self {
             ScriptSource::Builtin(name) => (*name).to_owned(),
-            ScriptSource::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            ScriptSource::File(path) => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let fit = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+                stem.chars().map(fit).collect()
+            }
         }
     }
 }
@@ -388,7 +393,7 @@ mod tests {
         let list = OptionValue::List(list.map(text).to_vec());
         let scripts = Settings::from(&options(&[("script", list)])).unwrap().scripts;
         let seen: Vec<_> = scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
-        assert_eq!(seen, [("select-only", 9), ("a@b", 1), ("a@b#2", 3), ("tpcb-like", 1)]);
+        assert_eq!(seen, [("select-only", 9), ("a_b", 1), ("a_b#2", 3), ("tpcb-like", 1)]);
         let problem = Settings::from(&options(&[("script", text("tpcb"))])).unwrap_err();
         assert!(problem.help.unwrap().contains("tpcb-like"));
         assert!(Settings::from(&options(&[("script", text("tpcb-like@0"))])).is_err());

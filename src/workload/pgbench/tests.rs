@@ -73,7 +73,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
-            drop(server.kill(&self.host));
+            drop(server.stop(&self.host));
         }
     }
 }
