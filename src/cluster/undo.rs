@@ -93,11 +93,16 @@ fn processes_in(host: &Host, data: &Path) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether a process runs `postgres`, its program deleted since or not.
+/// Whether a process runs `postgres`, its program deleted since or not. One that is ending has let go of its program but
+/// not yet of its shared memory: then its name tells.
 fn is_postgres(process: &Path) -> bool {
-    let program = std::fs::read_link(process.join("exe")).unwrap_or_default();
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    name == "postgres" || name == "postgres (deleted)"
+    match std::fs::read_link(process.join("exe")) {
+        Ok(program) => {
+            let name = program.file_name().unwrap_or_default().to_string_lossy();
+            name == "postgres" || name == "postgres (deleted)"
+        }
+        Err(_) => std::fs::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == "postgres"),
+    }
 }
 
 /// What the note says and what a postmaster that still runs, or its pid file, shows; either may be absent.
