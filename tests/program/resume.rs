@@ -39,7 +39,7 @@ fn scripts_lie_beside_the_plan_and_are_found_again_by_a_run_that_is_resumed_from
     let mut command = shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]);
     let output = command.current_dir(&elsewhere).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    assert!(stderr(&output).contains("2 trials are complete, 1 left"), "{}", said(&output));
+    assert!(stderr(&output).contains("2 trials complete, 1 left"), "{}", said(&output));
     assert!(folder.join("trials/t.w/3/trial.json").exists());
 }
 
@@ -58,6 +58,6 @@ fn what_is_left_is_taken_from_the_record_and_not_from_another_reading_of_the_pla
     fs::rename(folder.join("trials/t.w"), folder.join("trials/old-id")).unwrap();
     let output = shop.pgstrata(&["run", "plans/plan.toml", "--resume", folder.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    assert!(stderr(&output).contains("2 trials are complete, 1 left"), "{}", said(&output));
+    assert!(stderr(&output).contains("2 trials complete, 1 left"), "{}", said(&output));
     assert!(folder.join("trials/old-id/3/trial.json").exists() && !folder.join("trials/t.w").exists());
 }
