@@ -28,7 +28,7 @@ fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
         found.verdict
     );
     assert!(found.verdict.contains(" times ext4; btrfs is slower; tmpfs (4.1"), "{}", found.verdict);
-    assert!(found.verdict.ends_with("is faster, but loses everything at a power cut."), "{}", found.verdict);
+    assert!(found.verdict.ends_with("is faster, but may lose everything at a power cut."), "{}", found.verdict);
     use DurabilityClass::{Flushed, Volatile};
     let ranks = labels(&found, 0);
     let ranks: Vec<_> = ranks.iter().map(|(class, rank, label)| (*class, *rank, label.as_str())).collect();
@@ -115,7 +115,7 @@ fn only_volatile_stacks_are_not_called_a_choice() {
 fn a_volatile_stack_that_is_not_faster_is_told_so() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::in_memory()).findings();
     assert!(
-        found.verdict.ends_with("; tmpfs is not seen to be faster and loses everything at a power cut."),
+        found.verdict.ends_with("; tmpfs is not seen to be faster and may lose everything at a power cut."),
         "{}",
         found.verdict
     );

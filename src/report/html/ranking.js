@@ -1,7 +1,7 @@
 /* Rankings: points with whiskers, one block for each durability class. */
 var CLASS_WORDS = {
   flushed: "commits reach the device", delayed: "loses the last commits at a power cut",
-  volatile: "loses everything at a power cut", unknown: "what a power cut costs is not known"
+  volatile: "may lose everything at a power cut", unknown: "what a power cut costs is not known"
 };
 var CLASS_TITLES = { flushed: "Flushed", delayed: "Delayed", volatile: "Volatile", unknown: "Unknown" };
 
