@@ -63,7 +63,9 @@ pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: 
     let demand = Demand::of(case, trials, sums, done, &chain);
     let stack = trials.iter().find_map(|trial| trial.wal_stack.as_ref().or(trial.stack.as_ref()));
     let end = stack.and_then(devices_end);
+    let shared = stack.is_some_and(|stack| stack.layers.iter().any(|layer| layer.layer == "directory"));
     match chain.last() {
+        Some(lowest) if shared => with_others(by_flushes(&chain, lowest, end, &demand)),
         Some(lowest) => by_flushes(&chain, lowest, end, &demand),
         None => {
             let below = stack.and_then(|stack| stack.mount.as_ref()).map_or("the data", |mount| &mount.fstype);
@@ -164,6 +166,16 @@ fn held_back(mount: &MountFacts) -> Option<&str> {
     options.into_iter().find(|option| applies(option))
 }
 
+/// A folder that was there already lies on a device that others use too.
+fn with_others(found: Durability) -> Durability {
+    match found.class {
+        DurabilityClass::Flushed => {
+            flushed(found.reason + "; the device is shared, and other programs' flushes are counted with ours")
+        }
+        _ => found,
+    }
+}
+
 /// Judges by the flushes that were counted below the WAL.
 fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand) -> Durability {
     let name = lowest.name();
@@ -192,7 +204,11 @@ fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, end: Option<&str>, dem
     let seen = seen.filter_map(|device| Some((device.flushes.per_operation()?, device.name())));
     let (least, at) = seen.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((flushes, name.clone()));
     if least >= demand.flushes_per_operation {
-        return flushed(format!("{} seen at {name}", demand.words(flushes)));
+        // The level with the fewest is the stack's own where the lowest is shared: others' flushes come on top there.
+        let further = if at == name { String::new() } else { format!(", and flushes reach {name}") };
+        // Loop devices get another number in each trial.
+        let at = if at.starts_with("loop") { "the loop device" } else { at.as_str() };
+        return flushed(format!("{} seen at {at}{further}", demand.words(least)));
     }
     let writes = lowest.writes.per_operation().unwrap_or(0.0);
     if demand.opens_with_sync && takes_fua(chain) && writes >= demand.flushes_per_operation {

@@ -31,7 +31,15 @@ fn flushes_on_the_disk_make_a_case_flushed_and_the_number_is_told() {
 
 #[test]
 fn a_partition_counts_no_flushes_and_its_disk_is_asked() {
-    assert_judged(&on_loop(), DurabilityClass::Flushed, "seen at vda");
+    assert_judged(&on_loop(), DurabilityClass::Flushed, "seen at the loop device, and flushes reach vda");
+}
+
+#[test]
+fn a_folder_that_was_there_already_says_that_others_flush_its_device_too() {
+    let mut act = on_loop();
+    let layer = "directory".to_owned();
+    act.stack.layers.push(crate::record::facts::LayerFacts { layer, ..Default::default() });
+    assert_judged(&act, DurabilityClass::Flushed, "the device is shared");
 }
 
 #[test]

@@ -209,7 +209,6 @@ impl Words<'_> {
 /// What a class costs.
 fn price(class: DurabilityClass, count: usize) -> &'static str {
     match (class, count) {
-        (DurabilityClass::Volatile, 1) => "may lose everything at a power cut",
         (DurabilityClass::Volatile, _) => "may lose everything at a power cut",
         (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
         (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
