@@ -87,7 +87,7 @@ impl Words<'_> {
             rows => self.among(rows),
         };
         if self.head.class == DurabilityClass::Volatile {
-            text.push_str("; everything is lost at a power cut, and nothing safer was measured");
+            text.push_str("; everything may be lost at a power cut, and nothing safer was measured");
         }
         for class in self.main.ranking.classes.iter().skip(1) {
             text.push_str(&self.less_safe(class));
@@ -193,8 +193,7 @@ impl Words<'_> {
             (DurabilityClass::Flushed, false) => format!("that flush every {}", self.operation()),
             (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
             (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
-            (DurabilityClass::Volatile, true) => "that keeps nothing".to_owned(),
-            (DurabilityClass::Volatile, false) => "that keep nothing".to_owned(),
+            (DurabilityClass::Volatile, _) => "that may keep nothing".to_owned(),
             (DurabilityClass::Unknown, _) => "whose durability cannot be told from here".to_owned(),
         };
         format!("{what} {of}")
