@@ -4,6 +4,7 @@
 
 use super::{Room, Unmet};
 use crate::host::{Host, files, users};
+use crate::parse::meminfo;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -90,11 +91,9 @@ fn too_little(needed: u64, free: u64, place: &str) -> Unmet {
     }
 }
 
-/// `MemAvailable` of `/proc/meminfo`, which counts in kB of 1024.
+/// What programs can still get without swapping; `None` where the kernel does not say it.
 fn available_memory(host: &Host) -> Option<u64> {
-    let meminfo = host.read_optional("/proc/meminfo")?;
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    meminfo::parse(&host.read("/proc/meminfo").ok()?).ok()?.available_bytes
 }
 
 #[cfg(test)]
