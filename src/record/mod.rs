@@ -8,6 +8,7 @@ pub mod case;
 pub mod event;
 pub mod facts;
 pub mod options;
+pub mod probe;
 pub mod run;
 pub mod seconds;
 pub mod trial;

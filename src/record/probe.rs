@@ -1,0 +1,246 @@
+//! What a probe of a folder measured: operations, latencies, device counters. No rate, no interval, no judgement: those
+//! are computed from this, and can be computed again.
+
+use super::facts::{DeviceFacts, MountFacts};
+use serde::{Deserialize, Serialize};
+
+/// Version of the record. 1: the first.
+pub const FORMAT: u32 = 1;
+
+/// One probe.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRecord {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of pgstrata.
+    pub tool_version: String,
+    /// When the measurement began, RFC 3339.
+    pub started: String,
+    /// Seed of the order of slices.
+    pub seed: u64,
+    /// Precision asked for: half an interval over its rate.
+    pub precision: f64,
+    /// Time allowed for measuring, microseconds.
+    pub budget_us: u64,
+    /// Time taken by the idle interval and the slices, microseconds; the making of files is not in it.
+    pub elapsed_us: u64,
+    /// Where it was.
+    pub place: PlaceFacts,
+    /// Size of the file of the rows that pg_test_fsync has too; 16 MiB unless the filesystem has little free.
+    pub file_bytes: u64,
+    /// Size of a WAL segment; 16 MiB unless the filesystem has little free.
+    pub segment_bytes: u64,
+    /// The time before any file was made, in which we did nothing.
+    pub idle: Idle,
+    /// Its rows, in the order of the table.
+    pub rows: Vec<RowRecord>,
+    /// How long a sync takes after how much was written.
+    pub growth: Vec<Growth>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The folder and what lies below it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlaceFacts {
+    /// The folder, absolute.
+    pub folder: String,
+    /// The mount that holds it.
+    pub mount: Option<MountFacts>,
+    /// Block devices below it, depth 0 the one that the filesystem stands on.
+    pub devices: Vec<DeviceFacts>,
+    /// Why the way down ended before a device that stands on nothing, one for each place where it did.
+    pub ends: Vec<String>,
+    /// Free bytes before the files were made.
+    pub free_bytes: u64,
+    /// `uname -r`.
+    pub kernel: String,
+    /// What the machine says it is, where it is a virtual one.
+    pub hypervisor: Option<String>,
+}
+
+/// What the devices did while we did nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Idle {
+    /// How long, microseconds.
+    pub elapsed_us: u64,
+    /// Counters, as in [`Slice::devices`].
+    pub devices: Vec<Option<DeviceCounts>>,
+}
+
+/// Growth of a device's counters over an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceCounts {
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Flushes completed; `None` where the kernel does not count them (partitions, before Linux 5.5). FUA writes are
+    /// counted by no kernel: they are writes.
+    pub flushes: Option<u64>,
+    /// Reads completed.
+    pub reads: u64,
+}
+
+/// Which part of the table a row belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// pg_test_fsync: one write and its sync.
+    OneWrite,
+    /// pg_test_fsync: two writes and their sync.
+    TwoWrites,
+    /// pg_test_fsync: 16 kB by open_sync in pieces.
+    OpenSyncSizes,
+    /// pg_test_fsync: fsync before and after the descriptor is closed.
+    Descriptor,
+    /// pg_test_fsync: a write without a sync.
+    NotSynced,
+    /// As the server writes its WAL.
+    Wal,
+    /// Ways that PostgreSQL does not have.
+    Newer,
+}
+
+/// How an operation is made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// O_DSYNC.
+    OpenDatasync,
+    /// fdatasync(2).
+    Fdatasync,
+    /// fsync(2).
+    Fsync,
+    /// Of macOS and Windows alone.
+    FsyncWritethrough,
+    /// O_SYNC.
+    OpenSync,
+    /// pwritev2(2) with RWF_DSYNC.
+    RwfDsync,
+    /// io_uring: a write linked to an fdatasync.
+    IoUring,
+    /// A shared mapping and msync(2).
+    Msync,
+    /// Not at all.
+    None,
+}
+
+/// What the file is that a WAL row walks through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Segment {
+    /// Written before, written again (`wal_recycle = on`).
+    Recycled,
+    /// New, zero-filled and synced first (`wal_recycle = off`, `wal_init_zero = on`).
+    ZeroFilled,
+    /// New, extended to its size and not written (`wal_recycle = off`, `wal_init_zero = off`).
+    Extended,
+}
+
+/// What a row does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowSpec {
+    /// Its name, unique and the same in every probe: `one_write.fdatasync`, `wal.fdatasync.recycled`.
+    pub id: String,
+    /// Which part of the table.
+    pub family: Family,
+    /// How it is shown; that of pg_test_fsync where it has the row: `1 * 16kB open_sync write`.
+    pub label: String,
+    /// How it is made durable.
+    pub way: Way,
+    /// Size of one write.
+    pub write_bytes: u32,
+    /// Writes in one operation.
+    pub writes: u32,
+    /// Whether the writes bypass the page cache (O_DIRECT).
+    pub direct: bool,
+    /// Threads that write at the same time and share syncs.
+    pub writers: u32,
+    /// What it walks through; `None` for rows that write the same place again and again.
+    pub segment: Option<Segment>,
+}
+
+/// What one row measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RowRecord {
+    /// What it does.
+    pub spec: RowSpec,
+    /// Why it cannot be had here, in words; nothing was measured then.
+    pub unavailable: Option<String>,
+    /// How it ended early: what it had measured stays, and it was not tried again.
+    pub failure: Option<Failure>,
+    /// Its slices in order.
+    pub slices: Vec<Slice>,
+    /// Latencies by second of the probe, those with an operation only.
+    pub seconds: Vec<SecondLatencies>,
+    /// Its slowest operations, the slowest first; at most 16.
+    pub slowest: Vec<Slow>,
+    /// Time to make each new segment that it used up, microseconds; not in any slice.
+    pub segments_us: Vec<u64>,
+}
+
+/// A system call that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which: `write`, `fdatasync`.
+    pub call: String,
+    /// Error number of Linux; `None` for a write that came out short.
+    pub errno: Option<i32>,
+    /// Its name and words: `EIO: Input/output error`.
+    pub message: String,
+    /// When, microseconds since the measurement began.
+    pub at_us: u64,
+    /// Operations that the row had completed before.
+    pub after_operations: u64,
+}
+
+/// A short time in which one row ran alone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// When its first counted operation began, microseconds since the measurement began.
+    pub at_us: u64,
+    /// From there to the end of its last operation, nanoseconds.
+    pub elapsed_ns: u64,
+    /// Operations completed; a failed one is none.
+    pub operations: u64,
+    /// Syncs that these took, where it is another number (group commit).
+    pub syncs: Option<u64>,
+    /// Operations that the device counters cover: one more than `operations`, the uncounted one at the beginning.
+    pub operations_counted_by_devices: u64,
+    /// Growth of the counters of `place.devices`, in their order; `None` for one that has none.
+    pub devices: Vec<Option<DeviceCounts>>,
+}
+
+/// Latencies of one second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SecondLatencies {
+    /// Second of the measurement, from 0; operations are counted where they ended.
+    pub second: u32,
+    /// (latency in nanoseconds, how many), ascending; latencies are rounded up by less than 1 %.
+    pub latencies: Vec<(u64, u64)>,
+}
+
+/// A slow operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slow {
+    /// When it began, microseconds since the measurement began.
+    pub at_us: u64,
+    /// How long it took, nanoseconds, exactly.
+    pub latency_ns: u64,
+}
+
+/// One sync after a known amount was written (buffered) into the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// Bytes written before.
+    pub written_bytes: u64,
+    /// Time of the writes, nanoseconds.
+    pub write_ns: u64,
+    /// Time of the fdatasync, nanoseconds.
+    pub sync_ns: u64,
+    /// When the sync began, microseconds since the measurement began.
+    pub at_us: u64,
+    /// Growth of the counters over writes and sync, as in [`Slice::devices`].
+    pub devices: Vec<Option<DeviceCounts>>,
+}
