@@ -61,7 +61,7 @@ impl Drop for Mapped {
     #[expect(unsafe_code, reason = "munmap")]
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nothing points into it any more.
-        drop(unsafe { munmap(self.start, self.length) });
+        unsafe { munmap(self.start, self.length) }.ok();
     }
 }
 

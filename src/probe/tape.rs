@@ -82,6 +82,7 @@ impl Tape {
     }
 
     /// How many were completed.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.ends.len()
     }

@@ -195,10 +195,11 @@ pub struct Failure {
     pub after_operations: u64,
 }
 
-/// A short time in which one row ran alone.
+/// A short time in which one row ran alone. One operation before it is not counted: it pays for what the row before left
+/// in the page cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// When its first counted operation began, microseconds since the first slice began.
+    /// When its first operation began, microseconds since the first slice began.
     pub at_us: u64,
     /// From there to the end of its last operation, nanoseconds.
     pub elapsed_ns: u64,
@@ -206,9 +207,7 @@ pub struct Slice {
     pub operations: u64,
     /// Syncs that these took, where it is another number (group commit).
     pub syncs: Option<u64>,
-    /// Operations that the device counters cover: one more than `operations`, the uncounted one at the beginning.
-    pub operations_counted_by_devices: u64,
-    /// Growth of the counters of `place.devices`, in their order; `None` for one that has none.
+    /// Growth of the counters of `place.devices` over these operations, in their order; `None` for one that has none.
     pub devices: Vec<Option<DeviceCounts>>,
 }
 
