@@ -135,10 +135,11 @@ pub fn counted(row: &mut RowRecord, place: usize, writes: f64, flushes: Option<f
     for slice in &mut row.slices {
         let operations = slice.operations as f64;
         slice.devices.resize((place + 1).max(slice.devices.len()), None);
+        // A counter is whole; what it would be is rounded up.
         slice.devices[place] = Some(DeviceCounts {
-            writes: (operations * writes) as u64,
-            write_bytes: (operations * writes) as u64 * 8192,
-            flushes: flushes.map(|flushes| (operations * flushes) as u64),
+            writes: (operations * writes).ceil() as u64,
+            write_bytes: (operations * writes).ceil() as u64 * 8192,
+            flushes: flushes.map(|flushes| (operations * flushes).ceil() as u64),
             reads: 0,
         });
     }
