@@ -39,7 +39,7 @@ pub fn honest() -> ProbeRecord {
             mount: Some(mount),
             devices: vec![device("nvme0n1", 0)],
             kernel: "6.1.0".to_owned(),
-            free_bytes: 1 << 40,
+            free_bytes: Some(1 << 40),
             ..PlaceFacts::default()
         },
         file_bytes: 16 << 20,

@@ -214,15 +214,8 @@ fn counts() -> impl Strategy<Value = Option<DeviceCounts>> {
 }
 
 fn slice() -> impl Strategy<Value = Slice> {
-    (number(), number(), number(), option::of(number()), number(), vec(counts(), 0..3)).prop_map(
-        |(at_us, elapsed_ns, operations, syncs, operations_counted_by_devices, devices)| Slice {
-            at_us,
-            elapsed_ns,
-            operations,
-            syncs,
-            operations_counted_by_devices,
-            devices,
-        },
+    (number(), number(), number(), option::of(number()), vec(counts(), 0..3)).prop_map(
+        |(at_us, elapsed_ns, operations, syncs, devices)| Slice { at_us, elapsed_ns, operations, syncs, devices },
     )
 }
 
