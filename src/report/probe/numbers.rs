@@ -63,7 +63,7 @@ pub(super) fn span(ns: u64) -> String {
 pub(super) fn amount(value: f64) -> String {
     match value {
         v if !v.is_finite() => "?".to_owned(),
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v if v < 0.005 => "<0.01".to_owned(),
         v if v < 0.95 => format!("{v:.2}"),
         v if v < 9.95 => format!("{v:.1}"),
