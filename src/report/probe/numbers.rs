@@ -80,7 +80,8 @@ pub(super) fn bytes(value: f64) -> String {
         return format!("{value:.0}");
     };
     let scaled = value / *size as f64;
-    if scaled < 9.95 { format!("{scaled:.1}{letter}") } else { format!("{:.0}{letter}", scaled.min(9999.0)) }
+    let short = if scaled < 9.95 { format!("{scaled:.1}") } else { format!("{:.0}", scaled.min(9999.0)) };
+    format!("{}{letter}", short.strip_suffix(".0").unwrap_or(&short))
 }
 
 /// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a single
