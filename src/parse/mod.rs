@@ -8,6 +8,7 @@ mod fields;
 pub mod meminfo;
 pub mod mountinfo;
 pub mod os_release;
+pub mod output;
 pub mod pg_version;
 pub mod pgbench_log;
 pub mod pgbench_summary;
