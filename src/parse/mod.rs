@@ -18,5 +18,6 @@ pub mod proc_pid_status;
 pub mod proc_stat;
 pub mod swaps;
 pub mod vmstat;
+pub mod web;
 pub mod wipefs;
 pub mod xfs_info;

@@ -88,10 +88,9 @@ pub fn strict(tool: &str, mut outputs: Vec<Output>) -> Result<Output> {
         None => return Err(Error::tool(format!("{tool}: nothing in its output that it prints"))),
     };
     match output.unread.first() {
-        Some(unread) => Err(Error::tool(format!(
-            "{tool}, line {}: wanted {}, found `{}`",
-            unread.line, unread.wanted, unread.text
-        ))),
+        Some(unread) => {
+            Err(Error::tool(format!("{tool}, line {}: wanted {}, found `{}`", unread.line, unread.wanted, unread.text)))
+        }
         None => Ok(output),
     }
 }
