@@ -5,6 +5,8 @@ pub mod cpuinfo;
 pub mod diskstats;
 pub mod dumpe2fs;
 mod fields;
+#[cfg(test)]
+mod mangle;
 pub mod meminfo;
 pub mod mountinfo;
 pub mod os_release;
