@@ -5,6 +5,8 @@ pub mod cpuinfo;
 pub mod diskstats;
 pub mod dumpe2fs;
 mod fields;
+pub mod iostat;
+mod json;
 #[cfg(test)]
 mod mangle;
 pub mod meminfo;
@@ -19,6 +21,7 @@ pub mod proc_pid_stat;
 pub mod proc_pid_status;
 pub mod proc_stat;
 pub mod swaps;
+mod table;
 pub mod vmstat;
 pub mod web;
 pub mod wipefs;
