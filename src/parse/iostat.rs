@@ -255,7 +255,7 @@ impl Reader {
     fn open(&mut self, line: Line<'_>, tool: &'static str) -> &mut Current {
         self.close();
         // Without `-y`, which Linux alone has, the first report of every iostat is an average since boot.
-        let since_boot = self.called.take().map(|arguments| !has_option(&arguments, 'y'));
+        let since_boot = self.called.take().map(|arguments| !table::has_option(&arguments, 'y'));
         let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
         let (header, wide, time, seen) = (None, None, None, Vec::new());
         self.current.insert(Current { output, header, wide, report: 1, time, seen, since_boot })
@@ -407,11 +407,6 @@ fn row<'a>(header: &Header, words: &Words<'a>) -> (Row, Vec<(Line<'a>, String)>)
 
 fn is_known(column: &str) -> bool {
     columns::of_device(column).is_some() || columns::of_machine(column).is_some()
-}
-
-/// Whether the short options among the arguments hold this letter.
-fn has_option(arguments: &str, letter: char) -> bool {
-    arguments.split_whitespace().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
 }
 
 /// illumos' line over the columns of errors, tty and cpu.

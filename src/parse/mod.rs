@@ -26,3 +26,4 @@ pub mod vmstat;
 pub mod web;
 pub mod wipefs;
 pub mod xfs_info;
+pub mod zpool_iostat;

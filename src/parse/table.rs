@@ -128,6 +128,36 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().filter(|word| *word != "|").collect()
 }
 
+/// The words of the row that begins at `at` and how many lines it takes. A row that was wrapped goes on in lines that hold
+/// nothing but values, as far as `wanted` words; what then has too few or too many words is for the reader to report.
+pub(super) fn wrapped<'a>(
+    lines: &[Line<'a>],
+    at: usize,
+    wanted: usize,
+    is_value: impl Fn(&str) -> bool,
+) -> (Vec<(u32, &'a str)>, usize) {
+    let of = |line: &Line<'a>| -> Vec<(u32, &'a str)> {
+        words(line.text).into_iter().map(|word| (line.number, word)).collect()
+    };
+    let mut found = lines.get(at).map(of).unwrap_or_default();
+    let mut used = 1;
+    while found.len() < wanted {
+        let more = lines.get(at + used).map(of).unwrap_or_default();
+        let fits = !more.is_empty() && found.len() + more.len() <= wanted;
+        if !fits || !more.iter().all(|(_, word)| is_value(word)) {
+            break;
+        }
+        found.extend(more);
+        used += 1;
+    }
+    (found, used)
+}
+
+/// Whether the short options among the arguments hold this letter.
+pub(super) fn has_option(arguments: &str, letter: char) -> bool {
+    arguments.split_whitespace().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+}
+
 /// Whether somebody left lines out here: `...`, `[...]`, `<snip>`.
 pub(super) fn is_omission(text: &str) -> bool {
     let text = text.trim();
