@@ -26,4 +26,5 @@ pub mod vmstat;
 pub mod web;
 pub mod wipefs;
 pub mod xfs_info;
+pub mod zpool_get;
 pub mod zpool_iostat;

@@ -15,6 +15,7 @@
 
 mod tree;
 
+pub(super) use self::tree::{is_group, is_section};
 use self::tree::{Place, Tree};
 use super::output::{Line, Output, Row};
 use super::{table, web};

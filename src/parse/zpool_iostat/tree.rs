@@ -25,12 +25,12 @@ pub(super) struct Tree {
 }
 
 /// Whether the name is that of a part of a pool: logs, cache and their like.
-pub(super) fn is_section(name: &str) -> bool {
+pub(in crate::parse) fn is_section(name: &str) -> bool {
     matches!(name, "logs" | "log" | "cache" | "special" | "dedup" | "spares")
 }
 
 /// Whether the name is that of several devices together: `mirror-0`, `raidz2-1`, `draid2:4d:9c:1s-0`, `mirror`.
-pub(super) fn is_group(name: &str) -> bool {
+pub(in crate::parse) fn is_group(name: &str) -> bool {
     let bare = name.rsplit_once('-').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let bare = bare.map_or(name, |(bare, _)| bare);
     let draid = bare.strip_prefix("draid").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "cds:".contains(c)));
