@@ -2,14 +2,18 @@
 
 pub mod btrfs;
 pub mod cpuinfo;
+pub mod dd;
+pub mod df;
 pub mod diskstats;
 pub mod dumpe2fs;
 mod fields;
+pub mod gpart;
 pub mod iostat;
 mod json;
 #[cfg(test)]
 mod mangle;
 pub mod meminfo;
+pub mod mount_output;
 pub mod mountinfo;
 pub mod os_release;
 pub mod output;
