@@ -33,7 +33,13 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
             }
             if let Some(row) = output.rows.last_mut() {
                 for (kind, (text, value)) in ["full", "partial"].iter().zip(pair) {
-                    row.figures.push(table::figure(&format!("{kind}_records_{side}"), "count", value, text, line.number));
+                    row.figures.push(table::figure(
+                        &format!("{kind}_records_{side}"),
+                        "count",
+                        value,
+                        text,
+                        line.number,
+                    ));
                 }
             }
             open = Some(seen + 1);
@@ -163,7 +169,8 @@ mod tests {
     fn other_systems_and_locales_are_read() {
         let text = "1310720 bytes transferred in 0.000422 secs (3105971564 bytes/sec)";
         assert_eq!((value(text, "bytes_per_s"), value(text, "elapsed_us")), (3_105_971_564.0, 422.0));
-        let text = "20+0 Datensätze ein\n20+0 Datensätze aus\n1310720 Bytes (1,3 MB, 1,2 MiB) kopiert, 0,5 s, 2,6 MB/s\n";
+        let text =
+            "20+0 Datensätze ein\n20+0 Datensätze aus\n1310720 Bytes (1,3 MB, 1,2 MiB) kopiert, 0,5 s, 2,6 MB/s\n";
         assert_eq!((value(text, "bytes_per_s"), value(text, "elapsed_us")), (2.6e6, 500_000.0));
         assert_eq!(outputs(text)[0].rows[0].labels, [("size", "1,3 MB, 1,2 MiB".to_owned())]);
         let text = "104857600 bytes (100.0MB) copied, 2.5 seconds, 40.0MB/s";

@@ -100,8 +100,8 @@ fn rows(columns: &[Column], lines: &[Line<'_>], at: usize, si: Option<bool>) -> 
             continue;
         }
         let next = lines.get(at + used + 1).filter(|_| words.len() <= columns.len());
-        let next: Vec<(u32, &str)> =
-            next.map_or(Vec::new(), |next| table::words(next.text).into_iter().map(|word| (next.number, word)).collect());
+        let next: Vec<(u32, &str)> = next
+            .map_or(Vec::new(), |next| table::words(next.text).into_iter().map(|word| (next.number, word)).collect());
         let joined: Vec<(u32, &str)> = words.iter().chain(&next).copied().collect();
         let (found, taken) = match find(columns, &words) {
             Some(start) => (Some((start, &words)), 1),
@@ -125,7 +125,10 @@ fn rows(columns: &[Column], lines: &[Line<'_>], at: usize, si: Option<bool>) -> 
         used += taken;
     }
     if suffixes && si.is_none() {
-        table::note(&mut output, "sizes are taken for powers of 1024; `df -H` prints powers of 1000 with the same letters");
+        table::note(
+            &mut output,
+            "sizes are taken for powers of 1024; `df -H` prints powers of 1000 with the same letters",
+        );
     }
     let any = !output.rows.is_empty() || !output.unread.is_empty();
     (any.then_some(output), used)
@@ -227,7 +230,8 @@ mod tests {
 
     #[test]
     fn blocks_are_bytes_and_long_names_may_wrap() {
-        let text = "Filesystem 512-blocks Used Avail Capacity Mounted on\n/dev/mapper/a-very-long-name\n 8 4 2 50% /my disk\n";
+        let text =
+            "Filesystem 512-blocks Used Avail Capacity Mounted on\n/dev/mapper/a-very-long-name\n 8 4 2 50% /my disk\n";
         let found = outputs(text);
         let values: Vec<f64> = figures(text, 0).into_iter().map(|(_, value)| value).collect();
         assert_eq!((values, found[0].lines), (vec![4096.0, 2048.0, 1024.0, 50.0], (1, 3)));

@@ -48,7 +48,8 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
             at += 1;
             continue;
         };
-        let mut reader = Reader { output: Output { tool: "fio", lines: found.lines, ..Output::default() }, ..Reader::default() };
+        let mut reader =
+            Reader { output: Output { tool: "fio", lines: found.lines, ..Output::default() }, ..Reader::default() };
         let old = found.leaves.iter().any(|leaf| leaf.path == ["fio version"] && leaf.text.starts_with("fio-2"));
         if old {
             reader.output.unread.push(table::unread(lines[at], "fio 3; the units of fio 2 are others"));

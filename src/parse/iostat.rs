@@ -113,11 +113,7 @@ impl Header {
 }
 
 fn words(text: &str, commas: bool) -> Vec<&str> {
-    if commas {
-        text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
-    } else {
-        table::words(text)
-    }
+    if commas { text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect() } else { table::words(text) }
 }
 
 fn tool_of(columns: &[&str], capital: bool) -> &'static str {
@@ -158,7 +154,10 @@ impl Reader {
     /// Takes the line at `at` and says how many lines were used.
     fn take(&mut self, lines: &[Line<'_>], at: usize) -> usize {
         let line = lines[at];
-        if line.text.trim().is_empty() || line.text.contains("extended device statistics") || is_error_heading(line.text) {
+        if line.text.trim().is_empty()
+            || line.text.contains("extended device statistics")
+            || is_error_heading(line.text)
+        {
             return 1;
         }
         if let Some(arguments) = table::command(line.text, "iostat").filter(|_| !line.text.contains("zpool")) {
@@ -217,7 +216,8 @@ impl Reader {
             Some(current) => self.current.insert(current),
             None => self.open(lines[at], tool.unwrap_or("iostat")),
         };
-        current.output.tool = if current.output.tool == "iostat" { tool.unwrap_or("iostat") } else { current.output.tool };
+        current.output.tool =
+            if current.output.tool == "iostat" { tool.unwrap_or("iostat") } else { current.output.tool };
         if current.seen.contains(&header.columns) || (tool.is_none() && !current.seen.is_empty()) {
             current.next_report();
         }
@@ -267,7 +267,9 @@ impl Reader {
             return;
         }
         match since_boot {
-            Some(true) => table::note(&mut output, "the first report is an average since boot, unless iostat ran with -y"),
+            Some(true) => {
+                table::note(&mut output, "the first report is an average since boot, unless iostat ran with -y")
+            }
             Some(false) => {}
             None => table::note(&mut output, "whether the first report is an average since boot cannot be known"),
         }

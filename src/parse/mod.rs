@@ -29,6 +29,7 @@ pub mod sadf;
 pub mod swaps;
 mod table;
 pub mod vmstat;
+pub mod vmstat_output;
 pub mod web;
 pub mod wipefs;
 pub mod xfs_info;

@@ -196,9 +196,15 @@ mod tests {
     #[test]
     fn suffixes_are_powers_of_1024() {
         assert_eq!((bytes("7.31K"), bytes("43.5T")), (Some(7.31 * 1024.0), Some(43.5 * 1024f64.powi(4))));
-        assert_eq!((bytes("936Ki"), bytes("4KiB"), bytes("12B"), bytes("12")), (Some(958_464.0), Some(4096.0), Some(12.0), Some(12.0)));
+        assert_eq!(
+            (bytes("936Ki"), bytes("4KiB"), bytes("12B"), bytes("12")),
+            (Some(958_464.0), Some(4096.0), Some(12.0), Some(12.0))
+        );
         assert_eq!((suffixed("12"), suffixed("K"), suffixed("1.00x"), suffixed("é")), (None, None, None, None));
-        assert_eq!((span_us("30ms"), span_us("988ns"), span_us("2000"), span_us("-")), (Some(30e3), Some(0.988), Some(2.0), None));
+        assert_eq!(
+            (span_us("30ms"), span_us("988ns"), span_us("2000"), span_us("-")),
+            (Some(30e3), Some(0.988), Some(2.0), None)
+        );
     }
 
     #[test]

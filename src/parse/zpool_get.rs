@@ -142,7 +142,8 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
         return None;
     }
     let property = labels.iter().find(|(name, _)| *name == "property").map_or("", |(_, property)| property.as_str());
-    let figure = number(property, &value).map(|(number, unit)| table::figure(property, unit, number, &value, line.number));
+    let figure =
+        number(property, &value).map(|(number, unit)| table::figure(property, unit, number, &value, line.number));
     let absent = matches!(value.as_str(), "-" | "none").then(|| value.clone());
     labels.push(("value", value));
     labels.extend(received.map(|received| ("received", received)));
@@ -152,10 +153,34 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
 
 /// Properties whose bare numbers are bytes.
 const BYTES: &[&str] = &[
-    "size", "allocated", "free", "freeing", "leaked", "expandsize", "checkpoint", "bcloneused", "bclonesaved", "used",
-    "available", "referenced", "quota", "reservation", "recordsize", "volsize", "volblocksize", "refquota",
-    "refreservation", "usedbysnapshots", "usedbydataset", "usedbychildren", "usedbyrefreservation", "written",
-    "logicalused", "logicalreferenced", "special_small_blocks", "dedup_table_size",
+    "size",
+    "allocated",
+    "free",
+    "freeing",
+    "leaked",
+    "expandsize",
+    "checkpoint",
+    "bcloneused",
+    "bclonesaved",
+    "used",
+    "available",
+    "referenced",
+    "quota",
+    "reservation",
+    "recordsize",
+    "volsize",
+    "volblocksize",
+    "refquota",
+    "refreservation",
+    "usedbysnapshots",
+    "usedbydataset",
+    "usedbychildren",
+    "usedbyrefreservation",
+    "written",
+    "logicalused",
+    "logicalreferenced",
+    "special_small_blocks",
+    "dedup_table_size",
 ];
 
 /// The number that a property's value is, with its unit.

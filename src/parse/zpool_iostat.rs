@@ -15,8 +15,8 @@
 
 mod tree;
 
-pub(super) use self::tree::{is_group, is_section};
 use self::tree::{Place, Tree};
+pub(super) use self::tree::{is_group, is_section};
 use super::output::{Line, Output, Row};
 use super::{table, web};
 
@@ -80,7 +80,15 @@ fn is_bottom(words: &[&str]) -> bool {
 /// The columns under both lines of names; the first line may be missing.
 fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
     const USUAL: [&str; 10] = [
-        "capacity", "operations", "bandwidth", "total_wait", "disk_wait", "syncq_wait", "asyncq_wait", "scrub", "trim",
+        "capacity",
+        "operations",
+        "bandwidth",
+        "total_wait",
+        "disk_wait",
+        "syncq_wait",
+        "asyncq_wait",
+        "scrub",
+        "trim",
         "rebuild",
     ];
     let groups = top.unwrap_or(&USUAL);
@@ -180,7 +188,9 @@ impl<'a> Reader<'a> {
         }
         if self.current.is_none() {
             let asked = self.called.as_deref().filter(|arguments| table::has_option(arguments, 'H'));
-            let Some(columns) = asked.and_then(|arguments| columns_of_options(arguments, words.len())) else { return 1 };
+            let Some(columns) = asked.and_then(|arguments| columns_of_options(arguments, words.len())) else {
+                return 1;
+            };
             self.begin(line, columns);
         }
         let Some(current) = &mut self.current else { return 1 };

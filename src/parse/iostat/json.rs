@@ -9,7 +9,9 @@ use super::columns;
 pub(super) fn is_one(lines: &[Line<'_>]) -> bool {
     let heads = lines.iter().enumerate().filter(|(_, line)| line.text.starts_with("{\"sysstat\"") || line.text == "{");
     let mut near = heads.map(|(at, _)| &lines[at..lines.len().min(at + 16)]);
-    near.any(|lines| lines.iter().any(|line| line.text.contains("\"avg-cpu\"") || line.text.contains("\"disk_device\"")))
+    near.any(|lines| {
+        lines.iter().any(|line| line.text.contains("\"avg-cpu\"") || line.text.contains("\"disk_device\""))
+    })
 }
 
 /// The document that begins with the first line and how many lines it takes.

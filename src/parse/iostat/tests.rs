@@ -238,7 +238,16 @@ fn count(outputs: &[Output]) -> usize {
 
 #[test]
 fn blanks_margins_and_prose_change_nothing() {
-    let plain = Mangling { collapse: true, dedent: true, crlf: true, before: "> ", fence: true, prose: true, bom: true, ..Mangling::default() };
+    let plain = Mangling {
+        collapse: true,
+        dedent: true,
+        crlf: true,
+        before: "> ",
+        fence: true,
+        prose: true,
+        bom: true,
+        ..Mangling::default()
+    };
     for text in all() {
         assert_eq!(count(&outputs(&plain.apply(text))), count(&outputs(text)), "{text}");
     }

@@ -25,7 +25,8 @@ impl Wide {
     pub(super) fn of(before: Option<Line<'_>>, line: Line<'_>) -> Option<Wide> {
         let words: Vec<&str> = table::words(line.text);
         let starts = |word: &str| matches!(word, "KB/t" | "kps" | "Mps" | "rps");
-        let all = words.iter().all(|word| columns::of_device(word).or(columns::of_machine(word).map(|it| it.1)).is_some());
+        let all =
+            words.iter().all(|word| columns::of_device(word).or(columns::of_machine(word).map(|it| it.1)).is_some());
         if words.len() < 3 || !all || !words.iter().any(|word| starts(word)) {
             return None;
         }
@@ -88,7 +89,11 @@ fn name(groups: &mut [Group], before: Option<Line<'_>>) -> bool {
     if count == names.len() && fits {
         return true;
     }
-    groups.iter_mut().filter(|group| group.label == "device").zip(1..).for_each(|(group, n)| group.name = n.to_string());
+    groups
+        .iter_mut()
+        .filter(|group| group.label == "device")
+        .zip(1..)
+        .for_each(|(group, n)| group.name = n.to_string());
     false
 }
 

@@ -33,13 +33,16 @@ pub(in crate::parse) fn is_section(name: &str) -> bool {
 pub(in crate::parse) fn is_group(name: &str) -> bool {
     let bare = name.rsplit_once('-').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let bare = bare.map_or(name, |(bare, _)| bare);
-    let draid = bare.strip_prefix("draid").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "cds:".contains(c)));
+    let draid =
+        bare.strip_prefix("draid").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "cds:".contains(c)));
     draid || matches!(bare, "mirror" | "raidz" | "raidz1" | "raidz2" | "raidz3" | "anyraid") || is_passing(name)
 }
 
 /// Whether the name is that of a group inside a group, which lasts only while a device is replaced.
 fn is_passing(name: &str) -> bool {
-    ["replacing", "spare"].iter().any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
+    ["replacing", "spare"]
+        .iter()
+        .any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
 }
 
 impl Tree {
@@ -48,10 +51,13 @@ impl Tree {
         let names = |read: &Read<'_>| is_section(read.name) || is_group(read.name);
         let members = |read: &Read<'_>| !read.has_capacity;
         let rest = block.get(1..).unwrap_or_default();
-        let certain = verbose.or_else(|| (rest.is_empty() || rest.iter().any(|it| names(it) || members(it))).then_some(true));
+        let certain =
+            verbose.or_else(|| (rest.is_empty() || rest.iter().any(|it| names(it) || members(it))).then_some(true));
         let (verbose, note) = match certain {
             Some(verbose) => (verbose, None),
-            None if adds_up(block) => (true, Some("which rows are devices is known from their sum, which is the pool's")),
+            None if adds_up(block) => {
+                (true, Some("which rows are devices is known from their sum, which is the pool's"))
+            }
             None => (false, Some("each row is taken for a pool: their sums do not make some the devices of another")),
         };
         Tree { verbose, at: Place::default(), note: note.map(str::to_owned), notes: Vec::new() }
@@ -96,7 +102,8 @@ fn adds_up(block: &[Read<'_>]) -> bool {
     }
     let mut checked = 0;
     for name in ["allocated_bytes", "free_bytes"] {
-        let of = |read: &Read<'_>| read.row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+        let of =
+            |read: &Read<'_>| read.row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
         let Some(whole) = of(first).filter(|whole| *whole > 0.0) else { continue };
         let sum: f64 = rest.iter().filter_map(of).sum();
         if (sum - whole).abs() > whole * 0.02 {
