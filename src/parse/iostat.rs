@@ -85,8 +85,8 @@ impl Header {
             let columns = words[1..].iter().map(|&word| word.to_owned()).collect();
             return all.then_some(Header { columns, name_last: false, commas, tool: None });
         }
-        let is_device = |word: &&str| matches!(word.trim_end_matches(':'), "Device" | "device");
-        let at = words.iter().position(|word| is_device(&word))?;
+        let is_device = |word: &str| matches!(word.trim_end_matches(':'), "Device" | "device");
+        let at = words.iter().position(|word| is_device(word))?;
         let extended = words[at].starts_with('D');
         words.remove(at);
         let name_last = at > 0;
@@ -148,6 +148,8 @@ struct Current {
     seen: Vec<Vec<String>>,
     /// Whether the first report is an average since boot, where it is known.
     since_boot: Option<bool>,
+    /// Whether that is taken from Linux' first line, which `-y` leaves as it is.
+    assumed: bool,
 }
 
 impl Reader {
@@ -174,6 +176,7 @@ impl Reader {
             self.close();
             let current = self.open(line, "iostat");
             current.output.facts.extend(facts);
+            current.assumed = current.since_boot.is_none();
             current.since_boot = current.since_boot.or(Some(true));
             return 1;
         }
@@ -258,19 +261,20 @@ impl Reader {
         let since_boot = self.called.take().map(|arguments| !table::has_option(&arguments, 'y'));
         let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
         let (header, wide, time, seen) = (None, None, None, Vec::new());
-        self.current.insert(Current { output, header, wide, report: 1, time, seen, since_boot })
+        self.current.insert(Current { output, header, wide, report: 1, time, seen, since_boot, assumed: false })
     }
 
     fn close(&mut self) {
-        let Some(Current { mut output, since_boot, .. }) = self.current.take() else { return };
+        let Some(Current { mut output, since_boot, assumed, .. }) = self.current.take() else { return };
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
         match since_boot {
-            Some(true) => {
-                table::note(&mut output, "the first report is an average since boot, unless iostat ran with -y")
+            Some(true) if assumed => {
+                let text = "the first report is an average since boot, unless iostat ran with -y";
+                table::note(&mut output, text);
             }
-            Some(false) => {}
+            Some(_) => {}
             None => table::note(&mut output, "whether the first report is an average since boot cannot be known"),
         }
         if output.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name == "service_time_us") {

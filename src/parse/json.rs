@@ -102,8 +102,8 @@ impl<'a> Walk<'a> {
                     1
                 }
                 '"' => match string_end(rest) {
-                    Some(end) => self.string(&rest[..end], line.number).then_some(end).unwrap_or_default(),
-                    None => 0,
+                    Some(end) if self.string(&rest[..end], line.number) => end,
+                    _ => 0,
                 },
                 _ => self.bare(rest, line.number),
             };

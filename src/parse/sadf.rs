@@ -33,7 +33,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
         match begins(lines, at).then(|| document(&lines[at..])).flatten() {
             Some(found) => {
                 at += found.used;
-                outputs.push(output(found));
+                outputs.push(output(&found));
             }
             None => at += 1,
         }
@@ -41,7 +41,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     outputs
 }
 
-fn output(found: Document<'_>) -> Output {
+fn output(found: &Document<'_>) -> Output {
     let mut output = Output { tool: "sadf -j", lines: found.lines, ..Output::default() };
     if !found.whole {
         table::note(&mut output, "the document is cut off or damaged: what stands before that is read");

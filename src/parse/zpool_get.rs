@@ -88,7 +88,7 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
         match property(&columns, &words, *line) {
             Some(row) => output.rows.push(row),
             None if same && !table::is_prompt(line.text) => {
-                output.unread.push(table::unread(*line, format!("{}", columns.join(", "))));
+                output.unread.push(table::unread(*line, columns.join(", ")));
             }
             None => break,
         }

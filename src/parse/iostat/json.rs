@@ -21,10 +21,10 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<(Output, usize)> {
     }
     let found = document(lines)?;
     let used = found.used;
-    Some((output(found), used))
+    Some((output(&found), used))
 }
 
-fn output(found: Document<'_>) -> Output {
+fn output(found: &Document<'_>) -> Output {
     let mut output = Output { tool: "iostat -o JSON", lines: found.lines, ..Output::default() };
     for leaf in &found.leaves {
         take(&mut output, leaf);

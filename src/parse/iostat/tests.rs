@@ -1,3 +1,5 @@
+//! Tests of the reader of iostat: published outputs, outputs of this machine, forms from manuals, mangled text.
+
 use super::super::mangle::{Mangling, any_mangling, numbers_not_read};
 use super::super::output::Output;
 use super::super::table::checks::nothing_is_invented;
@@ -139,7 +141,7 @@ fn json_has_the_same_figures_with_their_lines() {
     let text = fixture!("iostat/12.6.1-x.json");
     let found = one(text);
     assert!(found.rows.iter().all(|row| row.labels.len() == 2), "{:?}", found.rows);
-    assert_eq!(numbers_not_read(text, &[found.clone()]), Vec::<String>::new());
+    assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), Vec::<String>::new());
     assert!(value(&found, "vda", "write_latency_us").is_some() && value(&found, "all", "idle_percent").is_some());
     assert!(!found.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name.starts_with("unknown")));
     assert!(found.rows[0].since_boot && !found.rows[found.rows.len() - 1].since_boot);

@@ -1,3 +1,5 @@
+//! Tests of the reader of `vmstat_output`: published outputs, outputs of this machine's tools, forms from manuals, mangled text.
+
 use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::Output;
 use super::super::table::checks::nothing_is_invented;

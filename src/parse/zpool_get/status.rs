@@ -83,7 +83,6 @@ struct Devices {
 
 impl Devices {
     /// The row of a device, nothing for a line that only names a part of the pool; none when it is no such line.
-    #[expect(clippy::type_complexity, reason = "three outcomes of one line, read in one place")]
     fn row(&mut self, words: &[&str], line: Line<'_>) -> Option<Result<Option<Row>, super::super::output::Unread>> {
         const STATES: [&str; 9] =
             ["ONLINE", "DEGRADED", "FAULTED", "OFFLINE", "UNAVAIL", "REMOVED", "AVAIL", "INUSE", "SPLIT"];

@@ -1,3 +1,5 @@
+//! Tests of the reader of `zpool_get`: published outputs, outputs of this machine's tools, forms from manuals, mangled text.
+
 use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::{Output, Row};
 use super::super::table::checks::nothing_is_invented;
@@ -62,7 +64,7 @@ fn label<'a>(row: &'a Row, name: &str) -> &'a str {
 fn every_published_property_is_read() {
     for (text, tool) in [(ZPOOL, "zpool get"), (ZFS, "zfs get")] {
         let found = one(text);
-        assert_eq!(numbers_not_read(text, &[found.clone()]), Vec::<String>::new());
+        assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), Vec::<String>::new());
         assert_eq!((found.tool, found.rows.len(), found.unread.len()), (tool, text.lines().count() - 1, 0));
     }
     let found = one(ZFS);
