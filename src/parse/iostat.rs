@@ -136,6 +136,8 @@ struct Reader {
     current: Option<Current>,
     /// The arguments of the iostat that a shell line called, until its output begins.
     called: Option<String>,
+    /// The time stamp over an output that has not begun yet.
+    time: Option<String>,
 }
 
 struct Current {
@@ -188,10 +190,17 @@ impl Reader {
             self.begin_wide(wide, line);
             return 1;
         }
-        let Some(current) = &mut self.current else { return 1 };
-        if table::is_time(line.text) {
+        let time = table::is_time(line.text).then(|| line.text.trim().trim_start_matches("Time: ").to_owned());
+        let Some(current) = &mut self.current else {
+            // What a shell line called begins at once, or its beginning is not here.
+            let begins = time.is_some() || is_names_of_wide(lines, at);
+            self.called = self.called.take().filter(|_| begins);
+            self.time = time;
+            return 1;
+        };
+        if time.is_some() {
             current.next_report();
-            current.time = Some(line.text.trim().trim_start_matches("Time: ").to_owned());
+            current.time = time;
             table::extend(&mut current.output, line.number);
             return 1;
         }
@@ -211,7 +220,10 @@ impl Reader {
             Some(tool) => current.output.tool != tool && !matches!(current.output.tool, "iostat" | "iostat -x"),
             None => current.wide.is_some(),
         });
-        if strange {
+        // Tables of one report have no column in common (`-h`); other columns than before are another iostat's.
+        let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
+        let other = self.current.as_ref().is_some_and(|current| current.seen.iter().any(shares));
+        if strange || other {
             self.close();
         }
         let tool = header.tool;
@@ -260,7 +272,7 @@ impl Reader {
         // Without `-y`, which Linux alone has, the first report of every iostat is an average since boot.
         let since_boot = self.called.take().map(|arguments| !table::has_option(&arguments, 'y'));
         let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
-        let (header, wide, time, seen) = (None, None, None, Vec::new());
+        let (header, wide, time, seen) = (None, None, self.time.take(), Vec::new());
         self.current.insert(Current { output, header, wide, report: 1, time, seen, since_boot, assumed: false })
     }
 
@@ -311,14 +323,14 @@ impl Current {
         let Some(header) = &self.header else { return 0 };
         let Some((words, used)) = row_words(header, lines, at) else { return 0 };
         let read = match words {
-            Ok(words) => Ok(row(header, &words)),
+            Ok(words) => Ok(rows(header, &words)),
             Err(wanted) => Err(table::unread(lines[at], wanted)),
         };
         lines[at..at + used].iter().for_each(|line| table::extend(&mut self.output, line.number));
         match read {
-            Ok((row, odd)) => {
+            Ok((rows, odd)) => {
                 let report = self.report;
-                self.push(row, report);
+                rows.into_iter().for_each(|row| self.push(row, report));
                 self.output.unread.extend(odd.into_iter().map(|(line, wanted)| table::unread(line, wanted)));
             }
             Err(unread) => self.output.unread.push(unread),
@@ -381,34 +393,37 @@ fn row_words<'a>(header: &Header, lines: &[Line<'a>], at: usize) -> Option<(Resu
     Some((Err(format!("{columns} figures, one for each column")), used))
 }
 
-/// The row of these words, and what is odd in it.
-fn row<'a>(header: &Header, words: &Words<'a>) -> (Row, Vec<(Line<'a>, String)>) {
-    let (mut words, mut labels) = (words.clone(), vec![("cpu", "all".to_owned())]);
+/// The rows of these words, and what is odd in them: the device's, and those of terminal and processors where their
+/// columns stand behind the first device's.
+fn rows<'a>(header: &Header, words: &Words<'a>) -> (Vec<Row>, Vec<(Line<'a>, String)>) {
+    let mut words = words.clone();
     let first = words.first().map_or(0, |(line, _)| line.number);
+    let mut rows = Vec::new();
     if header.tool.is_some() {
         let name = if header.name_last { words.pop() } else { Some(words.remove(0)) };
-        labels = vec![("device", name.map_or(String::new(), |(_, word)| word.to_owned()))];
+        rows.push(table::row(vec![("device", name.map_or(String::new(), |(_, word)| word.to_owned()))], first));
     }
-    let mut row = table::row(labels, first);
     let mut odd = Vec::new();
     for (column, (line, word)) in header.columns.iter().zip(words) {
-        let meaning = columns::of_device(column).or_else(|| columns::of_machine(column).map(|(_, known)| known));
-        let meaning = match (header.tool, columns::of_machine(column)) {
-            (None, Some((_, known))) => Some(known),
-            _ => meaning,
-        };
-        let (name, unit, factor) = match meaning {
-            Some(known) => (known.name.to_owned(), known.unit, known.factor),
-            None => (columns::unknown(column), "", 1.0),
+        let of_device = columns::of_device(column).filter(|_| header.tool.is_some()).map(|known| ("device", known));
+        let (owner, name, unit, factor) = match of_device.or_else(|| columns::of_machine(column)) {
+            Some((owner, known)) => (owner, known.name.to_owned(), known.unit, known.factor),
+            None => ("device", columns::unknown(column), "", 1.0),
         };
         // With `-h` of Linux a size carries its own unit, whatever the column says.
         let sized = || matches!(unit, "B" | "B/s").then(|| table::suffixed(word)).flatten();
-        match table::percent(word).map(|number| number * factor).or_else(sized) {
-            Some(value) => row.figures.push(table::figure(&name, unit, value, word, line.number)),
-            None => odd.push((line, format!("a number for {column}, not `{word}`"))),
-        }
+        let Some(value) = table::percent(word).map(|number| number * factor).or_else(sized) else {
+            odd.push((line, format!("a number for {column}, not `{word}`")));
+            continue;
+        };
+        let owned = |row: &Row| row.labels.first().is_some_and(|(label, _)| *label == owner);
+        let index = rows.iter().position(owned).unwrap_or_else(|| {
+            rows.push(table::row(vec![(owner, "all".to_owned())], first));
+            rows.len() - 1
+        });
+        rows[index].figures.push(table::figure(&name, unit, value, word, line.number));
     }
-    (row, odd)
+    (rows, odd)
 }
 
 fn is_known(column: &str) -> bool {
@@ -431,7 +446,7 @@ fn version(header: &Header) -> Option<String> {
     let has = |column: &str| header.columns.iter().any(|have| have == column);
     match header.tool {
         Some("iostat -x") if has("svctm") => Some("before 12.1.2".to_owned()),
-        Some("iostat -x") if has("%util") && has("r/s") => Some("12.1.2 or later".to_owned()),
+        Some("iostat -x") if has("rareq-sz") || has("areq-sz") => Some("12.1.2 or later".to_owned()),
         _ => None,
     }
 }

@@ -188,7 +188,11 @@ impl Reader {
             }
             return 1;
         }
-        let Some((header, output)) = &mut self.current else { return 1 };
+        let Some((header, output)) = &mut self.current else {
+            // What a shell line called begins at once, or its beginning is not here.
+            self.called = None;
+            return 1;
+        };
         let wanted = header.columns.len() + 2 * usize::from(header.zone);
         let (words, used) = table::wrapped(lines, at, wanted, |word| table::bytes(word).is_some());
         let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();

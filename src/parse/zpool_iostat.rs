@@ -137,6 +137,8 @@ struct Reader<'a> {
     outputs: Vec<Output>,
     current: Option<Current<'a>>,
     called: Option<String>,
+    /// The time stamp over a table that has not begun yet.
+    time: Option<String>,
     top: Option<Vec<&'a str>>,
 }
 
@@ -186,12 +188,27 @@ impl<'a> Reader<'a> {
             self.begin(line, columns);
             return 1;
         }
+        let time = table::is_time(line.text).then(|| line.text.to_owned());
         if self.current.is_none() {
+            if time.is_some() {
+                self.time = time;
+                return 1;
+            }
             let asked = self.called.as_deref().filter(|arguments| table::has_option(arguments, 'H'));
             let Some(columns) = asked.and_then(|arguments| columns_of_options(arguments, words.len())) else {
+                // What a shell line called begins at once, or its beginning is not here.
+                (self.called, self.time) = (None, None);
                 return 1;
             };
+            let verbose = asked.is_some_and(|arguments| table::has_option(arguments, 'v'));
             self.begin(line, columns);
+            let output = self.current.as_mut().map(|current| &mut current.output).filter(|_| verbose);
+            if let Some(output) = output {
+                table::note(
+                    output,
+                    "with -H nothing parts pools from devices: all rows are taken to be of the first pool",
+                );
+            }
         }
         let Some(current) = &mut self.current else { return 1 };
         if words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-')) {
@@ -199,10 +216,10 @@ impl<'a> Reader<'a> {
             current.end_block();
             return 1;
         }
-        if table::is_time(line.text) {
+        if time.is_some() {
             current.end_block();
             current.next_report();
-            current.time = Some(line.text.to_owned());
+            current.time = time;
             return 1;
         }
         let used = current.row(lines, at);
@@ -219,7 +236,7 @@ impl<'a> Reader<'a> {
                 self.current = other;
                 self.close();
                 let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
-                let (time, pools, block) = (None, Vec::new(), Vec::new());
+                let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
                 Current { output, columns, called: self.called.take(), report: 1, time, pools, block }
             }
         };
@@ -331,7 +348,7 @@ impl<'a> Current<'a> {
             }
             let mut labels = vec![("report", self.report.to_string())];
             labels.extend(self.time.clone().map(|time| ("time", time)));
-            labels.push(("pool", pool));
+            labels.extend((!pool.is_empty()).then_some(("pool", pool)));
             labels.extend(section.map(|section| ("section", section)));
             labels.extend(vdev.map(|vdev| ("vdev", vdev)));
             labels.extend(device.map(|device| ("device", device)));

@@ -175,6 +175,8 @@ fn illumos_with_commas_and_errors_is_read() {
                 sd0 1.0 2.0 3.0 4.0 0.0 0.1 5.0 0 1 0 12 3 4 0 93\nsd1 1.0 2.0 3.0 4.0 0.0 0.1 5.0 0 1\n";
     let found = one(text);
     assert_eq!((value(&found, "sd1", "latency_us"), found.unread.len()), (Some((5000.0, "us")), 0));
+    assert_eq!((found.rows.len(), value(&found, "all", "idle_percent")), (4, None), "the terminal's row comes first");
+    assert_eq!(found.rows[2].labels[1], ("cpu", "all".to_owned()));
     assert_eq!(numbers_not_read(text, &[found]), Vec::<String>::new());
 }
 
@@ -219,6 +221,22 @@ fn a_column_that_is_not_known_keeps_its_number() {
     let found = one("Device r/s w/s new/s %util\nsda 1 2 3 4\n");
     assert_eq!(value(&found, "sda", "unknown_new_s"), Some((3.0, "")));
     assert_eq!(found.notes[0], "column `new/s` is not known");
+}
+
+#[test]
+fn other_columns_of_the_same_kind_are_another_output() {
+    let found = outputs(
+        "Device r/s w/s %util\nsda 1 2 3\n\n| Device | r/s | w/s | await |\n|---|---|---|---|\n| sda | 1 | 2 | 3 |\n",
+    );
+    assert_eq!((found.len(), found[1].rows[0].figures.len()), (2, 3));
+}
+
+#[test]
+fn a_time_stamp_before_the_first_heading_counts() {
+    let found = one("$ iostat -T d -x 5\nMon Mar 15 13:48:44 MST 2021\ndevice r/s w/s svc_t %w %b\nsd0 1 2 3 4 5\n");
+    assert_eq!((found.rows[0].labels[1].0, found.rows[0].since_boot), ("time", true));
+    let found = one("$ iostat -x 5\n[...]\nDevice r/s w/s %util\nsda 1 2 3\n");
+    assert!(!found.rows[0].since_boot, "its first report was left out");
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub(super) fn read(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
     while let Some(line) = lines.get(at + used) {
         let words = table::words(line.text);
         let is_part = zpool_iostat::is_section(words.first().copied().unwrap_or_default());
-        if words.is_empty() || (words.len() == 1 && is_part) {
+        if words.is_empty() || (is_part && words[1..].iter().all(|word| *word == "-")) {
             used += 1;
             continue;
         }

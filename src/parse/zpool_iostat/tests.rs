@@ -142,7 +142,25 @@ fn queues_have_pending_and_active_requests() {
 fn a_time_stamp_is_a_label_of_its_report() {
     let found = one("Thu Jun 26 23:52:00 UTC 2014\npool alloc free read write read write\ntank 1G 2G 1 2 3K 4K\n\
                      Thu Jun 26 23:52:05 UTC 2014\ntank 1G 2G 1 2 3K 4K\n");
-    assert_eq!((found.rows.len(), found.rows[1].labels[1].1.as_str()), (2, "Thu Jun 26 23:52:05 UTC 2014"));
+    let times: Vec<&str> = found.rows.iter().map(|row| row.labels[1].1.as_str()).collect();
+    assert_eq!(times, ["Thu Jun 26 23:52:00 UTC 2014", "Thu Jun 26 23:52:05 UTC 2014"]);
+}
+
+#[test]
+fn mirrors_without_a_number_are_counted() {
+    let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\nmirror 1G 1G 1 2 3K 4K\nsda - - 1 2 3K 4K\n\
+                mirror 2G 2G 1 2 3K 4K\nsdb - - 1 2 3K 4K\ntank 3G 3G 1 2 3K 4K\nmirror 1G 1G 1 2 3K 4K\n";
+    let places: Vec<String> = one(text).rows.iter().map(|row| format!("{}:{}", row.labels[0].1, place(row))).collect();
+    let expected = [
+        "1:tank",
+        "1:tank/mirror",
+        "1:tank/mirror/sda",
+        "1:tank/mirror (2)",
+        "1:tank/mirror (2)/sdb",
+        "2:tank",
+        "2:tank/mirror",
+    ];
+    assert_eq!(places, expected);
 }
 
 #[test]

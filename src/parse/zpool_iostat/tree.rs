@@ -18,6 +18,8 @@ pub(super) struct Tree {
     /// Whether only the first row is a pool.
     verbose: bool,
     at: Place,
+    /// Groups of the present pool.
+    groups: Vec<String>,
     /// What decided about `verbose`, where it was not certain.
     pub(super) note: Option<String>,
     /// What could not be known of the tree.
@@ -60,14 +62,16 @@ impl Tree {
             }
             None => (false, Some("each row is taken for a pool: their sums do not make some the devices of another")),
         };
-        Tree { verbose, at: Place::default(), note: note.map(str::to_owned), notes: Vec::new() }
+        Tree { verbose, at: Place::default(), groups: Vec::new(), note: note.map(str::to_owned), notes: Vec::new() }
     }
 
     /// The place of the next row.
     pub(super) fn place(&mut self, name: &str, has_capacity: bool) -> Place {
         let name_owned = || Some(name.to_owned());
         let inside = self.verbose && !self.at.pool.is_empty();
-        if !inside && !is_section(name) && !is_group(name) {
+        let may_be = has_capacity && !is_section(name) && !is_group(name);
+        if name == self.at.pool || (!inside && may_be) {
+            self.groups.clear();
             self.at = Place { pool: name.to_owned(), ..Place::default() };
             return self.at.clone();
         }
@@ -83,7 +87,10 @@ impl Tree {
             return Place { device: name_owned(), ..self.at.clone() };
         }
         if is_group(name) {
-            self.at.vdev = name_owned();
+            // Old versions print `mirror` for each mirror.
+            self.groups.push(name.to_owned());
+            let same = self.groups.iter().filter(|group| *group == name).count();
+            self.at.vdev = if same > 1 { Some(format!("{name} ({same})")) } else { name_owned() };
             return self.at.clone();
         }
         if has_capacity {
