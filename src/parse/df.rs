@@ -182,7 +182,7 @@ fn thousands(word: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::{any_mangling, numbers_not_read};
-    use super::super::table::checks::nothing_is_invented;
+    use super::super::table::checks::{is_part, nothing_is_invented};
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -264,7 +264,7 @@ mod tests {
         fn mangled_text_gives_the_same_or_less(mangling in any_mangling(), which in 0..HERE.len() + 1) {
             let text = HERE.get(which).copied().unwrap_or(PUBLISHED);
             let (whole, mangled) = (outputs(text), outputs(&mangling.apply(text)));
-            prop_assert!(count(&mangled) <= count(&whole), "{}", mangling.apply(text));
+            prop_assert!(is_part(&mangled, &whole).is_ok(), "{:?} {}", is_part(&mangled, &whole), mangling.apply(text));
             if mangling.keeps_lines() {
                 prop_assert!(count(&mangled) == count(&whole), "{}", mangling.apply(text));
             }

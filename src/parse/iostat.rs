@@ -356,7 +356,7 @@ fn row_words<'a>(header: &Header, lines: &[Line<'a>], at: usize) -> Option<(Resu
     let of = |line: Line<'a>| words(line.text, header.commas).into_iter().map(move |word| (line, word));
     let wanted = header.columns.len() + usize::from(header.tool.is_some());
     let mut found: Words<'a> = of(lines[at]).collect();
-    let mut used = 1;
+    let (mut used, mut first) = (1, found.len());
     let name_at = if header.name_last { found.len().saturating_sub(1) } else { 0 };
     let figures: Vec<&str> = match header.tool {
         Some(_) => found.iter().enumerate().filter(|(i, _)| *i != name_at).map(|(_, (_, word))| *word).collect(),
@@ -371,15 +371,22 @@ fn row_words<'a>(header: &Header, lines: &[Line<'a>], at: usize) -> Option<(Resu
         let Some(next) = lines.get(at + used) else { break };
         let more: Words<'a> = of(*next).collect();
         let bare: Vec<&str> = more.iter().map(|(_, word)| *word).collect();
-        if bare.is_empty() || table::count_numbers(&bare) != bare.len() || found.len() + more.len() > wanted {
+        // Where a row is wrapped its first piece is the longest, unless that is a long name alone.
+        let fits = (more.len() <= first || alone) && found.len() + more.len() <= wanted;
+        if bare.is_empty() || table::count_numbers(&bare) != bare.len() || !fits {
             break;
         }
+        first = if alone { more.len() } else { first };
         found.extend(more);
         used += 1;
         alone = false;
     }
     if alone {
         return None;
+    }
+    let name = if header.name_last { found.last() } else { found.first() };
+    if header.tool.is_some() && name.is_some_and(|(_, name)| web::number(name).is_some()) {
+        return Some((Err("a device, and figures".to_owned()), used));
     }
     if found.len() == wanted {
         return Some((Ok(found), used));

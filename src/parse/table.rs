@@ -140,10 +140,11 @@ pub(super) fn wrapped<'a>(
         words(line.text).into_iter().map(|word| (line.number, word)).collect()
     };
     let mut found = lines.get(at).map(of).unwrap_or_default();
-    let mut used = 1;
+    let (mut used, first) = (1, found.len());
     while found.len() < wanted {
         let more = lines.get(at + used).map(of).unwrap_or_default();
-        let fits = !more.is_empty() && found.len() + more.len() <= wanted;
+        // Where a row is wrapped its first piece is the longest; a longer one begins another row.
+        let fits = !more.is_empty() && more.len() <= first && found.len() + more.len() <= wanted;
         if !fits || !more.iter().all(|(_, word)| is_value(word)) {
             break;
         }
@@ -173,7 +174,28 @@ pub(super) fn count_numbers(words: &[&str]) -> usize {
 pub(super) mod checks {
     //! What every reader must keep to, whatever was done to the text.
 
-    use super::super::output::{Line, Output};
+    use super::super::output::{Figure, Line, Output, Row};
+
+    /// Each figure with what it is about: the last label of its row, its name, its text.
+    pub(in crate::parse) fn told(outputs: &[Output]) -> Vec<(String, String, String)> {
+        let of = |row: &Row| {
+            let mut kept = row.labels.iter().filter(|(name, _)| !matches!(*name, "remark" | "time"));
+            let about = kept.next_back().map_or(String::new(), |(_, value)| value.clone());
+            let figure = move |figure: &Figure| (about.clone(), figure.name.clone(), figure.text.clone());
+            row.figures.iter().map(figure).collect::<Vec<_>>()
+        };
+        outputs.iter().flat_map(|output| &output.rows).flat_map(of).collect()
+    }
+
+    /// Whether every figure of a mangled text is one of the whole text, about the same thing, no more often.
+    pub(in crate::parse) fn is_part(mangled: &[Output], whole: &[Output]) -> Result<(), String> {
+        let mut left = told(whole);
+        for figure in told(mangled) {
+            let place = left.iter().position(|other| *other == figure);
+            left.swap_remove(place.ok_or_else(|| format!("{figure:?} is not in the whole text"))?);
+        }
+        Ok(())
+    }
 
     /// Every figure stands in its line.
     pub(in crate::parse) fn nothing_is_invented(lines: &[Line<'_>], outputs: &[Output]) {

@@ -174,7 +174,7 @@ impl Reader {
             self.called = None;
             return 1;
         }
-        if let Some(header) = Header::of(line.text) {
+        if let Some((header, used)) = heading(lines, at) {
             if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
                 self.close();
                 let tool = match header.system {
@@ -186,7 +186,7 @@ impl Reader {
                 let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
                 self.current = Some((header, output));
             }
-            return 1;
+            return used;
         }
         let Some((header, output)) = &mut self.current else {
             // What a shell line called begins at once, or its beginning is not here.
@@ -263,6 +263,18 @@ fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32
     disks.iter_mut().for_each(|row| row.since_boot = since_boot);
     output.rows.push(machine);
     output.rows.append(&mut disks);
+}
+
+/// The heading at `at`, put together with the next line where that only goes on with names.
+fn heading(lines: &[Line<'_>], at: usize) -> Option<(Header, usize)> {
+    let header = Header::of(lines[at].text)?;
+    let next = lines.get(at + 1).map_or("", |line| line.text);
+    let words = table::words(next);
+    let names = !words.is_empty() && words.iter().all(|word| word.len() <= 6 && web::number(word).is_none());
+    let own = Header::of(next).is_some() || is_over_heading(next) || words.contains(&"r");
+    let joined = || Header::of(&format!("{} {next}", lines[at].text)).map(|header| (header, 2));
+    let short = (names && !own && words.len() <= 8).then(joined).flatten();
+    Some(short.filter(|(joined, _)| joined.system == header.system).unwrap_or((header, 1)))
 }
 
 /// The line over the names: `procs -----------memory----------`, `kthr memory page disk faults cpu`.
