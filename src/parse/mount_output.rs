@@ -74,11 +74,13 @@ fn is_begun(text: &str) -> bool {
 fn bsd(text: &str) -> Option<(&str, &str, &str, &str)> {
     const OPTIONS: [&str; 9] =
         ["local", "nfsv4acls", "journaled", "noatime", "nodev", "nosuid", "read-only", "multilabel", "soft-updates"];
+    const TYPES: [&str; 10] =
+        ["ufs", "zfs", "devfs", "procfs", "fdescfs", "linprocfs", "tmpfs", "nullfs", "apfs", "msdosfs"];
     let (filesystem, rest) = text.split_once(" on ")?;
     let (mount, rest) = rest.rsplit_once(" (")?;
     let inner = rest.strip_suffix(')')?;
     let (kind, options) = inner.split_once(',').unwrap_or((inner, ""));
-    let known = options.split(',').any(|option| OPTIONS.contains(&option.trim()));
+    let known = TYPES.contains(&kind) || options.split(',').any(|option| OPTIONS.contains(&option.trim()));
     let one_word = !kind.is_empty() && kind.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
     let names = filesystem.split_whitespace().count() <= 2 && mount.starts_with('/');
     (known && one_word && names).then(|| (filesystem.trim(), mount.trim(), kind, options.trim()))
@@ -104,7 +106,8 @@ mod tests {
         include_str!("../../tests/fixtures/published/memory-filesystems-2018/mount.txt"),
         include_str!("../../tests/fixtures/mount/2.38.1.txt"),
         include_str!("../../tests/fixtures/mount/proc-mounts.txt"),
-        "/dev/ada0p2 on / (ufs, local, journaled soft-updates)\nzroot/tmp on /tmp (zfs, local, noatime, nosuid, nfsv4acls)\n",
+        "/dev/ada0p2 on / (ufs, local, journaled soft-updates)\nzroot/tmp on /tmp (zfs, local, noatime, nosuid, nfsv4acls)\n\
+        devfs on /dev (devfs)\n",
     ];
 
     fn outputs(text: &str) -> Vec<Output> {
