@@ -1,0 +1,288 @@
+//! `vmstat` of Linux (procps), FreeBSD and illumos, and macOS' `vm_stat`. `/proc/vmstat` is read elsewhere.
+//!
+//! | figure | unit | Linux | FreeBSD | illumos |
+//! |---|---|---|---|---|
+//! | `run_queue`, `blocked_tasks`, `swapped_tasks` | tasks | r b | r b w | r b w |
+//! | `swap_used_bytes`, `swap_free_bytes` | B | swpd | | swap |
+//! | `free_bytes`, `buffer_bytes`, `cache_bytes`, `inactive_bytes`, `active_bytes` | B | free buff cache inact active | fre | free |
+//! | `virtual_bytes` | B | | avm | |
+//! | `swap_in_bytes_per_s`, `swap_out_bytes_per_s` | B/s | si so | | |
+//! | `read_bytes_per_s`, `write_bytes_per_s` (blocks of 1 KiB) | B/s | bi bo | | |
+//! | `page_in_bytes_per_s`, `page_out_bytes_per_s`, `freed_bytes_per_s`, `memory_deficit_bytes` | B/s, B | | | pi po fr de |
+//! | `page_in_per_s`, `page_out_per_s`, `freed_per_s` | pages/s | | pi po fr | |
+//! | `faults_per_s`, `reclaims_per_s`, `scans_per_s` | faults/s, pages/s | | flt re sr | mf re sr |
+//! | `interrupts_per_s`, `system_calls_per_s`, `context_switches_per_s` | 1/s | in cs | in sy cs | in sy cs |
+//! | `user_percent`, `system_percent`, `idle_percent`, `iowait_percent`, `steal_percent`, `guest_percent` | % | us sy id wa st gu | us sy id | us sy id |
+//! | `ops_per_s` in a row with the label `device` | ops/s | | da0 | s0 |
+//!
+//! Labels: `report`, `time` (`-t`). Each line is a report. Of `vm_stat` each line is a figure, `pages_free` and the like
+//! in pages; its size of a page is a fact. Sources: vmstat(8) of procps-ng, FreeBSD and illumos, vm_stat(1) of macOS.
+
+mod mach;
+
+use super::output::{Line, Output};
+use super::table::{self, KIB, Known, known};
+use super::web;
+
+/// Whether the text holds the names of a vmstat.
+#[must_use]
+pub fn looks_like(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| Header::of(line.text).is_some() || mach::is_heading(line.text))
+}
+
+/// Reads every vmstat in the text.
+#[must_use]
+pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let mut reader = Reader::default();
+    let mut at = 0;
+    while at < lines.len() {
+        at += match mach::read(lines, at) {
+            Some((output, used)) => {
+                reader.close();
+                reader.outputs.push(output);
+                used
+            }
+            None => reader.take(lines, at),
+        };
+    }
+    reader.close();
+    reader.outputs
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum System {
+    Linux,
+    FreeBsd,
+    Illumos,
+}
+
+/// The names over the figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Header {
+    system: System,
+    columns: Vec<String>,
+    /// Name of the time zone over the time stamps of `-t`.
+    zone: bool,
+}
+
+impl Header {
+    fn of(text: &str) -> Option<Header> {
+        let mut words = table::words(text);
+        let has = |words: &[&str], name: &str| words.contains(&name);
+        let system = match () {
+            () if has(&words, "swpd") || has(&words, "bi") => System::Linux,
+            () if has(&words, "avm") => System::FreeBsd,
+            () if has(&words, "mf") && has(&words, "de") => System::Illumos,
+            () => return None,
+        };
+        let last = words.last()?;
+        let zone =
+            system == System::Linux && last.chars().all(|c| c.is_ascii_uppercase() || "+-0123456789".contains(c));
+        if zone {
+            words.pop();
+        }
+        let whole = words.starts_with(&["r", "b"]) && has(&words, "us") && has(&words, "id") && has(&words, "sy");
+        whole.then(|| Header { system, columns: words.into_iter().map(str::to_owned).collect(), zone })
+    }
+
+    /// What the column at `index` is; none for a disk.
+    fn meaning(&self, index: usize) -> Option<Known> {
+        let name = self.columns.get(index)?.as_str();
+        let of = |list: &[Known]| list.iter().find(|known| known.column == name).copied();
+        // `sy` stands for system calls first and for the system's time later.
+        let again = self.columns.iter().skip(index + 1).any(|later| later == name);
+        if name == "sy" && again {
+            return Some(known("sy", "system_calls_per_s", "calls/s", 1.0));
+        }
+        let own = match self.system {
+            System::Linux => of(LINUX),
+            System::FreeBsd => of(FREEBSD),
+            System::Illumos => of(ILLUMOS),
+        };
+        own.or_else(|| of(COMMON))
+    }
+}
+
+const COMMON: &[Known] = &[
+    known("r", "run_queue", "tasks", 1.0),
+    known("b", "blocked_tasks", "tasks", 1.0),
+    known("w", "swapped_tasks", "tasks", 1.0),
+    known("free", "free_bytes", "B", KIB),
+    known("re", "reclaims_per_s", "pages/s", 1.0),
+    known("sr", "scans_per_s", "pages/s", 1.0),
+    known("in", "interrupts_per_s", "interrupts/s", 1.0),
+    known("cs", "context_switches_per_s", "switches/s", 1.0),
+    known("us", "user_percent", "%", 1.0),
+    known("sy", "system_percent", "%", 1.0),
+    known("id", "idle_percent", "%", 1.0),
+];
+
+const LINUX: &[Known] = &[
+    known("swpd", "swap_used_bytes", "B", KIB),
+    known("buff", "buffer_bytes", "B", KIB),
+    known("cache", "cache_bytes", "B", KIB),
+    known("inact", "inactive_bytes", "B", KIB),
+    known("active", "active_bytes", "B", KIB),
+    known("si", "swap_in_bytes_per_s", "B/s", KIB),
+    known("so", "swap_out_bytes_per_s", "B/s", KIB),
+    known("bi", "read_bytes_per_s", "B/s", KIB),
+    known("bo", "write_bytes_per_s", "B/s", KIB),
+    known("wa", "iowait_percent", "%", 1.0),
+    known("st", "steal_percent", "%", 1.0),
+    known("gu", "guest_percent", "%", 1.0),
+];
+
+const FREEBSD: &[Known] = &[
+    known("avm", "virtual_bytes", "B", KIB),
+    known("fre", "free_bytes", "B", KIB),
+    known("flt", "faults_per_s", "faults/s", 1.0),
+    known("pi", "page_in_per_s", "pages/s", 1.0),
+    known("po", "page_out_per_s", "pages/s", 1.0),
+    known("fr", "freed_per_s", "pages/s", 1.0),
+];
+
+const ILLUMOS: &[Known] = &[
+    known("swap", "swap_free_bytes", "B", KIB),
+    known("mf", "faults_per_s", "faults/s", 1.0),
+    known("pi", "page_in_bytes_per_s", "B/s", KIB),
+    known("po", "page_out_bytes_per_s", "B/s", KIB),
+    known("fr", "freed_bytes_per_s", "B/s", KIB),
+    known("de", "memory_deficit_bytes", "B", KIB),
+];
+
+#[derive(Default)]
+struct Reader {
+    outputs: Vec<Output>,
+    current: Option<(Header, Output)>,
+    report: u32,
+    called: Option<String>,
+}
+
+impl Reader {
+    fn take(&mut self, lines: &[Line<'_>], at: usize) -> usize {
+        let line = lines[at];
+        if line.text.trim().is_empty() || is_over_heading(line.text) {
+            return 1;
+        }
+        if let Some(arguments) = table::command(line.text, "vmstat") {
+            self.close();
+            self.called = Some(arguments.to_owned());
+            return 1;
+        }
+        if table::is_prompt(line.text) {
+            self.close();
+            self.called = None;
+            return 1;
+        }
+        if let Some((header, used)) = heading(lines, at) {
+            if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
+                self.close();
+                let tool = match header.system {
+                    System::Linux => "vmstat",
+                    System::FreeBsd => "vmstat (FreeBSD)",
+                    System::Illumos => "vmstat (illumos)",
+                };
+                self.report = 0;
+                let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
+                self.current = Some((header, output));
+            }
+            return used;
+        }
+        let Some((header, output)) = &mut self.current else {
+            // What a shell line called begins at once, or its beginning is not here.
+            self.called = None;
+            return 1;
+        };
+        let wanted = header.columns.len() + 2 * usize::from(header.zone);
+        let (words, used) = table::wrapped(lines, at, wanted, |word| table::bytes(word).is_some());
+        let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
+        let numbers = table::count_numbers(&texts);
+        if numbers < 4 || numbers * 2 < words.len() {
+            if !table::is_omission(line.text) {
+                self.close();
+            }
+            return 1;
+        }
+        lines[at..at + used].iter().for_each(|line| table::extend(output, line.number));
+        if words.len() != wanted || table::count_numbers(&texts[..header.columns.len()]) != header.columns.len() {
+            let columns = header.columns.len();
+            output.unread.push(table::unread(line, format!("{columns} figures, one for each column")));
+            return used;
+        }
+        self.report += 1;
+        let since_boot = self.report == 1 && self.called.as_deref().is_some_and(|it| !table::has_option(it, 'y'));
+        rows(header, output, &words, self.report, since_boot);
+        used
+    }
+
+    fn close(&mut self) {
+        let Some((header, mut output)) = self.current.take() else { return };
+        let called = self.called.take();
+        if output.rows.is_empty() && output.unread.is_empty() {
+            return;
+        }
+        if called.is_none() {
+            table::note(&mut output, "whether the first report is an average since boot cannot be known");
+        }
+        if header.system == System::Linux && called.is_none_or(|it| table::has_option(&it, 'S')) {
+            table::note(&mut output, "memory is taken to be in KiB, as without -S");
+        }
+        self.outputs.push(output);
+    }
+}
+
+/// The rows of one line: the machine's, then one a disk.
+fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32, since_boot: bool) {
+    let line = words.first().map_or(0, |(line, _)| *line);
+    let stamp: Vec<&str> = words[header.columns.len()..].iter().map(|(_, word)| *word).collect();
+    let mut labels = vec![("report", report.to_string())];
+    if !stamp.is_empty() {
+        labels.push(("time", stamp.join(" ")));
+    }
+    let mut machine = table::row(labels.clone(), line);
+    let mut disks = Vec::new();
+    for (index, (number, word)) in words.iter().take(header.columns.len()).enumerate() {
+        match header.meaning(index) {
+            Some(known) => {
+                let sized = || table::suffixed(word).filter(|_| known.unit == "B");
+                let plain = web::number(word).map(|number| number * known.factor);
+                let value = plain.or_else(sized).or_else(|| table::bytes(word));
+                machine.figures.extend(value.map(|value| table::figure(known.name, known.unit, value, word, *number)));
+            }
+            None => {
+                let mut labels = labels.clone();
+                labels.push(("device", header.columns[index].clone()));
+                let mut row = table::row(labels, *number);
+                let value = table::bytes(word);
+                row.figures.extend(value.map(|value| table::figure("ops_per_s", "ops/s", value, word, *number)));
+                disks.push(row);
+            }
+        }
+    }
+    machine.since_boot = since_boot;
+    disks.iter_mut().for_each(|row| row.since_boot = since_boot);
+    output.rows.push(machine);
+    output.rows.append(&mut disks);
+}
+
+/// The heading at `at`, put together with the next line where that only goes on with names.
+fn heading(lines: &[Line<'_>], at: usize) -> Option<(Header, usize)> {
+    let header = Header::of(lines[at].text)?;
+    let next = lines.get(at + 1).map_or("", |line| line.text);
+    let words = table::words(next);
+    let names = !words.is_empty() && words.iter().all(|word| word.len() <= 6 && web::number(word).is_none());
+    let own = Header::of(next).is_some() || is_over_heading(next) || words.contains(&"r");
+    let joined = || Header::of(&format!("{} {next}", lines[at].text)).map(|header| (header, 2));
+    let short = (names && !own && words.len() <= 8).then(joined).flatten();
+    Some(short.filter(|(joined, _)| joined.system == header.system).unwrap_or((header, 1)))
+}
+
+/// The line over the names: `procs -----------memory----------`, `kthr memory page disk faults cpu`.
+fn is_over_heading(text: &str) -> bool {
+    let words = table::words(text);
+    let first = words.first().is_some_and(|word| matches!(word.trim_matches('-'), "procs" | "kthr"));
+    first && words.len() > 2
+}
+
+#[cfg(test)]
+mod tests;

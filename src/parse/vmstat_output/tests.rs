@@ -1,0 +1,119 @@
+//! Tests of the reader of `vmstat_output`: published outputs, outputs of this machine's tools, forms from manuals, mangled text.
+
+use super::super::mangle::{any_mangling, numbers_not_read};
+use super::super::output::Output;
+use super::super::table::checks::{is_part, nothing_is_invented};
+use super::super::web;
+use super::{looks_like, read};
+use proptest::prelude::{any, prop_assert, proptest};
+
+const LINUX: [&str; 3] = [
+    include_str!("../../../tests/fixtures/vmstat/4.0.2-plain.txt"),
+    include_str!("../../../tests/fixtures/vmstat/4.0.2-wt.txt"),
+    include_str!("../../../tests/fixtures/vmstat/4.0.2-a.txt"),
+];
+
+const FREEBSD: &str = "\
+procs  memory       page                    disks     faults         cpu
+r b w  avm   fre   flt  re  pi  po    fr   sr da0 cd0   in    sy    cs us sy id
+1 0 0 521M  1.2G   350   0   0   0   341   20   5   0   62   712   541  1  2 97
+";
+
+const ILLUMOS: &str = "\
+ kthr      memory            page            disk          faults      cpu
+ r b w   swap  free  re  mf pi po fr de sr s0 s1 -- --   in   sy   cs us sy id
+ 0 0 0 1234567 456789 5  30  4  2  1  0  3  7  0  0  0  500  900  400  2  1 97
+";
+
+const MACOS: &str = "\
+Mach Virtual Memory Statistics: (page size of 16384 bytes)
+Pages free:                               12345.
+Pages wired down:                        234567.
+\"Translation faults\":                 987654321.
+Pageins:                                 555555.
+";
+
+fn outputs(text: &str) -> Vec<Output> {
+    let lines = web::lines(text);
+    let found = read(&lines);
+    nothing_is_invented(&lines, &found);
+    assert!(found.is_empty() || looks_like(&lines), "{text}");
+    found
+}
+
+fn value(output: &Output, name: &str) -> Option<f64> {
+    output.rows.iter().flat_map(|row| &row.figures).find(|figure| figure.name == name).map(|figure| figure.value)
+}
+
+#[test]
+fn every_number_of_this_procps_is_read() {
+    for text in LINUX {
+        let found = outputs(text);
+        assert_eq!(numbers_not_read(text, &found), Vec::<String>::new(), "{text}");
+        assert!(found.len() == 1 && found[0].unread.is_empty(), "{found:#?}");
+    }
+    let found = outputs(LINUX[0]).remove(0);
+    assert_eq!((found.rows.len(), found.rows[2].labels[0].1.as_str()), (3, "3"));
+    assert!(value(&found, "free_bytes").unwrap() > 1e6 && value(&found, "idle_percent").is_some());
+    assert!(outputs(LINUX[1])[0].rows[0].labels[1].1.contains(':'));
+    assert!(value(&outputs(LINUX[2])[0], "inactive_bytes").is_some());
+}
+
+#[test]
+fn guest_time_of_newer_procps_is_read_and_the_command_tells_the_rest() {
+    let text = "$ vmstat 1\nprocs -----------memory---------- ---swap-- -----io---- -system-- -------cpu-------\n\
+                r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 2\n\
+                r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 3\n";
+    let found = outputs(text).remove(0);
+    assert_eq!((value(&found, "guest_percent"), value(&found, "read_bytes_per_s")), (Some(2.0), Some(5120.0)));
+    assert!(found.rows[0].since_boot && !found.rows[1].since_boot && found.notes.is_empty());
+}
+
+#[test]
+fn freebsd_illumos_and_macos_are_read() {
+    let found = outputs(FREEBSD).remove(0);
+    assert_eq!((found.tool, value(&found, "free_bytes")), ("vmstat (FreeBSD)", Some(1.2 * 1024f64.powi(3))));
+    assert_eq!((value(&found, "system_calls_per_s"), value(&found, "system_percent")), (Some(712.0), Some(2.0)));
+    assert_eq!((value(&found, "ops_per_s"), found.rows[1].labels[1].1.as_str()), (Some(5.0), "da0"));
+    let found = outputs(ILLUMOS).remove(0);
+    assert_eq!((found.tool, value(&found, "page_in_bytes_per_s")), ("vmstat (illumos)", Some(4096.0)));
+    assert_eq!(value(&found, "memory_deficit_bytes"), Some(0.0));
+    let found = outputs(MACOS).remove(0);
+    assert_eq!(
+        (value(&found, "pages_free"), value(&found, "translation_faults")),
+        (Some(12345.0), Some(987_654_321.0))
+    );
+    assert_eq!(numbers_not_read(MACOS, &[found]), Vec::<String>::new());
+}
+
+#[test]
+fn a_row_that_is_cut_off_is_reported_with_its_line() {
+    let cut = LINUX[0].trim_end();
+    let found = outputs(&cut[..cut.len() - 4]).remove(0);
+    assert_eq!((found.rows.len(), found.unread.len(), found.unread[0].line), (2, 1, 5));
+}
+
+fn count(outputs: &[Output]) -> usize {
+    outputs.iter().flat_map(|output| &output.rows).map(|row| row.figures.len()).sum()
+}
+
+proptest! {
+    #[test]
+    fn mangled_text_gives_the_same_or_less(which in 0..6usize, mangling in any_mangling()) {
+        let text = [LINUX[0], LINUX[1], LINUX[2], FREEBSD, ILLUMOS, MACOS][which];
+        let (whole, mangled) = (outputs(text), outputs(&mangling.apply(text)));
+        prop_assert!(is_part(&mangled, &whole).is_ok(), "{:?} {}", is_part(&mangled, &whole), mangling.apply(text));
+        if mangling.keeps_lines() {
+            prop_assert!(count(&mangled) == count(&whole), "{}", mangling.apply(text));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(
+        text in "(r b swpd free us sy id|r b w avm fre da0 us sy id|r b mf de us sy id|UTC|Mach Virtual Memory Statistics|x: |[0-9]{1,4}[KM]?|[ \\n]){0,40}",
+        any in any::<String>(),
+    ) {
+        outputs(&text);
+        outputs(&any);
+    }
+}

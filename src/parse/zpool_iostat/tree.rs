@@ -1,0 +1,122 @@
+//! Where a row of `zpool iostat -v` stands in the tree of its pool, from names and capacities, since pages lose the
+//! indentation.
+
+use super::Read;
+
+/// Where a row stands, outermost first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) pool: String,
+    pub(super) section: Option<String>,
+    pub(super) vdev: Option<String>,
+    pub(super) device: Option<String>,
+}
+
+/// The rows between two separators.
+#[derive(Default)]
+pub(super) struct Tree {
+    /// Whether only the first row is a pool.
+    verbose: bool,
+    at: Place,
+    /// Groups of the present pool.
+    groups: Vec<String>,
+    /// What decided about `verbose`, where it was not certain.
+    pub(super) note: Option<String>,
+    /// What could not be known of the tree.
+    pub(super) notes: Vec<String>,
+}
+
+/// Whether the name is that of a part of a pool: logs, cache and their like.
+pub(in crate::parse) fn is_section(name: &str) -> bool {
+    matches!(name, "logs" | "log" | "cache" | "special" | "dedup" | "spares")
+}
+
+/// Whether the name is that of several devices together: `mirror-0`, `raidz2-1`, `draid2:4d:9c:1s-0`, `mirror`.
+pub(in crate::parse) fn is_group(name: &str) -> bool {
+    let bare = name.rsplit_once('-').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let bare = bare.map_or(name, |(bare, _)| bare);
+    let draid =
+        bare.strip_prefix("draid").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "cds:".contains(c)));
+    draid || matches!(bare, "mirror" | "raidz" | "raidz1" | "raidz2" | "raidz3" | "anyraid") || is_passing(name)
+}
+
+/// Whether the name is that of a group inside a group, which lasts only while a device is replaced.
+fn is_passing(name: &str) -> bool {
+    ["replacing", "spare"]
+        .iter()
+        .any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
+}
+
+impl Tree {
+    /// The tree of these rows; `verbose` where the command line told.
+    pub(super) fn of(block: &[Read<'_>], verbose: Option<bool>) -> Tree {
+        let names = |read: &Read<'_>| is_section(read.name) || is_group(read.name);
+        let members = |read: &Read<'_>| !read.has_capacity;
+        let rest = block.get(1..).unwrap_or_default();
+        let certain =
+            verbose.or_else(|| (rest.is_empty() || rest.iter().any(|it| names(it) || members(it))).then_some(true));
+        let (verbose, note) = match certain {
+            Some(verbose) => (verbose, None),
+            None if adds_up(block) => {
+                (true, Some("which rows are devices is known from their sum, which is the pool's"))
+            }
+            None => (false, Some("each row is taken for a pool: their sums do not make some the devices of another")),
+        };
+        Tree { verbose, at: Place::default(), groups: Vec::new(), note: note.map(str::to_owned), notes: Vec::new() }
+    }
+
+    /// The place of the next row.
+    pub(super) fn place(&mut self, name: &str, has_capacity: bool) -> Place {
+        let name_owned = || Some(name.to_owned());
+        let inside = self.verbose && !self.at.pool.is_empty();
+        let may_be = has_capacity && !is_section(name) && !is_group(name);
+        if name == self.at.pool || (!inside && may_be) {
+            self.groups.clear();
+            self.at = Place { pool: name.to_owned(), ..Place::default() };
+            return self.at.clone();
+        }
+        if self.at.pool.is_empty() {
+            self.notes.push("the row of the pool is missing: the text is cut off at its front".to_owned());
+        }
+        if is_section(name) {
+            self.at = Place { pool: self.at.pool.clone(), section: name_owned(), ..Place::default() };
+            return self.at.clone();
+        }
+        if is_passing(name) && self.at.vdev.as_deref().is_some_and(|vdev| !is_passing(vdev)) && !has_capacity {
+            self.notes.push(format!("how many of the devices behind `{name}` belong to it cannot be known"));
+            return Place { device: name_owned(), ..self.at.clone() };
+        }
+        if is_group(name) {
+            // Old versions print `mirror` for each mirror.
+            self.groups.push(name.to_owned());
+            let same = self.groups.iter().filter(|group| *group == name).count();
+            self.at.vdev = if same > 1 { Some(format!("{name} ({same})")) } else { name_owned() };
+            return self.at.clone();
+        }
+        if has_capacity {
+            // Members of a group have no capacity of their own: this one stands beside the group.
+            self.at.vdev = None;
+        }
+        Place { device: name_owned(), ..self.at.clone() }
+    }
+}
+
+/// Whether the rows behind the first add up to it, within what rounding to three digits allows.
+fn adds_up(block: &[Read<'_>]) -> bool {
+    let Some((first, rest)) = block.split_first() else { return false };
+    if rest.iter().any(|read| read.name == first.name) {
+        return false;
+    }
+    let mut checked = 0;
+    for name in ["allocated_bytes", "free_bytes"] {
+        let of =
+            |read: &Read<'_>| read.row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+        let Some(whole) = of(first).filter(|whole| *whole > 0.0) else { continue };
+        let sum: f64 = rest.iter().filter_map(of).sum();
+        if (sum - whole).abs() > whole * 0.02 {
+            return false;
+        }
+        checked += 1;
+    }
+    checked > 0
+}
