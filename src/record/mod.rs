@@ -7,6 +7,7 @@
 pub mod case;
 pub mod event;
 pub mod facts;
+pub mod imported;
 pub mod options;
 pub mod probe;
 pub mod run;
