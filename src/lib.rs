@@ -11,6 +11,7 @@ pub mod error;
 pub mod host;
 pub mod parse;
 pub mod plan;
+pub mod probe;
 pub mod provision;
 pub mod record;
 pub mod report;

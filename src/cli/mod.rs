@@ -12,6 +12,7 @@ pub mod out;
 mod places;
 mod plan;
 mod progress;
+mod probe;
 mod report;
 mod run;
 
@@ -60,6 +61,7 @@ struct Cli {
 enum Command {
     Plan(plan::Args),
     Run(run::Args),
+    Probe(probe::Args),
     Report(report::Args),
     Clean(clean::Args),
     Doctor(doctor::Args),
@@ -72,6 +74,7 @@ impl Command {
         match self {
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
+            Command::Probe(args) => probe::run(args),
             Command::Report(args) => report::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Doctor(args) => doctor::run(args),

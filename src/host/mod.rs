@@ -6,7 +6,9 @@
 pub mod command;
 pub mod files;
 pub mod machine;
+pub mod mapped;
 pub mod processes;
+pub mod ring;
 pub mod signals;
 pub mod time;
 pub mod users;

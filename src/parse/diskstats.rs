@@ -59,24 +59,40 @@ pub fn parse(text: &str) -> Result<Vec<DiskStats>> {
     lines.map(|(index, line)| device(index + 1, line)).collect()
 }
 
+/// Reads `/sys/dev/block/MAJOR:MINOR/stat`: the counters of one device, without its number and name
+/// (Documentation/block/stat.rst).
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_stat(text: &str) -> Result<DiskStats> {
+    const SOURCE: &str = "/sys/dev/block/*/stat";
+    let count = text.split_ascii_whitespace().count() + 3;
+    counters(SOURCE, 1, count, &mut Fields::new(SOURCE, 1, text))
+}
+
 fn device(line: usize, text: &str) -> Result<DiskStats> {
     let count = text.split_ascii_whitespace().count();
-    if !matches!(count, 14 | 18 | 20..) {
-        return Err(Error::host(format!("{SOURCE} line {line}: {count} fields, not 14, 18 or at least 20")));
-    }
     let mut fields = Fields::new(SOURCE, line, text);
     let (major, minor, name) = (fields.count("major")?, fields.count("minor")?, fields.text("name")?.to_owned());
-    let (reads, read_bytes, read_ms) = transfer(&mut fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
+    Ok(DiskStats { major, minor, name, ..counters(SOURCE, line, count, &mut fields)? })
+}
+
+/// What follows number and name; `count` is how many fields there are with those.
+fn counters(source: &str, line: usize, count: usize, fields: &mut Fields<'_>) -> Result<DiskStats> {
+    if !matches!(count, 14 | 18 | 20..) {
+        return Err(Error::host(format!("{source} line {line}: {count} fields, not 14, 18 or at least 20")));
+    }
+    let (reads, read_bytes, read_ms) = transfer(fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
     let (writes, write_bytes, write_ms) =
-        transfer(&mut fields, ["writes", "writes merged", "sectors written", "ms writing"])?;
+        transfer(fields, ["writes", "writes merged", "sectors written", "ms writing"])?;
     let (in_flight, busy_ms, queue_ms) =
         (fields.count("in flight")?, fields.count("ms busy")?, fields.count("ms weighted")?);
-    let mut stats = DiskStats { major, minor, name, in_flight, busy_ms, queue_ms, ..DiskStats::default() };
+    let mut stats = DiskStats { in_flight, busy_ms, queue_ms, ..DiskStats::default() };
     (stats.reads, stats.read_bytes, stats.read_ms) = (reads, read_bytes, read_ms);
     (stats.writes, stats.write_bytes, stats.write_ms) = (writes, write_bytes, write_ms);
     if count >= 18 {
         let names = ["discards", "discards merged", "sectors discarded", "ms discarding"];
-        let (discards, bytes, ms) = transfer(&mut fields, names)?;
+        let (discards, bytes, ms) = transfer(fields, names)?;
         (stats.discards, stats.discard_bytes, stats.discard_ms) = (Some(discards), Some(bytes), Some(ms));
     }
     if count >= 20 {

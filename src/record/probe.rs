@@ -22,7 +22,7 @@ pub struct ProbeRecord {
     pub precision: f64,
     /// Time allowed for measuring, microseconds.
     pub budget_us: u64,
-    /// Time taken by the idle interval and the slices, microseconds; the making of files is not in it.
+    /// Time from the first slice to the last sync, microseconds; idle interval and the making of files are not in it.
     pub elapsed_us: u64,
     /// Where it was.
     pub place: PlaceFacts,
@@ -51,8 +51,8 @@ pub struct PlaceFacts {
     pub devices: Vec<DeviceFacts>,
     /// Why the way down ended before a device that stands on nothing, one for each place where it did.
     pub ends: Vec<String>,
-    /// Free bytes before the files were made.
-    pub free_bytes: u64,
+    /// Bytes that the user may still write, before the files were made; `None` where the filesystem does not tell (ramfs).
+    pub free_bytes: Option<u64>,
     /// `uname -r`.
     pub kernel: String,
     /// What the machine says it is, where it is a virtual one.
@@ -189,16 +189,17 @@ pub struct Failure {
     pub errno: Option<i32>,
     /// Its name and words: `EIO: Input/output error`.
     pub message: String,
-    /// When, microseconds since the measurement began.
+    /// When, microseconds since the first slice began.
     pub at_us: u64,
     /// Operations that the row had completed before.
     pub after_operations: u64,
 }
 
-/// A short time in which one row ran alone.
+/// A short time in which one row ran alone. One operation before it is not counted: it pays for what the row before left
+/// in the page cache.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// When its first counted operation began, microseconds since the measurement began.
+    /// When its first operation began, microseconds since the first slice began.
     pub at_us: u64,
     /// From there to the end of its last operation, nanoseconds.
     pub elapsed_ns: u64,
@@ -206,16 +207,14 @@ pub struct Slice {
     pub operations: u64,
     /// Syncs that these took, where it is another number (group commit).
     pub syncs: Option<u64>,
-    /// Operations that the device counters cover: one more than `operations`, the uncounted one at the beginning.
-    pub operations_counted_by_devices: u64,
-    /// Growth of the counters of `place.devices`, in their order; `None` for one that has none.
+    /// Growth of the counters of `place.devices` over these operations, in their order; `None` for one that has none.
     pub devices: Vec<Option<DeviceCounts>>,
 }
 
 /// Latencies of one second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondLatencies {
-    /// Second of the measurement, from 0; operations are counted where they ended.
+    /// Second since the first slice began, from 0; operations are counted where they ended.
     pub second: u32,
     /// (latency in nanoseconds, how many), ascending; latencies are rounded up by less than 1 %.
     pub latencies: Vec<(u64, u64)>,
@@ -224,7 +223,7 @@ pub struct SecondLatencies {
 /// A slow operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slow {
-    /// When it began, microseconds since the measurement began.
+    /// When it began, microseconds since the first slice began.
     pub at_us: u64,
     /// How long it took, nanoseconds, exactly.
     pub latency_ns: u64,
@@ -239,7 +238,7 @@ pub struct Growth {
     pub write_ns: u64,
     /// Time of the fdatasync, nanoseconds.
     pub sync_ns: u64,
-    /// When the sync began, microseconds since the measurement began.
+    /// When the sync began, microseconds since the first slice began.
     pub at_us: u64,
     /// Growth of the counters over writes and sync, as in [`Slice::devices`].
     pub devices: Vec<Option<DeviceCounts>>,

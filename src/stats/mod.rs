@@ -6,6 +6,7 @@ pub mod autocorrelation;
 pub mod interval;
 pub mod moments;
 pub mod ratio;
+pub mod slices;
 pub mod student;
 
 #[cfg(test)]

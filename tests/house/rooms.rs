@@ -35,7 +35,8 @@ const ROOMS: &[Room] = &[
     room("plan", &["units", "error", "record"]),
     room("provision", &["units", "error", "host", "parse", "record"]),
     room("cluster", &["units", "error", "host", "parse", "record"]),
-    room("workload", &["units", "error", "host", "parse", "record", "cluster"]),
+    room("probe", &["units", "error", "host", "parse", "record", "stats", "provision::devices", "provision::mount"]),
+    room("workload", &["units", "error", "host", "parse", "record", "cluster", "probe"]),
     room("telemetry", &["units", "error", "host", "parse", "record", "cluster::client"]).tests_use(&["cluster"]),
     room(
         "run",

@@ -1,0 +1,208 @@
+//! The rows on real files: opens each, runs its slices, keeps what they did.
+
+use super::counters::{Counters, growth};
+use super::group::Group;
+use super::operation::Operation;
+use super::row::{Done, Row};
+use super::schedule::{self, Work};
+use super::site::Site;
+use super::tape::{Failed, Tape};
+use super::{AlignedNoise, Observer, Request, rows};
+use crate::error::Result;
+use crate::host::signals::Interrupt;
+use crate::host::time::{Instant, micros, now};
+use crate::record::facts::DeviceFacts;
+use crate::record::probe::{PlaceFacts, RowRecord, Slice, Way};
+use std::time::Duration;
+
+/// How much of the file a mapping covers: a huge page where the filesystem has those (its files are whole ones), else
+/// enough for one write on any page size.
+const MAPPED_LEAST: u64 = 64 << 10;
+
+/// The rows and what they run on.
+pub struct RealBench<'a> {
+    rows: Vec<Row>,
+    runners: Vec<Option<Runner<'a>>>,
+    site: &'a Site,
+    bytes: &'a [u8],
+    mapped_bytes: usize,
+    devices: &'a [DeviceFacts],
+    counters: &'a mut Counters,
+    tape: Tape,
+    done: Vec<Done>,
+    begun: Instant,
+    interrupt: &'a Interrupt,
+    observer: &'a dyn Observer,
+}
+
+enum Runner<'a> {
+    One(Operation<'a>),
+    Group(Group<'a>),
+}
+
+/// What everything that is measured shares.
+pub struct Setting<'a> {
+    /// Where the files are.
+    pub site: &'a Site,
+    /// What lies below.
+    pub place: &'a PlaceFacts,
+    /// What is written.
+    pub noise: &'a AlignedNoise,
+    /// When the first slice begins.
+    pub begun: Instant,
+    /// Whether somebody asked to stop.
+    pub interrupt: &'a Interrupt,
+    /// Who hears of it.
+    pub observer: &'a dyn Observer,
+}
+
+impl<'a> RealBench<'a> {
+    /// The rows of a request, none of them open.
+    ///
+    /// # Errors
+    /// Never in practice (histograms).
+    pub fn new(request: &Request, setting: &Setting<'a>, counters: &'a mut Counters) -> Result<RealBench<'a>> {
+        let specs = rows::rows(request.choice, request.wal_block, request.writers);
+        let mut rows = specs.into_iter().map(Row::new).collect::<Result<Vec<_>>>()?;
+        for row in rows.iter_mut().filter(|row| row.spec().way == Way::FsyncWritethrough) {
+            row.cannot_be_had("only macOS and Windows have it".to_owned());
+        }
+        let on_huge_pages = setting.place.mount.as_ref().is_some_and(|mount| mount.fstype == "hugetlbfs");
+        let mapped = if on_huge_pages { setting.site.segment_bytes() } else { MAPPED_LEAST };
+        Ok(RealBench {
+            runners: rows.iter().map(|_| None).collect(),
+            rows,
+            site: setting.site,
+            bytes: setting.noise.bytes(),
+            mapped_bytes: usize::try_from(mapped).unwrap_or(usize::MAX),
+            devices: &setting.place.devices,
+            counters,
+            tape: Tape::new(),
+            done: Vec::new(),
+            begun: setting.begun,
+            interrupt: setting.interrupt,
+            observer: setting.observer,
+        })
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What they measured.
+    pub fn close(self) -> Vec<RowRecord> {
+        self.rows.into_iter().map(Row::close).collect()
+    }
+
+    fn open(&self, row: usize) -> Result<Runner<'a>, Failed> {
+        let spec = self.rows[row].spec();
+        match spec.writers {
+            1 => Operation::open(spec, self.site, self.bytes, self.mapped_bytes).map(Runner::One),
+            _ => Group::open(spec, self.site, self.bytes).map(Runner::Group),
+        }
+    }
+
+    /// Opens the row if need be, runs it, keeps what it did. The failure is not yet in the row.
+    fn ran(&mut self, row: usize, span: Duration) -> Result<Result<Work, Failed>> {
+        let mut runner = match self.runners[row].take().map_or_else(|| self.open(row), Ok) {
+            Ok(runner) => runner,
+            Err(failed) => return Ok(Err(failed)),
+        };
+        if let Err(failed) = runner.run(&mut self.tape, Duration::ZERO, 1, self.interrupt) {
+            return Ok(Err(failed));
+        }
+        let before = self.counters.read();
+        let outcome = runner.run(&mut self.tape, span, usize::MAX, self.interrupt);
+        let devices = growth(self.devices, &before, &self.counters.read());
+        let (began, ended) = self.collect(&runner);
+        let elapsed = ended.saturating_duration_since(began);
+        let operations = self.done.len() as u64;
+        for done in &self.done {
+            self.rows[row].done(*done)?;
+        }
+        self.observer.slice(&self.done)?;
+        let record = self.rows[row].record();
+        record.segments_us.extend(runner.take_segments_us());
+        if operations > 0 {
+            record.slices.push(Slice {
+                at_us: micros(began.duration_since(self.begun)),
+                elapsed_ns: nanos(elapsed),
+                operations,
+                syncs: outcome.as_ref().ok().copied().flatten(),
+                devices,
+            });
+        }
+        let work = Work { operations, seconds: elapsed.as_secs_f64() };
+        self.runners[row] = Some(runner);
+        Ok(outcome.map(|_| work))
+    }
+
+    /// Puts the operations of the slice into `done`, in the order of their ends; from when to when they ran.
+    fn collect(&mut self, runner: &Runner<'_>) -> (Instant, Instant) {
+        let tapes = match runner {
+            Runner::One(_) => std::slice::from_ref(&self.tape),
+            Runner::Group(group) => group.tapes(),
+        };
+        self.done.clear();
+        for tape in tapes {
+            self.done.extend(tape.operations().map(|(began, took)| Done {
+                ended_ns: nanos((began + took).duration_since(self.begun)),
+                latency_ns: nanos(took),
+            }));
+        }
+        if tapes.len() > 1 {
+            self.done.sort_unstable_by_key(|done| done.ended_ns);
+        }
+        let began = tapes.iter().map(Tape::begun).min().unwrap_or(self.begun);
+        let ended = tapes.iter().map(|tape| tape.begun() + tape.elapsed()).max().unwrap_or(began);
+        (began, ended)
+    }
+}
+
+impl schedule::Bench for RealBench<'_> {
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>> {
+        self.interrupt.check()?;
+        if self.rows[row].has_ended() {
+            return Ok(None);
+        }
+        match self.ran(row, span)? {
+            Ok(work) => Ok(Some(work)),
+            Err(failed) => {
+                let at = now().duration_since(self.begun);
+                self.rows[row].failed(&failed, micros(at));
+                // The kernel may have dropped the pages: what this file says from now on is worth nothing.
+                self.runners[row] = None;
+                if self.rows[row].record().failure.is_some() {
+                    self.observer.failed(nanos(at))?;
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Runner<'_> {
+    /// Runs for `span`; gives the number of syncs where it is not that of the operations.
+    fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, stop: &Interrupt) -> Result<Option<u64>, Failed> {
+        match self {
+            Runner::One(operation) => operation.run(tape, span, most, stop).map(|()| None),
+            Runner::Group(group) => group.run(span, most, stop).map(Some),
+        }
+    }
+
+    fn take_segments_us(&mut self) -> Vec<u64> {
+        match self {
+            Runner::One(operation) => operation.take_segments_us(),
+            Runner::Group(_) => Vec::new(),
+        }
+    }
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,103 @@
+//! The counters of the block devices below the folder, read before and after each slice.
+
+use crate::host::Host;
+use crate::parse::diskstats;
+use crate::record::facts::DeviceFacts;
+use crate::record::probe::DeviceCounts;
+
+/// Where each device's counters are; `None` for one that keeps none.
+pub struct Counters {
+    host: Host,
+    paths: Vec<Option<String>>,
+    /// Used again for each reading.
+    buffer: Vec<u8>,
+}
+
+/// Counters at one moment, device by device.
+pub type Moment = Vec<Option<DeviceCounts>>;
+
+impl Counters {
+    /// For these devices, in their order.
+    pub fn of(host: &Host, devices: &[DeviceFacts]) -> Counters {
+        let path = |device: &DeviceFacts| {
+            let folder = format!("/sys/dev/block/{}:{}", device.major, device.minor);
+            // With `iostats` 0 the kernel keeps no account: counters that stand still are no zeroes.
+            let queue = ["queue/iostats", "../queue/iostats"];
+            let kept = queue.iter().find_map(|name| host.read_optional(format!("{folder}/{name}")));
+            let counted = kept.as_deref() != Some("0") && host.read_optional(format!("{folder}/stat")).is_some();
+            counted.then(|| format!("{folder}/stat"))
+        };
+        Counters { host: host.clone(), paths: devices.iter().map(path).collect(), buffer: Vec::new() }
+    }
+
+    /// Reads all.
+    pub fn read(&mut self) -> Moment {
+        let Counters { host, paths, buffer } = self;
+        let read = |path: &Option<String>| {
+            host.read_into(path.as_ref()?, buffer).ok()?;
+            let stat = diskstats::parse_stat(std::str::from_utf8(buffer).ok()?).ok()?;
+            Some(DeviceCounts {
+                writes: stat.writes,
+                write_bytes: stat.write_bytes,
+                flushes: stat.flushes,
+                reads: stat.reads,
+            })
+        };
+        paths.iter().map(read).collect()
+    }
+}
+
+/// Growth from one moment to a later one. Partitions show flushes as 0: their disk counts them.
+pub fn growth(devices: &[DeviceFacts], before: &Moment, after: &Moment) -> Moment {
+    let one = |before: &Option<DeviceCounts>, after: &Option<DeviceCounts>, counts_flushes: bool| {
+        let (before, after) = ((*before)?, (*after)?);
+        let flushes = after.flushes.zip(before.flushes).map(|(after, before)| after.wrapping_sub(before));
+        Some(DeviceCounts {
+            writes: after.writes.wrapping_sub(before.writes),
+            write_bytes: after.write_bytes.wrapping_sub(before.write_bytes),
+            flushes: flushes.filter(|_| counts_flushes),
+            reads: after.reads.wrapping_sub(before.reads),
+        })
+    };
+    let pairs = before.iter().zip(after).zip(devices);
+    pairs.map(|((before, after), device)| one(before, after, device.counts_flushes != Some(false))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(stat: &str, iostats: &str) -> (tempfile::TempDir, Counters, Vec<DeviceFacts>) {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("sys/dev/block/8:0");
+        std::fs::create_dir_all(folder.join("queue")).unwrap();
+        std::fs::write(folder.join("stat"), stat).unwrap();
+        std::fs::write(folder.join("queue/iostats"), iostats).unwrap();
+        let devices = vec![DeviceFacts { major: 8, ..DeviceFacts::default() }];
+        let counters = Counters::of(&Host::rooted(root.path()), &devices);
+        (root, counters, devices)
+    }
+
+    #[test]
+    fn growth_is_in_operations_and_bytes() {
+        let (root, mut counters, devices) = machine("1 0 8 0 10 0 80 0 0 0 0 0 0 0 0 3 0\n", "1\n");
+        let before = counters.read();
+        std::fs::write(root.path().join("sys/dev/block/8:0/stat"), "2 0 9 0 15 0 160 0 0 0 0 0 0 0 0 5 0\n").unwrap();
+        let grown = growth(&devices, &before, &counters.read());
+        assert_eq!(grown, [Some(DeviceCounts { writes: 5, write_bytes: 40_960, flushes: Some(2), reads: 1 })]);
+    }
+
+    #[test]
+    fn a_device_that_keeps_no_account_has_no_counts_rather_than_zeroes() {
+        let (_root, mut counters, _) = machine("1 0 8 0 10 0 80 0 0 0 0 0 0 0 0 3 0\n", "0\n");
+        assert_eq!(counters.read(), [None]);
+    }
+
+    #[test]
+    fn a_partition_has_no_count_of_flushes() {
+        let (_root, mut counters, mut devices) = machine("1 0 8 0 10 0 80 0 0 0 0 0 0 0 0 0 0\n", "1\n");
+        devices[0].counts_flushes = Some(false);
+        let moment = counters.read();
+        assert_eq!(growth(&devices, &moment, &moment)[0].unwrap().flushes, None);
+    }
+}

@@ -1,0 +1,185 @@
+//! Group commit: several writers whose commits share a flush.
+//!
+//! As in the server (XLogFlush, src/backend/access/transam/xlog.c): a writer adds its block to the log, then waits for
+//! the right to flush; who gets it writes all that was added and syncs once, the others find their block flushed.
+
+use super::operation::{flags, sync, write_at};
+use super::site::Site;
+use super::tape::{Failed, Tape};
+use super::walk::RECYCLED;
+use crate::host::signals::Interrupt;
+use crate::record::probe::{RowSpec, Way};
+use std::fs::File;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The log that all writers share.
+pub struct Group<'a> {
+    file: File,
+    bytes: &'a [u8],
+    block: u64,
+    segment_bytes: u64,
+    way: Way,
+    log: Mutex<Log>,
+    flushed: Condvar,
+    tapes: Vec<Tape>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    /// Blocks added.
+    added: u64,
+    /// Blocks flushed.
+    flushed: u64,
+    /// Whether somebody flushes now.
+    leader: bool,
+    /// Syncs done.
+    syncs: u64,
+    /// The call that failed, and with what; all end then.
+    failed: Option<(&'static str, Option<i32>, String)>,
+}
+
+impl<'a> Group<'a> {
+    /// Opens the recycled segment. `bytes` is aligned memory for the largest write: a leader writes what has gathered
+    /// by one call, as far as it is that long.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn open(spec: &RowSpec, site: &Site, bytes: &'a [u8]) -> Result<Group<'a>, Failed> {
+        let file = site.open(RECYCLED, flags(spec)).map_err(|error| Failed { call: "open", error })?;
+        Ok(Group {
+            file,
+            bytes,
+            block: u64::from(spec.write_bytes),
+            segment_bytes: site.segment_bytes(),
+            way: spec.way,
+            log: Mutex::default(),
+            flushed: Condvar::new(),
+            tapes: (0..spec.writers).map(|_| Tape::new()).collect(),
+        })
+    }
+
+    /// Runs all writers for `span`, each at least once. Gives the number of syncs; what was done is on the tapes.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, Failed> {
+        let mut tapes = std::mem::take(&mut self.tapes);
+        let before = self.log().syncs;
+        let this = &*self;
+        std::thread::scope(|threads| {
+            for tape in &mut tapes {
+                // How it ended is in the log, for all of them.
+                threads.spawn(move || tape.run(span, most, interrupt, || this.commit()).ok());
+            }
+        });
+        self.tapes = tapes;
+        let mut log = self.log();
+        match log.failed.take() {
+            Some((call, errno, words)) => {
+                let error = errno.map_or_else(|| io::Error::other(words), io::Error::from_raw_os_error);
+                Err(Failed { call, error })
+            }
+            None => Ok(log.syncs - before),
+        }
+    }
+
+    /// What the writers did.
+    pub fn tapes(&self) -> &[Tape] {
+        &self.tapes
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One writer's commit: adds a block and returns when it is flushed.
+    fn commit(&self) -> Result<(), Failed> {
+        let mut log = self.log();
+        log.added += 1;
+        let mine = log.added;
+        loop {
+            if let Some((call, errno, words)) = &log.failed {
+                let error = errno.map_or_else(|| io::Error::other(words.clone()), io::Error::from_raw_os_error);
+                return Err(Failed { call, error });
+            }
+            if log.flushed >= mine {
+                return Ok(());
+            }
+            if log.leader {
+                log = self.flushed.wait(log).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            log.leader = true;
+            let (from, to) = (log.flushed, log.added);
+            drop(log);
+            let outcome = self.write_and_sync(from, to);
+            log = self.log();
+            log.leader = false;
+            match outcome {
+                Ok(()) => {
+                    log.flushed = to;
+                    log.syncs += 1;
+                }
+                Err(failed) => {
+                    log.failed = Some((failed.call, failed.error.raw_os_error(), failed.error.to_string()));
+                }
+            }
+            self.flushed.notify_all();
+        }
+    }
+
+    /// Writes blocks `from` to `to` of the log, in as few calls as memory and the segment's end allow, and syncs.
+    fn write_and_sync(&self, from: u64, to: u64) -> Result<(), Failed> {
+        let per_segment = (self.segment_bytes / self.block).max(1);
+        let most = (self.bytes.len() as u64 / self.block).max(1);
+        let mut at = from;
+        while at < to {
+            let place = at % per_segment;
+            let blocks = (to - at).min(per_segment - place).min(most);
+            let length = usize::try_from(blocks * self.block).unwrap_or(0);
+            write_at(&self.file, &self.bytes[..length], place * self.block)?;
+            at += blocks;
+        }
+        sync(&self.file, self.way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::rows::{Choice, rows};
+    use crate::probe::site::Fill;
+
+    #[test]
+    fn commits_share_syncs_and_each_is_flushed() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
+        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
+        let spec = rows(Choice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
+        let memory = crate::probe::aligned_noise();
+        let mut group = Group::open(&spec, &site, memory.bytes()).unwrap();
+        let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
+        let commits: usize = group.tapes().iter().map(Tape::len).sum();
+        assert_eq!(commits, 400);
+        assert!(syncs >= 50 && syncs <= 400, "{syncs}");
+        let log = group.log();
+        assert_eq!((log.added, log.flushed, log.syncs), (400, 400, syncs));
+    }
+
+    #[test]
+    fn a_failed_sync_ends_all_writers_and_none_of_their_commits_counts() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap();
+        let spec = rows(Choice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
+        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
+        let memory = crate::probe::aligned_noise();
+        let mut group = Group::open(&spec, &site, memory.bytes()).unwrap();
+        // A descriptor that cannot be written.
+        group.file = File::open(site.path(RECYCLED)).unwrap();
+        let failed = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap_err();
+        assert_eq!((failed.call, failed.error.raw_os_error()), ("write", Some(9)));
+        assert_eq!(group.tapes().iter().map(Tape::len).sum::<usize>(), 0);
+    }
+}

@@ -1,0 +1,263 @@
+//! Synced writes in a folder: how long each takes, by every way to make a write durable, and what the devices below did.
+//!
+//! Order: look at the folder ([`place`]), watch the devices while we do nothing, make the files ([`site`]), run the rows
+//! ([`rows`]) in short slices in turn ([`schedule`], [`bench`]), then see how a sync grows with what was written before it
+//! ([`growth`]). Absent on purpose: rates, intervals of what is shown, judgement (`analyse::probe`); printing.
+
+mod bench;
+mod counters;
+mod group;
+mod growth;
+mod operation;
+mod place;
+mod row;
+mod rows;
+mod schedule;
+mod site;
+mod tape;
+mod walk;
+
+pub use row::Done;
+pub use rows::{Choice, WAL_BLOCK};
+
+use crate::error::{Context, Error, Result};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::host::time::{micros, now, rfc3339, sleep, wall_us};
+use crate::record::probe::{FORMAT, Idle, PlaceFacts, ProbeRecord};
+use bench::{RealBench, Setting};
+use counters::Counters;
+use growth::Ground;
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use schedule::{Bench, Goal};
+use site::{Fill, Site};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is asked of a probe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Which rows.
+    pub choice: Choice,
+    /// Time for measuring: idle interval, slices and growth; the making of files comes on top.
+    pub budget: Duration,
+    /// Half an interval over its rate at which a row is known and leaves its time to others; 0 to use all the time.
+    pub precision: f64,
+    /// Size of a write of the WAL rows, bytes: a power of two from 1 to 64 KiB.
+    pub wal_block: u32,
+    /// Writers of the row with group commit.
+    pub writers: u32,
+    /// Seed of the order of slices.
+    pub seed: u64,
+}
+
+/// Where a probe is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Watching the devices while nothing is done.
+    Idle,
+    /// Making the files.
+    Files,
+    /// Running the rows.
+    Rows {
+        /// Rows that are known or have ended.
+        known: usize,
+        /// All rows.
+        all: usize,
+    },
+    /// Syncing after growing amounts.
+    Growth,
+}
+
+/// Hears a probe while it goes on.
+pub trait Observer {
+    /// It has come to a stage.
+    fn stage(&self, stage: Stage) {
+        let _ = stage;
+    }
+    /// The first slice begins at this wall clock moment, microseconds since 1970.
+    fn began(&self, wall_us: u64) {
+        let _ = wall_us;
+    }
+    /// A slice is over; its operations in the order of their ends.
+    ///
+    /// # Errors
+    /// Its own; ends the probe.
+    fn slice(&self, done: &[Done]) -> Result<()> {
+        let _ = done;
+        Ok(())
+    }
+    /// An operation failed, nanoseconds since the first slice began.
+    ///
+    /// # Errors
+    /// Its own; ends the probe.
+    fn failed(&self, at_ns: u64) -> Result<()> {
+        let _ = at_ns;
+        Ok(())
+    }
+}
+
+/// Share of the budget for watching idle devices, and its bounds.
+const IDLE_SHARE: u32 = 20;
+const IDLE_LEAST: Duration = Duration::from_millis(50);
+const IDLE_MOST: Duration = Duration::from_secs(2);
+/// Share of the budget for growth.
+const GROWTH_SHARE: u32 = 12;
+/// How often a wait looks for an interrupt.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Memory of which direct writes may write: aligned to the largest logical block (64 KiB), and as long as the largest
+/// write of a group.
+pub(crate) struct AlignedNoise {
+    memory: Vec<u8>,
+    start: usize,
+}
+
+const ALIGNMENT: usize = 64 << 10;
+const NOISE_BYTES: usize = 1 << 20;
+
+pub(crate) fn aligned_noise() -> AlignedNoise {
+    let mut memory = vec![0; NOISE_BYTES + ALIGNMENT];
+    ChaCha8Rng::seed_from_u64(2).fill_bytes(&mut memory);
+    let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+    AlignedNoise { memory, start }
+}
+
+impl AlignedNoise {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + NOISE_BYTES]
+    }
+}
+
+/// Probes a folder.
+///
+/// # Errors
+/// [`crate::error::Kind::User`] when there is no such folder, [`crate::error::Kind::Host`] when it cannot be written, has
+/// too little free or vanishes, interrupted. Failures of syncs are no errors but part of the record. Nothing is left in
+/// the folder either way.
+pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
+    let place = place::facts(host, &request.folder)?;
+    let segment_bytes = place::segment_bytes(&place)?;
+    let mut notes = notes_of(&place, segment_bytes);
+    let folder = PathBuf::from(&place.folder);
+    let strays = site::strays(&folder);
+    notes.extend(strays.iter().map(|stray| {
+        format!("{} was left by a probe that was killed: rm -r it", stray.display())
+    }));
+    let mut counters = Counters::of(host, &place.devices);
+    observer.stage(Stage::Idle);
+    let idle = idle(&place, &mut counters, request.budget, interrupt)?;
+    observer.stage(Stage::Files);
+    let site = Site::make(&folder)?.with_segments_of(segment_bytes);
+    let writable = make_files(&site, request.choice, segment_bytes)?;
+    let started = wall_us();
+    let noise = aligned_noise();
+    let (begun, rows) = {
+        let begun = now();
+        observer.began(started);
+        let setting = Setting { site: &site, place: &place, noise: &noise, begun, interrupt, observer };
+        let mut bench = RealBench::new(request, &setting, &mut counters)?;
+        run_rows(&mut bench, request, Duration::from_micros(idle.elapsed_us), observer)?;
+        (begun, bench.close())
+    };
+    observer.stage(Stage::Growth);
+    let ground = Ground { site: &site, file_bytes: segment_bytes, bytes: noise.bytes(), devices: &place.devices, begun };
+    let span = request.budget / GROWTH_SHARE;
+    let any_failed = rows.iter().any(|row| row.failure.is_some());
+    let growth = if writable && !any_failed && request.choice == Choice::All {
+        let (growth, failed) = growth::measure(&ground, &mut counters, span, interrupt)?;
+        notes.extend(failed.map(|failed| format!("a sync failed outside the rows: {failed}")));
+        growth
+    } else {
+        Vec::new()
+    };
+    let elapsed_us = micros(begun.elapsed());
+    if !site.is_there() {
+        return Err(Error::host(format!("{} vanished while it was probed", place.folder))
+            .hint("the figures of a folder that is not there any more are worth nothing: probe again"));
+    }
+    if let Err(e) = site.close() {
+        notes.push(e.to_string());
+    }
+    Ok(ProbeRecord {
+        format: FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: rfc3339(started),
+        seed: request.seed,
+        precision: request.precision,
+        budget_us: micros(request.budget),
+        elapsed_us,
+        place,
+        file_bytes: segment_bytes,
+        segment_bytes,
+        idle,
+        rows,
+        growth,
+        notes,
+    })
+}
+
+fn notes_of(place: &PlaceFacts, segment_bytes: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    if segment_bytes < site::SEGMENT_BYTES {
+        let (are, free) = (crate::units::Bytes(segment_bytes), crate::units::Bytes(place.free_bytes.unwrap_or(0)));
+        notes.push(format!("files of {are} and not of 16 MiB, as all four must be under 5 % of the {free} that are free"));
+    }
+    notes
+}
+
+/// Watches the devices while nothing is done.
+fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt: &Interrupt) -> Result<Idle> {
+    let span = (budget / IDLE_SHARE).clamp(IDLE_LEAST, IDLE_MOST);
+    let before = counters.read();
+    let begun = now();
+    while begun.elapsed() < span {
+        interrupt.check()?;
+        sleep(GLANCE.min(span.saturating_sub(begun.elapsed())));
+    }
+    let elapsed_us = micros(begun.elapsed());
+    Ok(Idle { elapsed_us, devices: counters::growth(&place.devices, &before, &counters.read()) })
+}
+
+/// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
+fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
+    let doing = |name: &str| format!("write {}", site.path(name).display());
+    match site.fill(operation::FILE, bytes, Fill::Noise) {
+        // hugetlbfs: files can be mapped but not written.
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+            let remade = site.remove(operation::FILE).and_then(|()| site.fill(operation::FILE, bytes, Fill::Hole));
+            remade.or_host(|| doing(operation::FILE)).map(|()| false)
+        }
+        other => {
+            other.or_host(|| doing(operation::FILE)).map_err(|e| advised(e, site))?;
+            if choice == Choice::All {
+                let made = site.fill(walk::RECYCLED, bytes, Fill::Noise);
+                made.or_host(|| doing(walk::RECYCLED)).map_err(|e| advised(e, site))?;
+            }
+            Ok(true)
+        }
+    }
+}
+
+fn advised(error: Error, site: &Site) -> Error {
+    let folder = site.path("");
+    let folder = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/")).display().to_string();
+    match error.to_string() {
+        text if text.contains("No space") => error.hint(format!("make room on the filesystem of {folder}")),
+        text if text.contains("quota") => error.hint(format!("your quota on the filesystem of {folder} is used up")),
+        _ => error,
+    }
+}
+
+fn run_rows(bench: &mut RealBench<'_>, request: &Request, idle: Duration, observer: &dyn Observer) -> Result<()> {
+    let growth = request.budget / GROWTH_SHARE;
+    let until = bench.elapsed() + request.budget.saturating_sub(idle + growth);
+    let goal = Goal { until, precision: request.precision, seed: request.seed };
+    let rows = bench.rows();
+    observer.stage(Stage::Rows { known: 0, all: rows });
+    schedule::run(bench, rows, goal, |known, all| observer.stage(Stage::Rows { known, all }))
+}

@@ -1,0 +1,231 @@
+//! The operations of the rows that have one writer: each exactly the system calls that it is named after.
+
+use super::site::{self, Site};
+use super::tape::{Failed, Tape};
+use super::walk::Walk;
+use crate::host::mapped::Mapped;
+use crate::host::ring::Ring;
+use crate::host::signals::Interrupt;
+use crate::record::probe::{Family, RowSpec, Way};
+use rustix::fs::OFlags;
+use rustix::io::{Errno, IoSlice, ReadWriteFlags};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Name of the file that all rows but those of the WAL write, as pg_test_fsync has one for all.
+pub const FILE: &str = "file";
+
+/// One row, ready to run.
+pub enum Operation<'a> {
+    /// Writes at the file's beginning.
+    Overwrite(Overwrite<'a>),
+    /// Opens and closes the file each time.
+    Descriptor { path: PathBuf, bytes: &'a [u8], sync_first: bool },
+    /// Walks through WAL segments.
+    Walk(Walk<'a>),
+    /// pwritev2 with RWF_DSYNC.
+    RwfDsync { file: File, bytes: &'a [u8] },
+    /// io_uring.
+    Uring { ring: Box<Ring>, file: File, bytes: &'a [u8] },
+    /// mmap and msync.
+    Msync { mapped: Mapped, bytes: &'a [u8] },
+}
+
+/// One or more writes and their sync.
+pub struct Overwrite<'a> {
+    file: File,
+    bytes: &'a [u8],
+    writes: u32,
+    way: Way,
+}
+
+impl<'a> Operation<'a> {
+    /// Opens what the row needs. `bytes` is aligned memory of one write's size at least; `mapped_bytes` how much of the
+    /// file a mapping must cover.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn open(spec: &RowSpec, site: &'a Site, bytes: &'a [u8], mapped_bytes: usize) -> Result<Operation<'a>, Failed> {
+        let bytes = &bytes[..spec.write_bytes as usize];
+        let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
+        if spec.segment.is_some() {
+            return Walk::open(spec, site, bytes).map(Operation::Walk);
+        }
+        Ok(match (spec.family, spec.way) {
+            (Family::Descriptor, _) => Operation::Descriptor {
+                path: site.path(FILE),
+                bytes,
+                sync_first: spec.id == "descriptor.write_fsync_close",
+            },
+            (_, Way::RwfDsync) => Operation::RwfDsync { file: open(flags(spec))?, bytes },
+            (_, Way::IoUring) => {
+                let ring = Ring::new().map_err(|error| Failed { call: "io_uring_setup", error })?;
+                Operation::Uring { ring: Box::new(ring), file: open(flags(spec))?, bytes }
+            }
+            (_, Way::Msync) => {
+                let file = open(flags(spec))?;
+                let mapped = Mapped::file(&file, mapped_bytes).map_err(|error| Failed { call: "mmap", error })?;
+                Operation::Msync { mapped, bytes }
+            }
+            (_, way) => {
+                Operation::Overwrite(Overwrite { file: open(flags(spec))?, bytes, writes: spec.writes, way })
+            }
+        })
+    }
+
+    /// Runs for `span`, at least once; what was done is on `tape`.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, interrupt: &Interrupt) -> Result<(), Failed> {
+        match self {
+            Operation::Overwrite(overwrite) => tape.run(span, most, interrupt, || overwrite.once()),
+            Operation::Descriptor { path, bytes, sync_first: true } => {
+                tape.run(span, most, interrupt, || write_fsync_close(path, bytes))
+            }
+            Operation::Descriptor { path, bytes, sync_first: false } => {
+                tape.run(span, most, interrupt, || write_close_fsync(path, bytes))
+            }
+            Operation::Walk(walk) => {
+                walk.prepare()?;
+                let most = most.min(walk.left());
+                tape.run(span, most, interrupt, || walk.once())
+            }
+            Operation::RwfDsync { file, bytes } => tape.run(span, most, interrupt, || {
+                let written = rustix::io::pwritev2(&*file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC);
+                whole("pwritev2", written.map_err(Failed::of("pwritev2"))?, bytes.len())
+            }),
+            Operation::Uring { ring, file, bytes } => {
+                tape.run(span, most, interrupt, || write_and_sync_by_ring(ring, file, bytes))
+            }
+            Operation::Msync { mapped, bytes } => tape.run(span, most, interrupt, || {
+                mapped.write(bytes).map_err(|error| Failed { call: "madvise(MADV_POPULATE_WRITE)", error })?;
+                mapped.sync(bytes.len()).map_err(|error| Failed { call: "msync", error })
+            }),
+        }
+    }
+
+    /// Time that each new segment took which was made meanwhile, microseconds.
+    pub fn take_segments_us(&mut self) -> Vec<u64> {
+        match self {
+            Operation::Walk(walk) => walk.take_made_us(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Overwrite<'_> {
+    #[inline]
+    fn once(&self) -> Result<(), Failed> {
+        for write in 0..self.writes {
+            write_at(&self.file, self.bytes, u64::from(write) * self.bytes.len() as u64)?;
+        }
+        sync(&self.file, self.way)
+    }
+}
+
+/// Flags with which a row's file is opened.
+pub fn flags(spec: &RowSpec) -> OFlags {
+    let by_way = match spec.way {
+        Way::OpenDatasync => OFlags::DSYNC,
+        Way::OpenSync => OFlags::SYNC,
+        _ => OFlags::empty(),
+    };
+    if spec.direct { by_way | OFlags::DIRECT } else { by_way }
+}
+
+/// One write, whole.
+#[inline]
+pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
+    let written = rustix::io::pwrite(file, bytes, offset).map_err(Failed::of("write"))?;
+    whole("write", written, bytes.len())
+}
+
+/// The sync that a way asks for beside its write; none where the file was opened to sync by itself.
+#[inline]
+pub fn sync(file: &File, way: Way) -> Result<(), Failed> {
+    match way {
+        Way::Fdatasync => rustix::fs::fdatasync(file).map_err(Failed::of("fdatasync")),
+        Way::Fsync => rustix::fs::fsync(file).map_err(Failed::of("fsync")),
+        _ => Ok(()),
+    }
+}
+
+#[inline]
+fn whole(call: &'static str, written: usize, wanted: usize) -> Result<(), Failed> {
+    if written == wanted { Ok(()) } else { Err(short(call, written, wanted)) }
+}
+
+#[cold]
+fn short(call: &'static str, written: usize, wanted: usize) -> Failed {
+    let words = format!("short write: {written} of {wanted} bytes");
+    Failed { call, error: io::Error::new(io::ErrorKind::WriteZero, words) }
+}
+
+fn reopened(path: &std::path::Path) -> Result<File, Failed> {
+    site::open(path, OFlags::empty()).map_err(|error| Failed { call: "open", error })
+}
+
+/// As pg_test_fsync has it: the second open and close make it as much work as the other order.
+fn write_fsync_close(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failed> {
+    let file = reopened(path)?;
+    write_at(&file, bytes, 0)?;
+    sync(&file, Way::Fsync)?;
+    drop(file);
+    reopened(path).map(drop)
+}
+
+fn write_close_fsync(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failed> {
+    let file = reopened(path)?;
+    write_at(&file, bytes, 0)?;
+    drop(file);
+    sync(&reopened(path)?, Way::Fsync)
+}
+
+fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), Failed> {
+    let submitted = ring.write_then_sync(file, bytes, 0);
+    let outcome = submitted.map_err(|error| Failed { call: "io_uring_enter", error })?;
+    let of = |call, code: i32| match usize::try_from(code) {
+        Ok(done) => Ok(done),
+        Err(_) => Err(Failed { call, error: Errno::from_raw_os_error(-code).into() }),
+    };
+    whole("io_uring write", of("io_uring write", outcome.written)?, bytes.len())?;
+    of("io_uring fdatasync", outcome.synced).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::rows::{Choice, rows};
+    use crate::probe::site::Fill;
+
+    #[test]
+    fn every_row_writes_its_bytes_where_it_says() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap();
+        let memory = crate::probe::aligned_noise();
+        let bytes = memory.bytes();
+        for spec in rows(Choice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
+            if spec.segment.is_some() {
+                continue;
+            }
+            site.fill(FILE, 1 << 20, Fill::Zeroes).unwrap();
+            let ran = Operation::open(spec, &site, bytes, 8192)
+                .and_then(|mut op| op.run(&mut Tape::new(), Duration::ZERO, 1, &Interrupt::never()));
+            match ran {
+                Ok(()) => {
+                    let length = (spec.write_bytes * spec.writes) as usize;
+                    let read = std::fs::read(site.path(FILE)).unwrap();
+                    let wanted: Vec<u8> =
+                        (0..spec.writes).flat_map(|_| &bytes[..spec.write_bytes as usize]).copied().collect();
+                    assert_eq!(read[..length], wanted, "{}", spec.id);
+                    assert!(read[length..].iter().all(|byte| *byte == 0), "{}", spec.id);
+                }
+                Err(failed) => println!("skipped: {} cannot be had here: {} {}", spec.id, failed.call, failed.error),
+            }
+            site.remove(FILE).unwrap();
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The folder: whether it can be probed, what lies below it, and how large the files may be.
+
+use super::site::SEGMENT_BYTES;
+use crate::error::{Context, Error, Result};
+use crate::host::{Host, machine};
+use crate::provision::{devices, mount};
+use crate::record::probe::PlaceFacts;
+use crate::units::Bytes;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Files of the size of a segment that exist at the same time: the one of the rows of pg_test_fsync, the recycled
+/// segment, a zero-filled and an extended one.
+pub const FILES: u64 = 4;
+/// Smallest segment, as in PostgreSQL.
+const SMALLEST_SEGMENT: u64 = 1 << 20;
+/// Share of the free space that the files may take: a twentieth.
+const FREE_OVER_FILES: u64 = 20;
+
+/// Looks at the folder.
+///
+/// # Errors
+/// When it does not exist, is no folder or cannot be looked at.
+pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
+    let seen = fs::metadata(folder).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
+            .hint("name a folder on the filesystem that is to be probed; `mkdir` makes one"),
+        _ => Error::host(format!("{}: {e}", folder.display())),
+    })?;
+    if !seen.is_dir() {
+        return Err(Error::user(format!("{}: is no folder", folder.display()))
+            .hint("a device is probed through a folder of the filesystem on it"));
+    }
+    let absolute = fs::canonicalize(folder).or_host(|| format!("resolve {}", folder.display()))?;
+    let below = devices::below(host, &absolute)?;
+    let machine = machine::facts(host);
+    Ok(PlaceFacts {
+        folder: absolute.display().to_string(),
+        mount: mount::mount_of(host, &absolute).ok(),
+        devices: below.devices,
+        ends: below.ends,
+        free_bytes: free_bytes(&absolute)?,
+        kernel: machine.kernel,
+        hypervisor: machine::is_virtual(host).then(|| machine.machine.unwrap_or_else(|| "virtual machine".to_owned())),
+    })
+}
+
+/// Bytes that the user may still write; `None` where the filesystem has no size (ramfs).
+fn free_bytes(folder: &Path) -> Result<Option<u64>> {
+    let told = rustix::fs::statvfs(folder).or_host(|| format!("ask {} for its free space", folder.display()))?;
+    Ok((told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize)))
+}
+
+/// Size of each file: 16 MiB, or as much less that all of them are a twentieth of what is free.
+///
+/// # Errors
+/// When even the smallest would be more.
+pub fn segment_bytes(place: &PlaceFacts) -> Result<u64> {
+    let Some(free) = place.free_bytes else { return Ok(SEGMENT_BYTES) };
+    let fits = |bytes: &u64| bytes * FILES * FREE_OVER_FILES <= free;
+    let sizes = std::iter::successors(Some(SEGMENT_BYTES), |bytes| Some(bytes / 2));
+    sizes.take_while(|bytes| *bytes >= SMALLEST_SEGMENT).find(fits).ok_or_else(|| {
+        let least = SMALLEST_SEGMENT * FILES * FREE_OVER_FILES;
+        Error::host(format!("{} has {} free, too little for a probe", place.folder, Bytes(free))).hint(format!(
+            "it writes {} at least and never more than 5 % of what is free: make {} free",
+            Bytes(SMALLEST_SEGMENT * FILES),
+            Bytes(least)
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    fn place(free_bytes: Option<u64>) -> PlaceFacts {
+        PlaceFacts { folder: "/srv".into(), free_bytes, ..PlaceFacts::default() }
+    }
+
+    #[test]
+    fn the_files_are_never_more_than_a_twentieth_of_what_is_free() {
+        assert_eq!(segment_bytes(&place(None)).unwrap(), 16 << 20);
+        for free_mib in [80u64, 100, 200, 500, 1279, 1280, 100_000] {
+            let free = free_mib << 20;
+            let bytes = segment_bytes(&place(Some(free))).unwrap();
+            assert!(bytes * FILES * 20 <= free && (1 << 20..=16 << 20).contains(&bytes), "{free_mib} {bytes}");
+        }
+        assert_eq!(segment_bytes(&place(Some(1280 << 20))).unwrap(), 16 << 20);
+        let error = segment_bytes(&place(Some(79 << 20))).unwrap_err();
+        assert_eq!(error.kind(), Kind::Host);
+        assert!(error.to_string().contains("79"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_folder_is_the_users_mistake() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for path in [file.path(), Path::new("/no/such/folder")] {
+            assert_eq!(facts(&Host::this(), path).unwrap_err().kind(), Kind::User, "{}", path.display());
+        }
+    }
+}

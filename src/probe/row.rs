@@ -1,0 +1,253 @@
+//! What is kept of a row while it is measured: slices, latencies by second, the slowest operations, how it failed.
+
+use super::tape::Failed;
+use crate::error::{Error, Result};
+use crate::record::probe::{Failure, RowRecord, RowSpec, SecondLatencies, Slow};
+use hdrhistogram::Histogram;
+use std::io::ErrorKind;
+
+/// Slow operations kept of each row.
+const SLOWEST: usize = 16;
+
+/// A row's record in the making.
+pub struct Row {
+    record: RowRecord,
+    /// The second that is open.
+    second: u32,
+    latencies: Histogram<u64>,
+}
+
+/// One completed operation, in nanoseconds since the first slice began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// When it ended.
+    pub ended_ns: u64,
+    /// How long it took.
+    pub latency_ns: u64,
+}
+
+impl Row {
+    /// Nothing yet.
+    ///
+    /// # Errors
+    /// Never in practice: the number of digits is a constant that hdrhistogram takes.
+    pub fn new(spec: RowSpec) -> Result<Row> {
+        const SIGNIFICANT_DIGITS: u8 = 2;
+        let latencies =
+            Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))?;
+        let record = RowRecord {
+            spec,
+            unavailable: None,
+            failure: None,
+            slices: Vec::new(),
+            seconds: Vec::new(),
+            slowest: Vec::new(),
+            segments_us: Vec::new(),
+        };
+        Ok(Row { record, second: 0, latencies })
+    }
+
+    /// The record so far; the open second is not in it.
+    pub fn record(&mut self) -> &mut RowRecord {
+        &mut self.record
+    }
+
+    /// What it does.
+    pub fn spec(&self) -> &RowSpec {
+        &self.record.spec
+    }
+
+    /// Whether it has ended for good.
+    pub fn has_ended(&self) -> bool {
+        self.record.unavailable.is_some() || self.record.failure.is_some()
+    }
+
+    /// Operations completed.
+    pub fn operations(&self) -> u64 {
+        self.record.slices.iter().map(|slice| slice.operations).sum()
+    }
+
+    /// Keeps an operation. They come in the order of their ends, but for those of several writers, which may be mixed
+    /// within one slice.
+    ///
+    /// # Errors
+    /// Never in practice: the histogram grows as wide as it must.
+    pub fn done(&mut self, done: Done) -> Result<()> {
+        let second = u32::try_from(done.ended_ns / 1_000_000_000).unwrap_or(u32::MAX);
+        if second > self.second {
+            self.close_second();
+            self.second = second;
+        }
+        let recorded = self.latencies.record(done.latency_ns);
+        recorded.map_err(|e| Error::bug(format!("recording a latency of {} ns: {e}", done.latency_ns)))?;
+        let slowest = &mut self.record.slowest;
+        if slowest.len() < SLOWEST || slowest.last().is_some_and(|last| last.latency_ns < done.latency_ns) {
+            let slow = Slow { at_us: (done.ended_ns - done.latency_ns) / 1000, latency_ns: done.latency_ns };
+            let place = slowest.partition_point(|one| one.latency_ns >= slow.latency_ns);
+            slowest.insert(place, slow);
+            slowest.truncate(SLOWEST);
+        }
+        Ok(())
+    }
+
+    fn close_second(&mut self) {
+        if !self.latencies.is_empty() {
+            let counts = self.latencies.iter_recorded();
+            let latencies = counts.map(|count| (count.value_iterated_to(), count.count_at_value())).collect();
+            self.record.seconds.push(SecondLatencies { second: self.second, latencies });
+            self.latencies.reset();
+        }
+    }
+
+    /// Ends the row: it cannot be had here.
+    pub fn cannot_be_had(&mut self, why: String) {
+        self.record.unavailable = Some(why);
+    }
+
+    /// Ends the row by a call that failed at `at_us`. Where nothing was done before and the kernel says that there is no
+    /// such thing, it cannot be had here; anything else is a failure of the storage.
+    pub fn failed(&mut self, failed: &Failed, at_us: u64) {
+        let after_operations = self.operations();
+        if after_operations == 0 && let Some(why) = refusal(&self.record.spec, failed) {
+            return self.cannot_be_had(why);
+        }
+        let (errno, message) = words(failed);
+        let call = failed.call.to_owned();
+        self.record.failure = Some(Failure { call, errno, message, at_us, after_operations });
+    }
+
+    /// The whole record.
+    pub fn close(mut self) -> RowRecord {
+        self.close_second();
+        self.record
+    }
+}
+
+/// Error number and words of a failed call.
+pub fn words(failed: &Failed) -> (Option<i32>, String) {
+    let errno = failed.error.raw_os_error();
+    let text = failed.error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    (errno, errno.and_then(name).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}")))
+}
+
+/// Names of the error numbers that storage gives (errno(3)).
+fn name(errno: i32) -> Option<&'static str> {
+    const NAMES: [(i32, &str); 20] = [
+        (1, "EPERM"),
+        (2, "ENOENT"),
+        (4, "EINTR"),
+        (5, "EIO"),
+        (6, "ENXIO"),
+        (9, "EBADF"),
+        (11, "EAGAIN"),
+        (12, "ENOMEM"),
+        (13, "EACCES"),
+        (14, "EFAULT"),
+        (19, "ENODEV"),
+        (22, "EINVAL"),
+        (27, "EFBIG"),
+        (28, "ENOSPC"),
+        (30, "EROFS"),
+        (38, "ENOSYS"),
+        (95, "EOPNOTSUPP"),
+        (107, "ENOTCONN"),
+        (116, "ESTALE"),
+        (122, "EDQUOT"),
+    ];
+    NAMES.iter().find(|(number, _)| *number == errno).map(|(_, name)| *name)
+}
+
+/// Why a call's very first failure means "no such thing here", not "the storage failed".
+fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
+    const EPERM: i32 = 1;
+    const ENODEV: i32 = 19;
+    const EINVAL: i32 = 22;
+    const ENOSYS: i32 = 38;
+    const EOPNOTSUPP: i32 = 95;
+    let errno = failed.error.raw_os_error();
+    match (failed.call, errno) {
+        ("open", Some(EINVAL)) if spec.direct => Some("the filesystem refuses O_DIRECT".to_owned()),
+        ("write", Some(EINVAL)) if spec.direct => Some(format!(
+            "a direct write of {} bytes is refused: it is no multiple of the device's sector or the filesystem's block",
+            spec.write_bytes
+        )),
+        ("write" | "pwritev2" | "io_uring write", Some(EINVAL)) => {
+            Some("this filesystem has no write(2), only mmap(2)".to_owned())
+        }
+        ("pwritev2", Some(EOPNOTSUPP | ENOSYS)) => Some("no RWF_DSYNC here: Linux 4.7 brought it".to_owned()),
+        ("io_uring_setup", _) => Some(match errno {
+            Some(ENOSYS) => "no io_uring: Linux 5.1 brought it".to_owned(),
+            Some(EPERM) => "io_uring is forbidden (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
+            _ => format!("io_uring cannot be set up: {}", failed.error),
+        }),
+        ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem refuses shared mappings".to_owned()),
+        ("madvise(MADV_POPULATE_WRITE)", Some(EINVAL)) => {
+            Some("no MADV_POPULATE_WRITE (Linux 5.14): without it a full disk would end the process".to_owned())
+        }
+        _ if failed.error.kind() == ErrorKind::Unsupported => Some(format!("{}: {}", failed.call, failed.error)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::rows::{Choice, rows};
+    use crate::record::probe::Slice;
+    use std::io;
+
+    fn row(id: &str) -> Row {
+        Row::new(rows(Choice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
+    }
+
+    fn failed(call: &'static str, errno: i32) -> Failed {
+        Failed { call, error: io::Error::from_raw_os_error(errno) }
+    }
+
+    #[test]
+    fn latencies_are_counted_in_the_second_in_which_operations_ended() {
+        let mut row = row("one_write.fdatasync");
+        for (ended_ns, latency_ns) in [(500, 500), (900_000_000, 400), (2_000_000_000, 1_100_000_000)] {
+            row.done(Done { ended_ns, latency_ns }).unwrap();
+        }
+        let record = row.close();
+        let seconds: Vec<(u32, u64)> = record
+            .seconds
+            .iter()
+            .map(|second| (second.second, second.latencies.iter().map(|(_, count)| count).sum()))
+            .collect();
+        assert_eq!(seconds, [(0, 2), (2, 1)]);
+        assert_eq!(record.slowest[0], Slow { at_us: 900_000, latency_ns: 1_100_000_000 });
+        for (shown, exact) in record.seconds[0].latencies.iter().zip([400u64, 500]) {
+            assert!(shown.0 >= exact && (shown.0 - exact) * 100 < exact, "{shown:?} {exact}");
+        }
+    }
+
+    #[test]
+    fn the_sixteen_slowest_operations_keep_their_moment() {
+        let mut row = row("one_write.fsync");
+        for n in 1..=100u64 {
+            row.done(Done { ended_ns: n * 1_000_000, latency_ns: (n * 37) % 101 }).unwrap();
+        }
+        let slowest: Vec<u64> = row.close().slowest.iter().map(|slow| slow.latency_ns).collect();
+        assert_eq!(slowest, (85..=100).rev().collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn a_first_refusal_is_no_failure_of_the_storage_and_a_later_one_is() {
+        let mut refused = row("one_write.open_datasync");
+        refused.failed(&failed("open", 22), 5);
+        assert!(refused.record().failure.is_none() && refused.has_ended());
+        assert_eq!(refused.record().unavailable.as_deref(), Some("the filesystem refuses O_DIRECT"));
+        let mut broken = row("one_write.fdatasync");
+        broken.failed(&failed("fdatasync", 5), 7);
+        let failure = broken.record().failure.clone().unwrap();
+        assert_eq!((failure.errno, failure.call.as_str(), failure.at_us), (Some(5), "fdatasync", 7));
+        assert!(failure.message.starts_with("EIO: "), "{}", failure.message);
+        let mut later = row("one_write.open_datasync");
+        later.record().slices.push(Slice { operations: 3, ..Slice::default() });
+        later.failed(&failed("write", 22), 9);
+        assert_eq!(later.record().failure.as_ref().unwrap().after_operations, 3);
+    }
+}

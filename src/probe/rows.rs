@@ -1,0 +1,142 @@
+//! The rows of a probe, as data.
+//!
+//! First those of pg_test_fsync, with its names, sizes, offsets, flags and order (src/bin/pg_test_fsync of PostgreSQL 18),
+//! so that figures compare; then those that write as the server writes its WAL; then ways that PostgreSQL does not have.
+
+use crate::record::probe::{Family, RowSpec, Segment, Way};
+
+/// A page of WAL as PostgreSQL is built by default (`XLOG_BLCKSZ`), bytes.
+pub const WAL_BLOCK: u32 = 8192;
+
+/// The five ways of `wal_sync_method`, in pg_test_fsync's order.
+const METHODS: [(Way, &str); 5] = [
+    (Way::OpenDatasync, "open_datasync"),
+    (Way::Fdatasync, "fdatasync"),
+    (Way::Fsync, "fsync"),
+    (Way::FsyncWritethrough, "fsync_writethrough"),
+    (Way::OpenSync, "open_sync"),
+];
+
+/// Which rows a probe has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// All.
+    All,
+    /// Those of pg_test_fsync alone.
+    Compat,
+}
+
+/// The rows, in the order of the table. `wal_block` is the size of one write of the WAL rows, `writers` the number of
+/// threads of the row with group commit.
+#[must_use]
+pub fn rows(choice: Choice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
+    let mut rows = compat();
+    if choice == Choice::All {
+        rows.extend(wal(wal_block, writers));
+        rows.extend(newer());
+    }
+    rows
+}
+
+fn spec(family: Family, id: &str, label: &str, way: Way) -> RowSpec {
+    RowSpec {
+        id: id.to_owned(),
+        family,
+        label: label.to_owned(),
+        way,
+        write_bytes: WAL_BLOCK,
+        writes: 1,
+        direct: false,
+        writers: 1,
+        segment: None,
+    }
+}
+
+fn compat() -> Vec<RowSpec> {
+    let mut rows = Vec::new();
+    for (family, prefix, writes) in [(Family::OneWrite, "one_write", 1), (Family::TwoWrites, "two_writes", 2)] {
+        for (way, name) in METHODS {
+            let direct = matches!(way, Way::OpenDatasync | Way::OpenSync);
+            rows.push(RowSpec { writes, direct, ..spec(family, &format!("{prefix}.{name}"), name, way) });
+        }
+    }
+    for (writes, kib) in [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)] {
+        let id = format!("open_sync_sizes.{writes}x{kib}k");
+        let label = format!("{writes:>2} * {kib:>2}kB open_sync write{}", if writes == 1 { "" } else { "s" });
+        let row = spec(Family::OpenSyncSizes, &id, &label, Way::OpenSync);
+        rows.push(RowSpec { writes, write_bytes: kib << 10, direct: true, ..row });
+    }
+    rows.push(spec(Family::Descriptor, "descriptor.write_fsync_close", "write, fsync, close", Way::Fsync));
+    rows.push(spec(Family::Descriptor, "descriptor.write_close_fsync", "write, close, fsync", Way::Fsync));
+    rows.push(spec(Family::NotSynced, "not_synced.write", "write", Way::None));
+    rows
+}
+
+fn wal(wal_block: u32, writers: u32) -> Vec<RowSpec> {
+    let row = |id: &str, label: &str, way, segment| RowSpec {
+        write_bytes: wal_block,
+        segment: Some(segment),
+        ..spec(Family::Wal, id, label, way)
+    };
+    let recycled = |way, name: &str| row(&format!("wal.{name}.recycled"), name, way, Segment::Recycled);
+    vec![
+        recycled(Way::OpenDatasync, "open_datasync"),
+        recycled(Way::Fdatasync, "fdatasync"),
+        recycled(Way::Fsync, "fsync"),
+        recycled(Way::OpenSync, "open_sync"),
+        RowSpec {
+            direct: true,
+            ..row("wal.open_datasync.direct", "open_datasync, O_DIRECT", Way::OpenDatasync, Segment::Recycled)
+        },
+        row("wal.fdatasync.zero_filled", "fdatasync, new zero-filled", Way::Fdatasync, Segment::ZeroFilled),
+        row("wal.fdatasync.extended", "fdatasync, new extended", Way::Fdatasync, Segment::Extended),
+        RowSpec {
+            writers,
+            ..row(
+                "wal.fdatasync.group",
+                &format!("fdatasync, {writers} writers"),
+                Way::Fdatasync,
+                Segment::Recycled,
+            )
+        },
+    ]
+}
+
+fn newer() -> Vec<RowSpec> {
+    let row = |id: &str, label: &str, way, direct| RowSpec { direct, ..spec(Family::Newer, id, label, way) };
+    vec![
+        row("newer.rwf_dsync", "pwritev2 RWF_DSYNC", Way::RwfDsync, false),
+        row("newer.rwf_dsync_direct", "pwritev2 RWF_DSYNC, O_DIRECT", Way::RwfDsync, true),
+        row("newer.io_uring", "io_uring write + fdatasync", Way::IoUring, false),
+        row("newer.msync", "mmap + msync", Way::Msync, false),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_has_a_name_of_its_own() {
+        let all = rows(Choice::All, 8192, 8);
+        let ids: BTreeSet<&str> = all.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids.len(), all.len());
+        assert_eq!(rows(Choice::Compat, 8192, 8).len(), 18, "as many as pg_test_fsync has");
+    }
+
+    #[test]
+    fn each_row_of_open_sync_in_pieces_writes_16_kb() {
+        let all = rows(Choice::Compat, 8192, 1);
+        let pieces: Vec<&RowSpec> = all.iter().filter(|row| row.family == Family::OpenSyncSizes).collect();
+        assert_eq!(pieces.len(), 5);
+        assert!(pieces.iter().all(|row| row.writes * row.write_bytes == 16 << 10 && row.direct));
+    }
+
+    #[test]
+    fn the_wal_block_is_that_of_the_wal_rows_alone() {
+        for row in rows(Choice::All, 65_536, 4) {
+            assert_eq!(row.write_bytes == 65_536, row.family == Family::Wal, "{}", row.id);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Who runs next and for how long: short slices in turn, in seeded random order, until each row's rate is known or the
+//! time is used.
+//!
+//! Pure but for what [`Bench`] does. A neighbour's noise thus hits all rows alike, and a row that is known leaves its
+//! time to the others.
+
+use crate::error::Result;
+use crate::stats::slices;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+/// Rounds that should fit into the time: an interval from fewer slices than about this is wide.
+const ROUNDS: u32 = 12;
+/// The time that is left is never spent in fewer rounds than these: more slices say more than longer ones.
+const ROUNDS_LEAST: u32 = 4;
+/// Slices that a row must have before its rate counts as known: fewer can agree by chance.
+pub const FEWEST_SLICES: usize = 8;
+/// Shortest slice: below it the switch from row to row would be most of the time.
+const SHORTEST: Duration = Duration::from_millis(5);
+/// Longest slice: a probe of an hour still takes turns.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// What runs the slices.
+pub trait Bench {
+    /// Time since the measurement began.
+    fn elapsed(&self) -> Duration;
+    /// Runs a row for about `span`, at least one operation; `None` where the row has ended or cannot be had.
+    ///
+    /// # Errors
+    /// Interrupted, or the place is gone.
+    fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>>;
+}
+
+/// What a slice did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    /// Operations.
+    pub operations: u64,
+    /// Seconds that they took.
+    pub seconds: f64,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// When to stop, counted from the beginning of the measurement.
+    pub until: Duration,
+    /// Half an interval over its rate at which a rate is known; 0 to use all the time.
+    pub precision: f64,
+    /// Seed of the order.
+    pub seed: u64,
+}
+
+/// Runs rows 0 to `rows` - 1. `told` hears after each round how many rows are done, of how many.
+///
+/// # Errors
+/// As [`Bench::slice`].
+pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut(usize, usize)) -> Result<()> {
+    let mut order = ChaCha8Rng::seed_from_u64(goal.seed);
+    let mut work: Vec<Vec<(u64, f64)>> = vec![Vec::new(); rows];
+    let mut open: Vec<usize> = (0..rows).collect();
+    let mut rounds_left = ROUNDS;
+    while !open.is_empty() {
+        open.shuffle(&mut order);
+        let left = goal.until.saturating_sub(bench.elapsed());
+        let span = span(left, open.len(), rounds_left);
+        rounds_left = rounds_left.saturating_sub(1).max(ROUNDS_LEAST);
+        let mut still_open = Vec::with_capacity(open.len());
+        for row in open {
+            if bench.elapsed() >= goal.until {
+                return Ok(());
+            }
+            let Some(done) = bench.slice(row, span)? else { continue };
+            work[row].push((done.operations, done.seconds));
+            if !known(&work[row], goal.precision) {
+                still_open.push(row);
+            }
+        }
+        open = still_open;
+        told(rows - open.len(), rows);
+    }
+    Ok(())
+}
+
+/// Length of a slice such that the rounds that are left fit into the time that is left.
+fn span(left: Duration, rows: usize, rounds: u32) -> Duration {
+    let slices = u32::try_from(rows).unwrap_or(u32::MAX).saturating_mul(rounds).max(1);
+    (left / slices).clamp(SHORTEST, LONGEST)
+}
+
+fn known(work: &[(u64, f64)], precision: f64) -> bool {
+    work.len() >= FEWEST_SLICES
+        && slices::rate(work).and_then(|rate| rate.relative_half_width()).is_some_and(|half| half <= precision)
+}
+
+#[cfg(test)]
+mod tests;

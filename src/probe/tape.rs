@@ -1,0 +1,124 @@
+//! The timed loop: nothing between two operations but one look at the clock and one store.
+//!
+//! The moments at which operations ended are kept on a tape; latencies and histograms are made of it when the slice is
+//! over.
+
+use crate::host::signals::Interrupt;
+use crate::host::time::{Instant, now};
+use std::io;
+use std::time::Duration;
+
+/// Operations of one slice at most: a quarter of a second at a million a second.
+const LENGTH: usize = 1 << 18;
+
+/// A system call that failed.
+#[derive(Debug)]
+pub struct Failed {
+    /// Which call.
+    pub call: &'static str,
+    /// With what.
+    pub error: io::Error,
+}
+
+impl Failed {
+    /// For `map_err`.
+    pub fn of(call: &'static str) -> impl FnOnce(rustix::io::Errno) -> Failed {
+        move |errno| Failed { call, error: errno.into() }
+    }
+}
+
+/// The moments of one slice.
+pub struct Tape {
+    begun: Instant,
+    ends: Vec<Instant>,
+}
+
+impl Tape {
+    /// An empty one.
+    pub fn new() -> Tape {
+        Tape { begun: now(), ends: Vec::with_capacity(LENGTH) }
+    }
+
+    /// Runs `operation` again and again until `span` is over, at most `most` times and at least once.
+    ///
+    /// # Errors
+    /// With the operation that failed; those before it are on the tape.
+    #[inline]
+    pub fn run(
+        &mut self,
+        span: Duration,
+        most: usize,
+        interrupt: &Interrupt,
+        mut operation: impl FnMut() -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        self.ends.clear();
+        let most = most.min(LENGTH);
+        self.begun = now();
+        let until = self.begun + span;
+        loop {
+            operation()?;
+            let ended = now();
+            self.ends.push(ended);
+            if ended >= until || self.ends.len() >= most || interrupt.is_raised() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// When the first operation began.
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// From there to the end of the last completed one.
+    pub fn elapsed(&self) -> Duration {
+        self.ends.last().map_or(Duration::ZERO, |last| last.duration_since(self.begun))
+    }
+
+    /// Each completed operation: when it began, and how long it took.
+    pub fn operations(&self) -> impl Iterator<Item = (Instant, Duration)> {
+        let begins = std::iter::once(self.begun).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(began, ended)| (began, ended.duration_since(began)))
+    }
+
+    /// How many were completed.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_on_the_tape_and_a_failed_one_is_not() {
+        let mut tape = Tape::new();
+        let mut left = 3;
+        let outcome = tape.run(Duration::from_secs(60), 100, &Interrupt::never(), || {
+            if left == 0 {
+                return Err(Failed { call: "fsync", error: io::Error::from_raw_os_error(5) });
+            }
+            left -= 1;
+            Ok(())
+        });
+        assert_eq!(outcome.unwrap_err().call, "fsync");
+        assert_eq!(tape.len(), 3);
+        let sum: Duration = tape.operations().map(|(_, took)| took).sum();
+        assert_eq!(sum, tape.elapsed());
+    }
+
+    #[test]
+    fn a_slice_ends_by_time_by_number_or_by_interrupt_and_has_one_operation_at_least() {
+        let mut tape = Tape::new();
+        tape.run(Duration::ZERO, 100, &Interrupt::never(), || Ok(())).unwrap();
+        assert_eq!(tape.len(), 1);
+        tape.run(Duration::from_secs(60), 7, &Interrupt::never(), || Ok(())).unwrap();
+        assert_eq!(tape.len(), 7);
+        let raised = Interrupt::never();
+        raised.raise();
+        tape.run(Duration::from_secs(60), 100, &raised, || Ok(())).unwrap();
+        assert_eq!(tape.len(), 1);
+    }
+}

@@ -1,0 +1,161 @@
+//! One writer that goes through WAL segments as the server does: block after block, then on to the next segment.
+
+use super::operation::{flags, sync, write_at};
+use super::site::{Fill, Site};
+use super::tape::Failed;
+use crate::host::time::{micros, now};
+use crate::record::probe::{RowSpec, Segment, Way};
+use rustix::fs::OFlags;
+use std::fs::File;
+
+/// Name of the segment that all rows with recycled segments walk through.
+pub const RECYCLED: &str = "recycled";
+
+/// A row's way through its segments.
+pub struct Walk<'a> {
+    site: &'a Site,
+    bytes: &'a [u8],
+    way: Way,
+    flags: OFlags,
+    segment: Segment,
+    /// Name of the segment's file; rows with new segments have one each.
+    name: String,
+    segment_bytes: u64,
+    file: Option<File>,
+    /// Where the next block goes.
+    at: u64,
+    made_us: Vec<u64>,
+}
+
+impl<'a> Walk<'a> {
+    /// Opens the first segment.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn open(spec: &RowSpec, site: &'a Site, bytes: &'a [u8]) -> Result<Walk<'a>, Failed> {
+        let segment = spec.segment.unwrap_or(Segment::Recycled);
+        let recycled = segment == Segment::Recycled;
+        let name = if recycled { RECYCLED.to_owned() } else { spec.id.clone() };
+        let mut walk = Walk {
+            site,
+            bytes,
+            way: spec.way,
+            flags: flags(spec),
+            segment,
+            name,
+            segment_bytes: site.segment_bytes(),
+            file: None,
+            at: 0,
+            made_us: Vec::new(),
+        };
+        if recycled {
+            walk.file = Some(walk.reopened()?);
+        }
+        Ok(walk)
+    }
+
+    fn reopened(&self) -> Result<File, Failed> {
+        self.site.open(&self.name, self.flags).map_err(|error| Failed { call: "open", error })
+    }
+
+    /// Operations until the segment is used up; without limit where the next one is at hand.
+    pub fn left(&self) -> usize {
+        match self.segment {
+            Segment::Recycled => usize::MAX,
+            _ => usize::try_from((self.segment_bytes - self.at) / self.bytes.len() as u64).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Makes a new segment where the one before is used up. Not part of an operation: the server prepares segments
+    /// beforehand as long as it can.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn prepare(&mut self) -> Result<(), Failed> {
+        let fill = match self.segment {
+            Segment::Recycled => return Ok(()),
+            Segment::ZeroFilled => Fill::Zeroes,
+            Segment::Extended => Fill::LastByte,
+        };
+        if self.file.is_some() && self.left() > 0 {
+            return Ok(());
+        }
+        let begun = now();
+        if self.file.take().is_some() {
+            self.site.remove(&self.name).map_err(|error| Failed { call: "unlink", error })?;
+        }
+        let made = self.site.fill(&self.name, self.segment_bytes, fill);
+        made.map_err(|error| Failed { call: "make a segment", error })?;
+        self.file = Some(self.reopened()?);
+        self.at = 0;
+        self.made_us.push(micros(begun.elapsed()));
+        Ok(())
+    }
+
+    /// One block and its sync. The first block of a recycled segment pays for closing the one before and opening it, as
+    /// in the server.
+    #[inline]
+    pub fn once(&mut self) -> Result<(), Failed> {
+        if self.at + self.bytes.len() as u64 > self.segment_bytes {
+            self.file = None;
+            self.file = Some(self.reopened()?);
+            self.at = 0;
+        }
+        let Some(file) = &self.file else { return Ok(()) };
+        write_at(file, self.bytes, self.at)?;
+        self.at += self.bytes.len() as u64;
+        sync(file, self.way)
+    }
+
+    /// Time that each new segment took since the last call, microseconds.
+    pub fn take_made_us(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.made_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::rows::{Choice, rows};
+    use std::collections::BTreeSet;
+
+    fn spec(id: &str, write_bytes: u32) -> RowSpec {
+        rows(Choice::All, write_bytes, 1).into_iter().find(|row| row.id == id).unwrap()
+    }
+
+    #[test]
+    fn every_block_of_a_segment_is_written_once_before_the_next_segment_begins() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let memory = crate::probe::aligned_noise();
+        for id in ["wal.fdatasync.zero_filled", "wal.fdatasync.extended"] {
+            let mut walk = Walk::open(&spec(id, 65_536), &site, &memory.bytes()[..65_536]).unwrap();
+            for segment in 1..=2 {
+                walk.prepare().unwrap();
+                let mut places = BTreeSet::new();
+                while walk.left() > 0 {
+                    places.insert(walk.at);
+                    walk.once().unwrap();
+                }
+                assert_eq!(places.len(), 16, "{id}, segment {segment}");
+            }
+            assert_eq!(walk.take_made_us().len(), 2);
+            let written = std::fs::read(site.path(id)).unwrap();
+            assert!(written.chunks(65_536).all(|block| block == &memory.bytes()[..65_536]));
+        }
+    }
+
+    #[test]
+    fn a_recycled_segment_begins_anew_at_its_end() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
+        site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
+        let memory = crate::probe::aligned_noise();
+        let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, &memory.bytes()[..65_536]).unwrap();
+        for _ in 0..17 {
+            walk.once().unwrap();
+        }
+        assert_eq!(walk.at, 65_536);
+        assert_eq!(std::fs::metadata(site.path(RECYCLED)).unwrap().len(), 1 << 20);
+    }
+}
