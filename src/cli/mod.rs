@@ -11,8 +11,8 @@ mod man;
 pub mod out;
 mod places;
 mod plan;
-mod progress;
 mod probe;
+mod progress;
 mod report;
 mod run;
 

@@ -92,10 +92,7 @@ mod tests {
         let path = folder.path().join("file");
         let file = File::create(&path).unwrap();
         for _ in 0..3 {
-            assert_eq!(
-                ring.write_then_sync(&file, b"abc", 2).unwrap(),
-                WriteThenSync { written: 3, synced: 0 }
-            );
+            assert_eq!(ring.write_then_sync(&file, b"abc", 2).unwrap(), WriteThenSync { written: 3, synced: 0 });
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"\0\0abc");
         let readable = File::open(&path).unwrap();

@@ -121,7 +121,7 @@ impl<'a> RealBench<'a> {
         for done in &self.done {
             self.rows[row].done(*done)?;
         }
-        self.observer.slice(&self.done)?;
+        self.observer.slice(self.rows[row].spec().family, &self.done)?;
         let record = self.rows[row].record();
         record.segments_us.extend(runner.take_segments_us());
         if operations > 0 {

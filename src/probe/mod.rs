@@ -8,23 +8,23 @@ mod bench;
 mod counters;
 mod group;
 mod growth;
-mod operation;
+pub mod operation;
 mod place;
 mod row;
 mod rows;
 mod schedule;
 mod site;
-mod tape;
+pub mod tape;
 mod walk;
 
 pub use row::Done;
-pub use rows::{Choice, WAL_BLOCK};
+pub use rows::{Choice, WAL_BLOCK, rows};
 
 use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::{micros, now, rfc3339, sleep, wall_us};
-use crate::record::probe::{FORMAT, Idle, PlaceFacts, ProbeRecord};
+use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
 use bench::{RealBench, Setting};
 use counters::Counters;
 use growth::Ground;
@@ -83,12 +83,12 @@ pub trait Observer {
     fn began(&self, wall_us: u64) {
         let _ = wall_us;
     }
-    /// A slice is over; its operations in the order of their ends.
+    /// A slice of a row of this family is over; its operations in the order of their ends.
     ///
     /// # Errors
     /// Its own; ends the probe.
-    fn slice(&self, done: &[Done]) -> Result<()> {
-        let _ = done;
+    fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
+        let _ = (family, done);
         Ok(())
     }
     /// An operation failed, nanoseconds since the first slice began.
@@ -145,9 +145,9 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let mut notes = notes_of(&place, segment_bytes);
     let folder = PathBuf::from(&place.folder);
     let strays = site::strays(&folder);
-    notes.extend(strays.iter().map(|stray| {
-        format!("{} was left by a probe that was killed: rm -r it", stray.display())
-    }));
+    notes.extend(
+        strays.iter().map(|stray| format!("{} was left by a probe that was killed: rm -r it", stray.display())),
+    );
     let mut counters = Counters::of(host, &place.devices);
     observer.stage(Stage::Idle);
     let idle = idle(&place, &mut counters, request.budget, interrupt)?;
@@ -165,7 +165,8 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         (begun, bench.close())
     };
     observer.stage(Stage::Growth);
-    let ground = Ground { site: &site, file_bytes: segment_bytes, bytes: noise.bytes(), devices: &place.devices, begun };
+    let ground =
+        Ground { site: &site, file_bytes: segment_bytes, bytes: noise.bytes(), devices: &place.devices, begun };
     let span = request.budget / GROWTH_SHARE;
     let any_failed = rows.iter().any(|row| row.failure.is_some());
     let growth = if writable && !any_failed && request.choice == Choice::All {
@@ -205,7 +206,9 @@ fn notes_of(place: &PlaceFacts, segment_bytes: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if segment_bytes < site::SEGMENT_BYTES {
         let (are, free) = (crate::units::Bytes(segment_bytes), crate::units::Bytes(place.free_bytes.unwrap_or(0)));
-        notes.push(format!("files of {are} and not of 16 MiB, as all four must be under 5 % of the {free} that are free"));
+        notes.push(format!(
+            "files of {are} and not of 16 MiB, as all four must be under 5 % of the {free} that are free"
+        ));
     }
     notes
 }

@@ -15,10 +15,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Name of the file that all rows but those of the WAL write, as pg_test_fsync has one for all.
-pub const FILE: &str = "file";
+pub(super) const FILE: &str = "file";
 
 /// One row, ready to run.
-pub enum Operation<'a> {
+pub(super) enum Operation<'a> {
     /// Writes at the file's beginning.
     Overwrite(Overwrite<'a>),
     /// Opens and closes the file each time.
@@ -47,7 +47,12 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn open(spec: &RowSpec, site: &'a Site, bytes: &'a [u8], mapped_bytes: usize) -> Result<Operation<'a>, Failed> {
+    pub(super) fn open(
+        spec: &RowSpec,
+        site: &'a Site,
+        bytes: &'a [u8],
+        mapped_bytes: usize,
+    ) -> Result<Operation<'a>, Failed> {
         let bytes = &bytes[..spec.write_bytes as usize];
         let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
         if spec.segment.is_some() {
@@ -69,9 +74,7 @@ impl<'a> Operation<'a> {
                 let mapped = Mapped::file(&file, mapped_bytes).map_err(|error| Failed { call: "mmap", error })?;
                 Operation::Msync { mapped, bytes }
             }
-            (_, way) => {
-                Operation::Overwrite(Overwrite { file: open(flags(spec))?, bytes, writes: spec.writes, way })
-            }
+            (_, way) => Operation::Overwrite(Overwrite::new(open(flags(spec))?, bytes, spec.writes, way)),
         })
     }
 
@@ -116,9 +119,19 @@ impl<'a> Operation<'a> {
     }
 }
 
-impl Overwrite<'_> {
+impl<'a> Overwrite<'a> {
+    /// `writes` writes of `bytes` one after the other from the beginning of `file`, synced in this way.
+    #[must_use]
+    pub fn new(file: File, bytes: &'a [u8], writes: u32, way: Way) -> Overwrite<'a> {
+        Overwrite { file, bytes, writes, way }
+    }
+
+    /// One operation.
+    ///
+    /// # Errors
+    /// With the call that failed.
     #[inline]
-    fn once(&self) -> Result<(), Failed> {
+    pub fn once(&self) -> Result<(), Failed> {
         for write in 0..self.writes {
             write_at(&self.file, self.bytes, u64::from(write) * self.bytes.len() as u64)?;
         }
@@ -127,7 +140,7 @@ impl Overwrite<'_> {
 }
 
 /// Flags with which a row's file is opened.
-pub fn flags(spec: &RowSpec) -> OFlags {
+pub(super) fn flags(spec: &RowSpec) -> OFlags {
     let by_way = match spec.way {
         Way::OpenDatasync => OFlags::DSYNC,
         Way::OpenSync => OFlags::SYNC,
@@ -138,14 +151,14 @@ pub fn flags(spec: &RowSpec) -> OFlags {
 
 /// One write, whole.
 #[inline]
-pub fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
+pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
     let written = rustix::io::pwrite(file, bytes, offset).map_err(Failed::of("write"))?;
     whole("write", written, bytes.len())
 }
 
 /// The sync that a way asks for beside its write; none where the file was opened to sync by itself.
 #[inline]
-pub fn sync(file: &File, way: Way) -> Result<(), Failed> {
+pub(super) fn sync(file: &File, way: Way) -> Result<(), Failed> {
     match way {
         Way::Fdatasync => rustix::fs::fdatasync(file).map_err(Failed::of("fdatasync")),
         Way::Fsync => rustix::fs::fsync(file).map_err(Failed::of("fsync")),

@@ -108,7 +108,9 @@ impl Row {
     /// such thing, it cannot be had here; anything else is a failure of the storage.
     pub fn failed(&mut self, failed: &Failed, at_us: u64) {
         let after_operations = self.operations();
-        if after_operations == 0 && let Some(why) = refusal(&self.record.spec, failed) {
+        if after_operations == 0
+            && let Some(why) = refusal(&self.record.spec, failed)
+        {
             return self.cannot_be_had(why);
         }
         let (errno, message) = words(failed);

@@ -92,12 +92,7 @@ fn wal(wal_block: u32, writers: u32) -> Vec<RowSpec> {
         row("wal.fdatasync.extended", "fdatasync, new extended", Way::Fdatasync, Segment::Extended),
         RowSpec {
             writers,
-            ..row(
-                "wal.fdatasync.group",
-                &format!("fdatasync, {writers} writers"),
-                Way::Fdatasync,
-                Segment::Recycled,
-            )
+            ..row("wal.fdatasync.group", &format!("fdatasync, {writers} writers"), Way::Fdatasync, Segment::Recycled)
         },
     ]
 }

@@ -162,7 +162,9 @@ pub fn open(path: &Path, flags: OFlags) -> io::Result<File> {
 fn advised(error: Error, parent: &Path) -> Error {
     let text = error.to_string();
     let hint = match () {
-        () if text.contains("Read-only") => "it is mounted read-only; name a folder on a filesystem that can be written",
+        () if text.contains("Read-only") => {
+            "it is mounted read-only; name a folder on a filesystem that can be written"
+        }
         () if text.contains("No space") => "nothing is free there, not even for a folder; make room",
         () if text.contains("Permission") => "name a folder that you may write, or run as a user who may",
         () => return error,

@@ -3,6 +3,7 @@
 use super::case::CaseSpec;
 use super::event::Stage;
 use super::facts::{DataFacts, ServerFacts, StackFacts};
+use super::probe::ProbeRecord;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +94,7 @@ pub struct Figures {
     /// Wall time of the measurement, microseconds, from the first operation's start to the last one's end.
     pub elapsed_us: u64,
     /// One for each thing measured. pgbench: `transactions` first, then one per script where there are several;
-    /// sync: one per method.
+    /// sync: one per method, as the server writes its WAL.
     pub measures: Vec<Measure>,
     /// Mean latency of each statement, where the workload has them.
     pub statements: Vec<StatementFigures>,
@@ -101,6 +102,8 @@ pub struct Figures {
     pub checks: Vec<CrossCheck>,
     /// Connections' set-up time, microseconds, as the tool reports it; not part of `elapsed_us`.
     pub connect_us: Option<u64>,
+    /// The whole probe behind the measures of `sync`.
+    pub probe: Option<Box<ProbeRecord>>,
 }
 
 /// One thing that a workload measured.

@@ -37,6 +37,7 @@ pub fn figures(settings: &Settings, raw: &Raw) -> Result<Figures> {
         statements: statements(settings, &summary),
         checks: checks(&summary, &total),
         connect_us: summary.connection_ms.map(|ms| (ms * 1e3).round() as u64),
+        probe: None,
     })
 }
 

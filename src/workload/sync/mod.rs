@@ -1,35 +1,27 @@
-//! What a durable write costs without PostgreSQL: one 8 kB write and its sync, by each of the methods that
-//! `wal_sync_method` knows, as pg_test_fsync does, but every operation timed, every return value checked, and the
-//! methods in turn in short slices, so that a drift of the device does not look like a difference between methods.
+//! Synced writes without PostgreSQL: the probe of `pgstrata probe`, on each stack of a plan.
 //!
-//! A failed sync ends its method and is told as such: it is never a fast success. Each method has a file of its own, so
-//! that direct writes do not pay for throwing out the pages that a buffered method left in the cache.
-
-mod turn;
+//! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
+//! with them. A failed sync ends its row and is told as such: it is never a fast success.
 
 use super::{ClientSecond, DataSet, Listener, Place, Raw, Workload, empty_histogram};
 use crate::error::{Context, Error, Result};
+use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::host::time::{Instant, micros, now, wall_us};
+use crate::probe::{self, Choice, Done, Observer, Request, WAL_BLOCK};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::probe::{Family, ProbeRecord, RowRecord, Segment};
 use crate::record::trial::{Figures, Measure};
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
-use turn::{METHODS, Turn, noise};
-
-/// One write: a page of WAL (`XLOG_BLCKSZ`).
-const WRITE_BYTES: usize = 8192;
-
-/// Direct writes want memory aligned to the device's logical block, which is at most a page.
-const ALIGNMENT: usize = 4096;
-
-/// How long one method runs before the next one's turn.
-const SLICE: Duration = Duration::from_millis(200);
 
 const DEFAULT_DURATION: Micros = Micros(10_000_000);
+const DEFAULT_WRITERS: u32 = 8;
+
+/// The order of slices is the same in every trial: what differs between stacks is not that.
+const SEED: u64 = 1;
 
 const SPECS: &[OptionSpec] = &[
     OptionSpec {
@@ -38,7 +30,7 @@ const SPECS: &[OptionSpec] = &[
         axis: false,
         required: false,
         default: Some("10s"),
-        doc: "how long it is measured; the methods share it in slices of 0.2 s",
+        doc: "how long it is measured; all rows share it in short slices",
     },
     OptionSpec {
         key: "warmup",
@@ -47,6 +39,22 @@ const SPECS: &[OptionSpec] = &[
         required: false,
         default: Some("0s"),
         doc: "how long the same runs unmeasured before",
+    },
+    OptionSpec {
+        key: "wal_block",
+        kind: OptionKind::OneOf(&["1kB", "2kB", "4kB", "8kB", "16kB", "32kB", "64kB"]),
+        axis: true,
+        required: false,
+        default: Some("8kB"),
+        doc: "size of one write of the rows that write as a server writes its WAL",
+    },
+    OptionSpec {
+        key: "writers",
+        kind: OptionKind::Integer { min: 2 },
+        axis: true,
+        required: false,
+        default: Some("8"),
+        doc: "writers of the row whose commits share a sync",
     },
 ];
 
@@ -60,7 +68,7 @@ impl Workload for Sync {
     }
 
     fn doc(&self) -> &'static str {
-        "one 8 kB write and its sync, by each of the five methods of wal_sync_method; no server"
+        "synced writes by every way to make them durable, as `pgstrata probe` measures them; no server"
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -68,6 +76,10 @@ impl Workload for Sync {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        const MOST_WRITERS: i64 = 256;
+        if options.integer("writers").is_some_and(|writers| writers > MOST_WRITERS) {
+            return Err(OptionProblem::at("writers", format!("must be at most {MOST_WRITERS}")));
+        }
         match span(options, "duration")? {
             Some(Micros(0)) => Err(OptionProblem::at("duration", "must be above 0")),
             _ => span(options, "warmup").map(drop),
@@ -94,26 +106,41 @@ impl Workload for Sync {
     fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Bytes) -> Result<()> {
         match self.spans(options).0 {
             Micros(0) => Ok(()),
-            warmup => run(place.folder, warmup, place.interrupt, &Nobody).map(drop),
+            warmup => probed(place.host, &request(place.folder, options, warmup), place.interrupt, &Nobody).map(drop),
         }
     }
 
     fn measure(&self, place: &Place<'_>, options: &Options, _memory: Bytes, listener: &dyn Listener) -> Result<Raw> {
-        run(place.folder, self.spans(options).1, place.interrupt, listener)
+        let request = request(place.folder, options, self.spans(options).1);
+        probed(place.host, &request, place.interrupt, listener)
     }
 
     fn read(&self, _options: &Options, raw: &Raw) -> Result<Figures> {
-        let counts: Counts =
+        let record: ProbeRecord =
             serde_json::from_value(raw.counts.clone()).or_store(|| "read what sync counted".to_owned())?;
-        Ok(Figures { elapsed_us: counts.elapsed_us, measures: counts.measures, ..Figures::default() })
+        Ok(Figures {
+            elapsed_us: record.elapsed_us,
+            measures: as_the_server(&record).map(measure).collect(),
+            probe: Some(Box::new(record)),
+            ..Figures::default()
+        })
     }
 }
 
-/// What is kept with the raw output.
-#[derive(Debug, Serialize, Deserialize)]
-struct Counts {
-    elapsed_us: u64,
-    measures: Vec<Measure>,
+fn request(folder: &Path, options: &Options, span: Micros) -> Request {
+    let wal_block = options.text("wal_block").and_then(|text| Bytes::parse(text).ok());
+    let wal_block = wal_block.and_then(|Bytes(bytes)| u32::try_from(bytes).ok());
+    let writers = options.integer("writers").and_then(|writers| u32::try_from(writers).ok());
+    Request {
+        folder: folder.to_owned(),
+        choice: Choice::All,
+        budget: Duration::from_micros(span.0),
+        // A trial takes the time that the plan gives it.
+        precision: 0.0,
+        wal_block: wal_block.unwrap_or(WAL_BLOCK),
+        writers: writers.unwrap_or(DEFAULT_WRITERS),
+        seed: SEED,
+    }
 }
 
 /// Hears a warm-up.
@@ -131,34 +158,90 @@ fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionPr
     }
 }
 
-/// The seconds of all methods together.
+/// The rows that write as a server does at its defaults: buffered, into recycled segments, one writer.
+fn as_the_server(record: &ProbeRecord) -> impl Iterator<Item = &RowRecord> {
+    record.rows.iter().filter(|row| {
+        let spec = &row.spec;
+        spec.family == Family::Wal && spec.segment == Some(Segment::Recycled) && !spec.direct && spec.writers == 1
+    })
+}
+
+fn measure(row: &RowRecord) -> Measure {
+    let failed = row.failure.as_ref();
+    let unavailable = row.unavailable.clone().or_else(|| {
+        failed.map(|f| format!("{} failed after {} operations: {}", f.call, f.after_operations, f.message))
+    });
+    // What a stack did before it lost a write is no measure of it.
+    let slices = if unavailable.is_none() { row.slices.as_slice() } else { &[] };
+    let elapsed_ns: u64 = slices.iter().map(|slice| slice.elapsed_ns).sum();
+    let sum_ns = if unavailable.is_none() { elapsed_ns } else { 0 };
+    Measure {
+        name: row.spec.label.clone(),
+        operation: format!("{} of WAL + sync", Bytes(u64::from(row.spec.write_bytes))),
+        done: unavailable.is_none().then(|| slices.iter().map(|slice| slice.operations).sum()),
+        failed: u64::from(failed.is_some()),
+        skipped: 0,
+        late: 0,
+        elapsed_us: elapsed_ns / 1000,
+        latency_us_sum: sum_ns / 1000,
+        unavailable,
+        slice_rates: slices.iter().map(|slice| slice.operations as f64 / (slice.elapsed_ns as f64 / 1e9)).collect(),
+    }
+}
+
+/// Latencies of a row over the whole measurement, microseconds.
+fn latencies(row: &RowRecord) -> Result<Histogram<u64>> {
+    let mut all = empty_histogram()?;
+    for (latency_ns, count) in row.seconds.iter().flat_map(|second| &second.latencies) {
+        let recorded = all.record_n(latency_ns.div_ceil(1000), *count);
+        recorded.map_err(|e| Error::bug(format!("recording a latency of {latency_ns} ns: {e}")))?;
+    }
+    Ok(all)
+}
+
+/// Turns slices into seconds of all rows together.
 struct Seconds<'a> {
     listener: &'a dyn Listener,
-    begun: Instant,
     /// The second that is open, from 1.
-    open: ClientSecond,
+    open: RefCell<ClientSecond>,
 }
 
 impl Seconds<'_> {
-    fn done(&mut self, at: Instant, latency_us: u64) -> Result<()> {
-        self.pass(at)?;
-        self.open.done += 1;
-        record(&mut self.open.latencies, latency_us)
+    /// Tells every second that lies wholly before `at_ns`.
+    fn pass(&self, open: &mut ClientSecond, at_ns: u64) -> Result<()> {
+        let second = at_ns / 1_000_000_000 + 1;
+        while open.second < second {
+            let next = new_second(open.second + 1)?;
+            self.listener.second(std::mem::replace(open, next));
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Seconds<'_> {
+    fn began(&self, wall_us: u64) {
+        self.listener.began(wall_us);
     }
 
-    fn failed(&mut self, at: Instant) -> Result<()> {
-        self.pass(at)?;
-        self.open.failed += 1;
+    fn slice(&self, family: Family, done: &[Done]) -> Result<()> {
+        let open = &mut *self.open.borrow_mut();
+        for done in done {
+            self.pass(open, done.ended_ns)?;
+            // A write without a sync is none of the operations that devices are asked for.
+            if family != Family::NotSynced {
+                open.done += 1;
+                let latency_us = done.latency_ns.div_ceil(1000);
+                let recorded = open.latencies.record(latency_us);
+                recorded.map_err(|e| Error::bug(format!("recording a latency of {latency_us} us: {e}")))?;
+            }
+        }
         Ok(())
     }
 
-    /// Tells every second that lies wholly before `at`.
-    fn pass(&mut self, at: Instant) -> Result<()> {
-        let second = at.duration_since(self.begun).as_secs() + 1;
-        while self.open.second < second {
-            let next = new_second(self.open.second + 1)?;
-            self.listener.second(std::mem::replace(&mut self.open, next));
-        }
+    fn failed(&self, at_ns: u64) -> Result<()> {
+        let open = &mut *self.open.borrow_mut();
+        self.pass(open, at_ns)?;
+        open.failed += 1;
         Ok(())
     }
 }
@@ -168,33 +251,14 @@ fn new_second(second: u64) -> Result<ClientSecond> {
     Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, retries: 0, latencies })
 }
 
-fn record(latencies: &mut Histogram<u64>, latency_us: u64) -> Result<()> {
-    latencies.record(latency_us).map_err(|e| Error::bug(format!("recording a latency of {latency_us} us: {e}")))
-}
-
-fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Raw> {
-    let memory = noise(WRITE_BYTES + ALIGNMENT);
-    let aligned = memory.as_ptr().align_offset(ALIGNMENT);
-    let page = &memory[aligned..aligned + WRITE_BYTES];
-    let mut turns = METHODS.iter().map(|method| Turn::new(folder, method)).collect::<Result<Vec<_>>>()?;
-    let begun = now();
-    let end = begun + Duration::from_micros(span.0);
-    listener.began(wall_us());
-    let mut seconds = Seconds { listener, begun, open: new_second(1)? };
-    while now() < end && turns.iter().any(|turn| turn.file.is_some()) {
-        for turn in &mut turns {
-            if now() < end {
-                turn.slice(page, (now() + SLICE).min(end), &mut seconds, interrupt)?;
-            }
-        }
-    }
-    let elapsed = begun.elapsed();
-    seconds.pass(begun + elapsed)?;
-    let counts = Counts { elapsed_us: micros(elapsed), measures: turns.iter().map(Turn::measure).collect() };
-    let measured = turns.into_iter().filter(|turn| turn.unavailable.is_none());
+fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Raw> {
+    let seconds = Seconds { listener, open: RefCell::new(new_second(1)?) };
+    let record = probe::measure(host, request, interrupt, &seconds)?;
+    seconds.pass(&mut seconds.open.borrow_mut(), record.elapsed_us * 1000)?;
+    let measured = as_the_server(&record).filter(|row| row.unavailable.is_none() && row.failure.is_none());
     Ok(Raw {
-        latencies: measured.map(|turn| (turn.method.name.to_owned(), turn.latencies)).collect(),
-        counts: serde_json::to_value(counts).or_store(|| "keep what sync counted".to_owned())?,
+        latencies: measured.map(|row| Ok((row.spec.label.clone(), latencies(row)?))).collect::<Result<_>>()?,
+        counts: serde_json::to_value(record).or_store(|| "keep what sync counted".to_owned())?,
         ..Raw::default()
     })
 }

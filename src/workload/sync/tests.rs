@@ -1,17 +1,7 @@
-//! The sync methods on real files, and on files that refuse.
+//! The workload on a real folder: what it tells, and what its figures are.
 
-use super::turn::{Durable, METHODS, Turn, open, operation};
-use super::{Nobody, SLICE, Seconds, Sync, WRITE_BYTES, new_second, record, run};
-use crate::host::signals::Interrupt;
-use crate::host::time::now;
-use crate::record::options::Options;
-use crate::record::trial::Figures;
-use crate::units::Micros;
-use crate::workload::{ClientSecond, Listener, Raw, Workload};
-use rustix::fs::OFlags;
-use std::fs::File;
-use std::io;
-use std::path::Path;
+use super::*;
+use crate::record::probe::{Failure, Slice};
 use std::sync::Mutex;
 
 #[derive(Default)]
@@ -29,34 +19,33 @@ impl Listener for Ears {
     }
 }
 
-fn figures(raw: &Raw) -> Figures {
-    Sync.read(&Options::default(), raw).unwrap()
+fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Raw> {
+    probed(&Host::this(), &request(folder, &Options::default(), span), interrupt, listener)
 }
 
 #[test]
-fn every_method_of_linux_is_measured_in_turn_and_no_file_is_left() {
+fn the_methods_of_the_server_are_the_measures_and_the_whole_probe_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let ears = Ears::default();
-    let raw = run(folder.path(), Micros(2_100_000), &Interrupt::never(), &ears).unwrap();
-    let figures = figures(&raw);
+    let raw = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &ears).unwrap();
+    let figures = Sync.read(&Options::default(), &raw).unwrap();
     let names: Vec<&str> = figures.measures.iter().map(|measure| measure.name.as_str()).collect();
-    assert_eq!(names, METHODS.map(|method| method.name));
+    assert_eq!(names, ["open_datasync", "fdatasync", "fsync", "open_sync"]);
     for measure in &figures.measures {
-        assert_eq!(measure.done.is_some(), measure.unavailable.is_none(), "{measure:?}");
-        assert_eq!(measure.unavailable.is_none(), !measure.slice_rates.is_empty(), "{measure:?}");
+        assert!(measure.done > Some(0) && !measure.slice_rates.is_empty(), "{measure:?}");
+        assert!(measure.latency_us_sum <= measure.elapsed_us);
+        let (_, latencies) = raw.latencies.iter().find(|(name, _)| name == &measure.name).unwrap();
+        assert_eq!(measure.done, Some(latencies.len()));
     }
-    assert!(figures.measures[1].done > Some(0) && figures.measures[2].done > Some(0));
-    assert!(figures.measures[3].unavailable.as_deref().unwrap().contains("macOS"));
+    let record = figures.probe.unwrap();
+    assert!(record.rows.len() > 25 && !record.growth.is_empty());
     assert_eq!(ears.began.into_inner().unwrap().len(), 1);
     let seconds = ears.seconds.into_inner().unwrap();
-    assert_eq!(seconds.iter().map(|second| second.second).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(seconds[0].second, 1);
     let told: u64 = seconds.iter().map(|second| second.done).sum();
-    assert!(told > 0 && told <= figures.measures.iter().filter_map(|measure| measure.done).sum());
-    for (name, latencies) in &raw.latencies {
-        let measure = figures.measures.iter().find(|measure| &measure.name == name).unwrap();
-        assert_eq!(measure.done, Some(latencies.len()));
-        assert!(measure.latency_us_sum <= measure.elapsed_us);
-    }
+    let synced = record.rows.iter().filter(|row| row.spec.family != Family::NotSynced);
+    let kept: u64 = synced.flat_map(|row| &row.slices).map(|slice| slice.operations).sum();
+    assert!(told > 0 && told <= kept, "{told} {kept}");
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }
 
@@ -71,38 +60,48 @@ fn an_interrupt_ends_it_and_leaves_no_file() {
 }
 
 #[test]
-fn a_device_that_fails_ends_its_method_with_the_errno_and_counts_nothing() {
-    let mut turn = Turn::new(tempfile::tempdir().unwrap().path(), &METHODS[3]).unwrap();
-    // Every write to /dev/full fails with ENOSPC.
-    turn.method = &METHODS[1];
-    turn.unavailable = None;
-    turn.file = Some(open(Path::new("/dev/full"), OFlags::empty()).unwrap());
-    record(&mut turn.latencies, 7).unwrap();
-    let begun = now();
-    let mut seconds = Seconds { listener: &Nobody, begun, open: new_second(1).unwrap() };
-    turn.slice(&[0; WRITE_BYTES], begun + SLICE, &mut seconds, &Interrupt::never()).unwrap();
-    let measure = turn.measure();
+fn a_method_that_failed_has_no_figures_but_its_errno() {
+    let spec = crate::probe::rows(Choice::All, WAL_BLOCK, 8).into_iter().find(|row| row.id == "wal.fsync.recycled");
+    let failure = Failure {
+        call: "fsync".to_owned(),
+        errno: Some(5),
+        message: "EIO: Input/output error".to_owned(),
+        at_us: 7,
+        after_operations: 3,
+    };
+    let row = RowRecord {
+        spec: spec.unwrap(),
+        unavailable: None,
+        failure: Some(failure),
+        slices: vec![Slice { operations: 3, elapsed_ns: 5, ..Slice::default() }],
+        seconds: Vec::new(),
+        slowest: Vec::new(),
+        segments_us: Vec::new(),
+    };
+    let measure = measure(&row);
     assert_eq!((measure.done, measure.failed, measure.latency_us_sum), (None, 1, 0));
+    assert!(measure.slice_rates.is_empty());
     let why = measure.unavailable.unwrap();
-    assert!(why.contains("after 1 operations") && why.contains("No space left"), "{why}");
-    assert_eq!(seconds.open.failed, 1);
+    assert!(why.contains("after 3 operations") && why.contains("EIO"), "{why}");
 }
 
 #[test]
-fn a_sync_that_fails_is_not_a_fast_success() {
-    // A pipe takes the write but cannot be synced: EINVAL.
-    let (_reader, writer) = io::pipe().unwrap();
-    let file = File::from(std::os::fd::OwnedFd::from(writer));
-    assert!(rustix::fs::fdatasync(&file).is_err());
-    assert!(operation(&file, &[0; 16], Durable::Fdatasync).is_err());
-    let null = open(Path::new("/dev/null"), OFlags::empty()).unwrap();
-    assert!(operation(&null, &[0; 16], Durable::Fsync).is_err());
-}
-
-#[test]
-fn spans_without_sense_are_refused() {
+fn spans_and_writers_without_sense_are_refused() {
+    use crate::record::options::OptionValue;
     let mut options = Options::default();
-    options.set("duration", crate::record::options::OptionValue::Text("0s".to_owned()));
+    options.set("duration", OptionValue::Text("0s".to_owned()));
     assert_eq!(Sync.check(&options).unwrap_err().key.as_deref(), Some("duration"));
+    let mut options = Options::default();
+    options.set("writers", OptionValue::Integer(1000));
+    assert_eq!(Sync.check(&options).unwrap_err().key.as_deref(), Some("writers"));
     assert_eq!(Sync.spans(&Options::default()), (Micros(0), Micros(10_000_000)));
+}
+
+#[test]
+fn the_wal_block_of_the_plan_is_that_of_the_probe() {
+    use crate::record::options::OptionValue;
+    let mut options = Options::default();
+    options.set("wal_block", OptionValue::Text("64kB".to_owned()));
+    assert_eq!(request(Path::new("/"), &options, Micros(1)).wal_block, 65_536);
+    assert_eq!(request(Path::new("/"), &Options::default(), Micros(1)).wal_block, 8192);
 }
