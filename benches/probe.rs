@@ -6,11 +6,15 @@
 
 use pgstrata::cluster::install;
 use pgstrata::host::Host;
+use pgstrata::host::signals::Interrupt;
+use pgstrata::host::time::now;
+use pgstrata::probe::{self, Choice, Observer, Request, WAL_BLOCK};
 use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pgstrata");
@@ -38,6 +42,9 @@ fn main() {
     match found.find(|(program, _)| program.exists()) {
         Some((theirs, version)) => compare(&theirs, &version),
         None => println!("skipped: no pg_test_fsync was found on this machine\n"),
+    }
+    if let Err(why) = cost(&host) {
+        println!("skipped: the cost of an operation: {why}");
     }
 }
 
@@ -171,4 +178,90 @@ fn rates(text: &str) -> Rates {
         }
     }
     rates
+}
+
+/// Turns of each on memory; a turn of ours has this long for each of its rows, as has the bare loop.
+const TURNS: u32 = 12;
+const SPAN: Duration = Duration::from_millis(250);
+
+struct Deaf;
+
+impl Observer for Deaf {}
+
+/// What an operation of ours costs where the kernel does next to nothing: one write and fdatasync on tmpfs.
+fn cost(host: &Host) -> Result<(), String> {
+    let ground = Ground::of("tmpfs")?;
+    println!("one write of 8 kB and fdatasync on tmpfs, every latency kept, {TURNS} turns each");
+    let fio = call(Command::new("fio").arg("--version"));
+    let (mut ours, mut bare, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        for step in 0..3 {
+            match if turn % 2 == 0 { step } else { 2 - step } {
+                0 => ours.push(of_probe(host, &ground.mount)?),
+                1 => bare.push(bare_loop(&ground.mount.join("bare"))),
+                _ if fio.is_ok() => theirs.push(of_fio(&ground.mount.join("fio"))?),
+                _ => {}
+            }
+        }
+    }
+    print_cost("a bare loop of the two system calls", &ours, &bare, 0.97);
+    match fio {
+        Ok(version) => print_cost(version.trim(), &ours, &theirs, 1.5),
+        Err(why) => println!("  skipped: fio: {why}"),
+    }
+    println!("  (over pg_test_fsync: the row fdatasync on tmpfs above; goal: at least 1.0)");
+    Ok(())
+}
+
+fn print_cost(name: &str, ours: &[f64], other: &[f64], goal: f64) {
+    let Some(found) = ratio(&blocks(ours), &blocks(other)) else { return };
+    let interval = found.interval.map_or_else(String::new, |(low, high)| format!(" (95 % {low:.3} to {high:.3})"));
+    let about = other.iter().sum::<f64>() / other.len() as f64;
+    println!("  ours / {name}: {:.3}{interval}, the other about {about:.0} a second", found.value);
+    println!("    goal: at least {goal}");
+}
+
+/// Operations a second of our row, while all of pg_test_fsync's rows take turns.
+fn of_probe(host: &Host, folder: &Path) -> Result<f64, String> {
+    let request = Request {
+        folder: folder.to_owned(),
+        choice: Choice::Compat,
+        budget: SPAN * 17,
+        precision: 0.0,
+        wal_block: WAL_BLOCK,
+        writers: 2,
+        seed: 1,
+    };
+    let record = probe::measure(host, &request, &Interrupt::never(), &Deaf).map_err(|e| e.to_string())?;
+    let row = record.rows.iter().find(|row| row.spec.id == "one_write.fdatasync").unwrap();
+    let operations: u64 = row.slices.iter().map(|slice| slice.operations).sum();
+    let elapsed: u64 = row.slices.iter().map(|slice| slice.elapsed_ns).sum();
+    Ok(operations as f64 * 1e9 / elapsed as f64)
+}
+
+/// The least that the two calls can cost; the time is looked at every 256 operations.
+fn bare_loop(path: &Path) -> f64 {
+    let block = vec![7; WAL_BLOCK as usize];
+    fs::write(path, vec![7; 16 << 20]).unwrap();
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    file.sync_all().unwrap();
+    let (begun, mut operations) = (now(), 0u32);
+    while begun.elapsed() < SPAN {
+        for _ in 0..256 {
+            assert_eq!(rustix::io::pwrite(&file, &block, 0), Ok(block.len()));
+            rustix::fs::fdatasync(&file).unwrap();
+        }
+        operations += 256;
+    }
+    f64::from(operations) / begun.elapsed().as_secs_f64()
+}
+
+/// fio, kept at one place of its file by stepping back what it has written.
+fn of_fio(path: &Path) -> Result<f64, String> {
+    let mut fio = Command::new("fio");
+    fio.args(["--name=bench", "--ioengine=psync", "--fdatasync=1", "--bs=8k", "--rw=write:-8k", "--filesize=16m"]);
+    fio.args(["--overwrite=1", "--time_based", "--runtime=1", "--output-format=json"]);
+    let text = call(fio.arg(format!("--filename={}", path.display())))?;
+    let said: serde_json::Value = serde_json::from_str(&text).map_err(|e| format!("fio: {e}: {text}"))?;
+    said.pointer("/jobs/0/write/iops").and_then(serde_json::Value::as_f64).ok_or_else(|| format!("fio: {text}"))
 }

@@ -58,23 +58,24 @@ fn nfs_is_measured_and_not_taken_for_memory() {
     assert!(operations(result.row("one_write.fdatasync")) > 0);
 }
 
-/// Huge pages that are reserved until it is dropped.
-struct HugePages(String);
+/// Huge pages on top of those that were reserved, until it is dropped.
+struct HugePages(u64);
 
 const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
 
 impl HugePages {
     fn reserve(count: u64) -> Option<HugePages> {
-        let before = HugePages(fs::read_to_string(HUGE_PAGES).ok()?);
-        fs::write(HUGE_PAGES, count.to_string()).ok()?;
-        let there: u64 = fs::read_to_string(HUGE_PAGES).ok()?.trim().parse().ok()?;
-        (there >= count).then_some(before)
+        let reserved = || fs::read_to_string(HUGE_PAGES).ok()?.trim().parse::<u64>().ok();
+        let before = reserved()?;
+        let restored = HugePages(before);
+        fs::write(HUGE_PAGES, (before + count).to_string()).ok()?;
+        (reserved()? >= before + count).then_some(restored)
     }
 }
 
 impl Drop for HugePages {
     fn drop(&mut self) {
-        drop(fs::write(HUGE_PAGES, self.0.trim()));
+        drop(fs::write(HUGE_PAGES, self.0.to_string()));
     }
 }
 
@@ -84,7 +85,7 @@ fn on_huge_pages_each_row_but_the_mapping_says_why_it_cannot_be_had() {
     if !can_mount(test) {
         return;
     }
-    let Some(_pages) = HugePages::reserve(64) else { return skipped(test, "no 64 huge pages can be reserved") };
+    let Some(_pages) = HugePages::reserve(64) else { return skipped(test, "64 huge pages cannot be reserved") };
     let mount = Mount::new(&mut words("mount", &["-t", "hugetlbfs", "pgstrata-test"]));
     let result = probe(mount.path(), &["--json", "--seconds", "1"]).with_code(0).result();
     assert_eq!(result.verdict(), "memory");

@@ -32,11 +32,10 @@ fn arguments_that_make_no_sense_are_wrong_usage() {
     let folder = folder();
     let wrong = [
         ["--seconds", "0"],
-        ["--seconds", "-1"],
+        ["--seconds=-1", "--json"],
         ["--seconds", "soon"],
         ["--seconds", "NaN"],
         ["--seconds", "inf"],
-        ["--precision", "0"],
         ["--precision", "NaN"],
         ["--wal-block", "3"],
         ["--wal-block", "0"],
@@ -47,7 +46,8 @@ fn arguments_that_make_no_sense_are_wrong_usage() {
     for args in wrong {
         let ended = Running::start(&mut command(folder.path(), &args)).end();
         assert_eq!(ended.code, Some(2), "{args:?}: {}", ended.said());
-        assert!(ended.stdout.is_empty() && ended.stderr().contains(args[0]), "{args:?}: {}", ended.said());
+        let option = args[0].split('=').next().unwrap();
+        assert!(ended.stdout.is_empty() && ended.stderr().contains(option), "{args:?}: {}", ended.said());
         nothing_is_left(folder.path());
     }
 }
@@ -64,7 +64,7 @@ fn a_folder_of_somebody_else_is_refused() {
         return;
     }
     let Some(copy) = Copy::of_the_program("probe as nobody") else { return };
-    let mount = Mount::tmpfs("64m");
+    let mount = Mount::tmpfs("256m");
     let ended = copy.probe_as_nobody(mount.path(), &["--seconds", "1"]);
     ended.with_code(3).complains(&[mount.path().to_str().unwrap()]);
     nothing_is_left(mount.path());
@@ -82,7 +82,7 @@ fn a_full_filesystem_is_refused_and_stays_as_it_was() {
     let mount = Mount::tmpfs("1m");
     fs::write(mount.path().join("filling"), vec![1; 1 << 20]).unwrap();
     let ended = probe(mount.path(), &["--seconds", "1"]);
-    ended.with_code(3).complains(&["space", mount.path().to_str().unwrap()]);
+    ended.with_code(3).complains(&["free", mount.path().to_str().unwrap()]);
     assert_eq!(names(mount.path()), ["filling"]);
 }
 
@@ -91,11 +91,11 @@ fn on_little_room_the_files_are_smaller_and_most_of_it_stays_free() {
     if !can_mount("probe of a small filesystem") {
         return;
     }
-    let mount = Mount::tmpfs("48m");
+    let mount = Mount::tmpfs("100m");
     let result = measured(mount.path(), "1");
     let record = &result.record;
     assert!(record.file_bytes + record.segment_bytes < 32 << 20, "{} {}", record.file_bytes, record.segment_bytes);
-    assert!(record.place.free_bytes <= 48 << 20);
+    assert!(record.place.free_bytes.is_some_and(|free| free <= 100 << 20));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_filesystem_mounted_read_only_is_refused() {
     if !can_mount("probe of a read-only filesystem") {
         return;
     }
-    let mount = Mount::tmpfs("64m");
+    let mount = Mount::tmpfs("256m");
     call(words("mount", &["-o", "remount,ro"]).arg(mount.path()));
     let ended = probe(mount.path(), &["--seconds", "1"]).with_code(3);
     let says = ended.stderr().to_lowercase();

@@ -11,7 +11,7 @@ fn flushes_per_operation(result: &Measured, row: &str) -> f64 {
     let row = result.row(row);
     let of = |counts: &[Option<DeviceCounts>]| counts[0].unwrap().flushes.unwrap();
     let flushes: u64 = row.slices.iter().map(|slice| of(&slice.devices)).sum();
-    let operations: u64 = row.slices.iter().map(|slice| slice.operations_counted_by_devices).sum();
+    let operations: u64 = row.slices.iter().map(|slice| slice.operations).sum();
     flushes as f64 / operations as f64
 }
 
