@@ -12,7 +12,7 @@
 use super::findings::{Durability, DurabilityClass, TrialFinding};
 use super::strata::{DeviceSums, StrataSums, noun, scripts};
 use crate::record::case::CaseSpec;
-use crate::record::facts::{MountFacts, StackFacts};
+use crate::record::facts::{DeviceFacts, MountFacts, StackFacts};
 use crate::units::significant;
 
 /// Flushes that must be seen for each sync of the WAL. A sync asks for one; the kernel merges those that are due at the
@@ -20,7 +20,7 @@ use crate::units::significant;
 /// swallows flushes shows close to 0.
 const FLUSHES_PER_SYNC: f64 = 0.5;
 /// Filesystems that live in memory.
-pub const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+pub const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 /// Block devices that live in memory, by the kernel's name for them.
 const MEMORY_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
 /// Mount options that keep a filesystem from flushing: ext3, ext4, btrfs, old xfs, reiserfs, f2fs, overlayfs.
@@ -139,19 +139,29 @@ fn volatile_stack(stack: &StackFacts, what: &str) -> Option<String> {
             return Some(format!("mount option {option} of {}: its filesystem sends no flushes", stack.name));
         }
     }
-    let in_memory = |name: &str| {
-        MEMORY_DEVICES
-            .iter()
-            .any(|kind| name.strip_prefix(kind).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit())))
-    };
-    if let Some(device) = stack.devices.iter().find(|device| in_memory(&device.name)) {
-        return Some(format!("{what} lies on {}: a device in memory", device.name));
+    if let Some(device) = stack.devices.iter().find(|device| is_in_memory(device)) {
+        let name = if is_scsi_debug(device) { "scsi_debug" } else { &device.name };
+        return Some(format!("{what} lies on {name}: a device in memory"));
     }
-    if stack.devices.iter().any(|device| device.model.as_deref().map(str::trim) == Some("scsi_debug")) {
-        return Some(format!("{what} lies on scsi_debug: a device in memory"));
-    }
-    let end = devices_end(stack).filter(|end| IN_MEMORY.iter().any(|kind| end.contains(&format!("({kind})"))));
+    let end = devices_end(stack).filter(|end| ends_in_memory(end));
     end.map(|end| format!("{what} lies in memory: {end}"))
+}
+
+/// Whether a block device keeps what is written in memory.
+pub(super) fn is_in_memory(device: &DeviceFacts) -> bool {
+    let numbered = |kind: &&str| {
+        device.name.strip_prefix(*kind).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    MEMORY_DEVICES.iter().any(|kind| numbered(&kind)) || is_scsi_debug(device)
+}
+
+fn is_scsi_debug(device: &DeviceFacts) -> bool {
+    device.model.as_deref().map(str::trim) == Some("scsi_debug")
+}
+
+/// Whether the way down ended at a filesystem in memory, by the sentence that says where it ended.
+pub(super) fn ends_in_memory(end: &str) -> bool {
+    IN_MEMORY.iter().any(|kind| end.contains(&format!("({kind})")))
 }
 
 /// Why the way down from the stack ends before a device that stands on nothing else.
@@ -160,7 +170,7 @@ fn devices_end(stack: &StackFacts) -> Option<&str> {
 }
 
 /// The mount option that holds flushes back; `volatile` is one of overlayfs alone.
-fn held_back(mount: &MountFacts) -> Option<&str> {
+pub(super) fn held_back(mount: &MountFacts) -> Option<&str> {
     let options = mount.super_options.iter().chain(&mount.options).map(String::as_str);
     let applies = |option: &str| HOLD_BACK.contains(&option) && (option != "volatile" || mount.fstype == "overlay");
     options.into_iter().find(|option| applies(option))

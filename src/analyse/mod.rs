@@ -16,6 +16,7 @@ pub mod input;
 pub mod load;
 pub mod measures;
 pub mod not_run;
+pub mod probe;
 pub mod ranking;
 pub mod remark;
 pub mod series;

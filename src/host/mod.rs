@@ -10,6 +10,7 @@ pub mod mapped;
 pub mod processes;
 pub mod ring;
 pub mod signals;
+pub mod ticks;
 pub mod time;
 pub mod users;
 

@@ -10,6 +10,7 @@ use super::tape::{Failed, Tape};
 use super::{AlignedNoise, Observer, Request, rows};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
+use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, micros, now};
 use crate::record::facts::DeviceFacts;
 use crate::record::probe::{PlaceFacts, RowRecord, Slice, Way};
@@ -28,6 +29,7 @@ pub struct RealBench<'a> {
     mapped_bytes: usize,
     devices: &'a [DeviceFacts],
     counters: &'a mut Counters,
+    ticker: Ticker,
     tape: Tape,
     done: Vec<Done>,
     begun: Instant,
@@ -48,6 +50,8 @@ pub struct Setting<'a> {
     pub place: &'a PlaceFacts,
     /// What is written.
     pub noise: &'a AlignedNoise,
+    /// What operations are timed by.
+    pub ticker: Ticker,
     /// When the first slice begins.
     pub begun: Instant,
     /// Whether somebody asked to stop.
@@ -77,7 +81,8 @@ impl<'a> RealBench<'a> {
             mapped_bytes: usize::try_from(mapped).unwrap_or(usize::MAX),
             devices: &setting.place.devices,
             counters,
-            tape: Tape::new(),
+            tape: Tape::new(setting.ticker.clone()),
+            ticker: setting.ticker.clone(),
             done: Vec::new(),
             begun: setting.begun,
             interrupt: setting.interrupt,
@@ -99,7 +104,7 @@ impl<'a> RealBench<'a> {
         let spec = self.rows[row].spec();
         match spec.writers {
             1 => Operation::open(spec, self.site, self.bytes, self.mapped_bytes).map(Runner::One),
-            _ => Group::open(spec, self.site, self.bytes).map(Runner::Group),
+            _ => Group::open(spec, self.site, self.bytes, &self.ticker).map(Runner::Group),
         }
     }
 
@@ -146,8 +151,8 @@ impl<'a> RealBench<'a> {
         };
         self.done.clear();
         for tape in tapes {
-            self.done.extend(tape.operations().map(|(began, took)| Done {
-                ended_ns: nanos((began + took).duration_since(self.begun)),
+            self.done.extend(tape.operations().map(|(ended, took)| Done {
+                ended_ns: nanos(ended.duration_since(self.begun)),
                 latency_ns: nanos(took),
             }));
         }

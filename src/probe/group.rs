@@ -8,6 +8,7 @@ use super::site::Site;
 use super::tape::{Failed, Tape};
 use super::walk::RECYCLED;
 use crate::host::signals::Interrupt;
+use crate::host::ticks::Ticker;
 use crate::record::probe::{RowSpec, Way};
 use std::fs::File;
 use std::io;
@@ -46,7 +47,7 @@ impl<'a> Group<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn open(spec: &RowSpec, site: &Site, bytes: &'a [u8]) -> Result<Group<'a>, Failed> {
+    pub fn open(spec: &RowSpec, site: &Site, bytes: &'a [u8], ticker: &Ticker) -> Result<Group<'a>, Failed> {
         let file = site.open(RECYCLED, flags(spec)).map_err(|error| Failed { call: "open", error })?;
         Ok(Group {
             file,
@@ -56,7 +57,7 @@ impl<'a> Group<'a> {
             way: spec.way,
             log: Mutex::default(),
             flushed: Condvar::new(),
-            tapes: (0..spec.writers).map(|_| Tape::new()).collect(),
+            tapes: (0..spec.writers).map(|_| Tape::new(ticker.clone())).collect(),
         })
     }
 
@@ -149,6 +150,7 @@ impl<'a> Group<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Host;
     use crate::probe::rows::{Choice, rows};
     use crate::probe::site::Fill;
 
@@ -159,7 +161,7 @@ mod tests {
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let spec = rows(Choice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
         let memory = crate::probe::aligned_noise();
-        let mut group = Group::open(&spec, &site, memory.bytes()).unwrap();
+        let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
         let commits: usize = group.tapes().iter().map(Tape::len).sum();
         assert_eq!(commits, 400);
@@ -175,7 +177,7 @@ mod tests {
         let spec = rows(Choice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
-        let mut group = Group::open(&spec, &site, memory.bytes()).unwrap();
+        let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A descriptor that cannot be written.
         group.file = File::open(site.path(RECYCLED)).unwrap();
         let failed = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap_err();

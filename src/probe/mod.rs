@@ -23,6 +23,7 @@ pub use rows::{Choice, WAL_BLOCK, rows};
 use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
+use crate::host::ticks::Ticker;
 use crate::host::time::{micros, now, rfc3339, sleep, wall_us};
 use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
 use bench::{RealBench, Setting};
@@ -156,10 +157,11 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let writable = make_files(&site, request.choice, segment_bytes)?;
     let started = wall_us();
     let noise = aligned_noise();
+    let ticker = Ticker::of(host);
     let (begun, rows) = {
         let begun = now();
         observer.began(started);
-        let setting = Setting { site: &site, place: &place, noise: &noise, begun, interrupt, observer };
+        let setting = Setting { site: &site, place: &place, noise: &noise, ticker, begun, interrupt, observer };
         let mut bench = RealBench::new(request, &setting, &mut counters)?;
         run_rows(&mut bench, request, Duration::from_micros(idle.elapsed_us), observer)?;
         (begun, bench.close())

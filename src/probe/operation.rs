@@ -211,6 +211,8 @@ fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Host;
+    use crate::host::ticks::Ticker;
     use crate::probe::rows::{Choice, rows};
     use crate::probe::site::Fill;
 
@@ -225,8 +227,9 @@ mod tests {
                 continue;
             }
             site.fill(FILE, 1 << 20, Fill::Zeroes).unwrap();
-            let ran = Operation::open(spec, &site, bytes, 8192)
-                .and_then(|mut op| op.run(&mut Tape::new(), Duration::ZERO, 1, &Interrupt::never()));
+            let ran = Operation::open(spec, &site, bytes, 8192).and_then(|mut op| {
+                op.run(&mut Tape::new(Ticker::of(&Host::this())), Duration::ZERO, 1, &Interrupt::never())
+            });
             match ran {
                 Ok(()) => {
                     let length = (spec.write_bytes * spec.writes) as usize;

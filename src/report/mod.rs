@@ -9,6 +9,7 @@ mod embed;
 mod environment;
 mod json;
 mod page;
+pub mod probe;
 mod rankings;
 mod table;
 mod terminal;

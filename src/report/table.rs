@@ -195,7 +195,7 @@ impl Table {
 }
 
 /// One CSV line with its line end.
-fn csv_line(fields: &[String]) -> String {
+pub(super) fn csv_line(fields: &[String]) -> String {
     let fields: Vec<String> = fields.iter().map(|field| csv_field(field)).collect();
     format!("{}\r\n", fields.join(","))
 }

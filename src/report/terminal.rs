@@ -281,7 +281,7 @@ fn indented(table: &comfy_table::Table) -> String {
 }
 
 /// Text folded at the width, the first line behind `mark`, the others below its text.
-fn paragraph(mark: &str, text: &str) -> String {
+pub(super) fn paragraph(mark: &str, text: &str) -> String {
     let mut folded = String::new();
     let mut line = mark.to_owned();
     let indent = " ".repeat(width(mark));
@@ -314,7 +314,7 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 /// Characters, which is columns for all that we print ourselves.
-fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 

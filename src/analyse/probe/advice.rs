@@ -1,0 +1,113 @@
+//! Which `wal_sync_method` to set: the fastest of those that reach the device, if it is surely faster than the default.
+
+use super::evidence::{Evidence, work_of, writes_back};
+use super::findings::{Candidate, DeviceWork, ProbeVerdict, Recommendation, RowFinding, VerdictKind};
+use super::server::{at_default_settings, method};
+use super::work::SEEN;
+use crate::stats::slices::overlap;
+use crate::units::significant;
+
+/// Default of PostgreSQL on Linux.
+const DEFAULT: &str = "fdatasync";
+
+/// Recommends a method for a server of the major version `server`.
+pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32) -> Recommendation {
+    let rows: Vec<(&'static str, &RowFinding)> = evidence
+        .rows
+        .iter()
+        .filter(|row| at_default_settings(&row.spec))
+        .filter_map(|row| Some((method(row.spec.way)?, row)))
+        .collect();
+    let candidates: Vec<Candidate> = rows.iter().map(|(method, row)| candidate(evidence, method, row)).collect();
+    let (wal_sync_method, reason) = choose(evidence, verdict, &rows, &candidates);
+    let line = wal_sync_method.map(|method| format!("wal_sync_method = {method}"));
+    let reason = format!("{reason}; it holds for PostgreSQL {server} with one committing backend");
+    Recommendation { wal_sync_method: wal_sync_method.map(str::to_owned), line, reason, candidates }
+}
+
+fn candidate(evidence: &Evidence, method: &str, row: &RowFinding) -> Candidate {
+    Candidate {
+        wal_sync_method: method.to_owned(),
+        row_id: row.spec.id.clone(),
+        per_s: row.rate.as_ref().map(|rate| rate.per_s),
+        excluded_because: excluded(evidence, row),
+    }
+}
+
+/// Why a method is out of the question.
+fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
+    if let Some(why) = &row.unavailable {
+        return Some(why.clone());
+    }
+    if let Some(failure) = &row.failure {
+        return Some(format!("{} failed: {}", failure.call, failure.message));
+    }
+    if row.rate.is_none() {
+        return Some("not measured".to_owned());
+    }
+    let needy = evidence.record.place.devices.iter().filter(|device| writes_back(device));
+    let unflushed =
+        |work: &&DeviceWork| !work.fua_presumed && work.flushes_per_op.is_some_and(|flushes| flushes < SEEN);
+    let mut works = needy.filter_map(|device| work_of(row, &device.name));
+    works.find(unflushed).map(|work| format!("no flush was seen at {}", work.device))
+}
+
+fn choose(
+    evidence: &Evidence,
+    verdict: &ProbeVerdict,
+    rows: &[(&'static str, &RowFinding)],
+    candidates: &[Candidate],
+) -> (Option<&'static str>, String) {
+    if verdict.headline.is_some() {
+        return (None, "a call failed: mend the storage first".to_owned());
+    }
+    match verdict.kind {
+        VerdictKind::Memory => {
+            return (None, "nothing here survives a power cut, whichever method is the fastest".to_owned());
+        }
+        VerdictKind::NoFlushSeen => {
+            let why = "no flush was seen, so the fastest method may be the one that does the least: the default";
+            return (Some(DEFAULT), why.to_owned());
+        }
+        _ => {}
+    }
+    if evidence.record.place.devices.is_empty() {
+        let why = "no device is visible, so none of the methods can be seen to flush: the default of Linux";
+        return (Some(DEFAULT), why.to_owned());
+    }
+    let open: Vec<(&'static str, &RowFinding)> = rows
+        .iter()
+        .zip(candidates)
+        .filter(|(_, candidate)| candidate.excluded_because.is_none())
+        .map(|(row, _)| *row)
+        .collect();
+    among(&open)
+}
+
+/// The fastest of the methods that are left, if its interval lies above the default's.
+fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String) {
+    let per_s = |row: &RowFinding| row.rate.as_ref().map_or(0.0, |rate| rate.per_s);
+    let Some((fastest, row)) = open.iter().max_by(|a, b| per_s(a.1).total_cmp(&per_s(b.1))) else {
+        return (Some(DEFAULT), "no method was measured that reaches the device: the default of Linux".to_owned());
+    };
+    let Some((_, default)) = open.iter().find(|(method, _)| *method == DEFAULT) else {
+        let why =
+            format!("the default, {DEFAULT}, is out of the question here; {fastest} is the fastest of the others");
+        return (Some(fastest), why);
+    };
+    if *fastest == DEFAULT {
+        return (Some(DEFAULT), format!("the default is the fastest, {} per second", significant(per_s(row))));
+    }
+    match interval(row).zip(interval(default)) {
+        Some((best, usual)) if !overlap(best, usual) => {
+            let factor = significant(per_s(row) / per_s(default));
+            (Some(fastest), format!("{factor} times the default's rate, and the intervals do not overlap"))
+        }
+        _ => (Some(DEFAULT), format!("no difference seen between the fastest, {fastest}, and the default")),
+    }
+}
+
+fn interval(row: &RowFinding) -> Option<(f64, f64)> {
+    let rate = row.rate.as_ref()?;
+    rate.low_per_s.zip(rate.high_per_s)
+}

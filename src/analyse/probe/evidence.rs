@@ -1,0 +1,107 @@
+//! What the rules look at: the record with what was computed from it, and the questions that several rules ask.
+
+use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
+use super::work::SEEN;
+use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::probe::ProbeRecord;
+
+/// Operations below which counters for an operation say nothing: the uncounted one at a slice's beginning would weigh.
+const FEWEST_OPERATIONS: u64 = 5;
+/// Kernel names of disks that someone else's software makes up.
+const MADE_UP_DISKS: [&str; 11] = ["vd", "xvd", "loop", "dm-", "md", "nbd", "rbd", "bcache", "drbd", "ublk", "zd"];
+/// Models that virtual machines give their disks.
+const MADE_UP_MODELS: [&str; 5] = ["QEMU", "VBOX", "VMware", "Virtual", "Msft"];
+
+/// Record, rows and growth.
+pub(super) struct Evidence<'a> {
+    pub record: &'a ProbeRecord,
+    pub rows: &'a [RowFinding],
+    pub growth: &'a [GrowthFinding],
+}
+
+impl<'a> Evidence<'a> {
+    /// The row of a family and way that has one writer and does it in the plainest manner.
+    pub fn row(&self, family: Family, way: Way) -> Option<&'a RowFinding> {
+        let plain = |row: &&RowFinding| row.spec.segment.is_none_or(|segment| segment == Segment::Recycled);
+        let fits = |row: &&RowFinding| row.spec.family == family && row.spec.way == way && row.spec.writers <= 1;
+        // pg_test_fsync's open_* rows are direct, a server's are not.
+        let rows = || self.rows.iter().filter(fits).filter(plain).filter(|row| row.operations > 0);
+        rows().find(|row| !row.spec.direct).or_else(|| rows().next())
+    }
+
+    /// The row that stands for "a synced write here".
+    pub fn main(&self) -> Option<&'a RowFinding> {
+        let order = [
+            (Family::OneWrite, Way::Fdatasync),
+            (Family::Wal, Way::Fdatasync),
+            (Family::OneWrite, Way::Fsync),
+            (Family::Wal, Way::Fsync),
+        ];
+        order.into_iter().find_map(|(family, way)| self.row(family, way))
+    }
+
+    /// Rows in which every operation is one buffered write and one fdatasync or fsync of its own.
+    pub fn sync_rows(&self) -> impl Iterator<Item = &'a RowFinding> {
+        self.single_writes().filter(|row| matches!(row.spec.way, Way::Fdatasync | Way::Fsync))
+    }
+
+    /// The same with those whose write is the sync.
+    pub fn single_writes(&self) -> impl Iterator<Item = &'a RowFinding> {
+        let fits = |row: &&RowFinding| {
+            matches!(row.spec.family, Family::OneWrite | Family::Wal)
+                && row.spec.writes == 1
+                && row.spec.writers <= 1
+                && !matches!(row.spec.way, Way::None | Way::Msync)
+                && row.operations >= FEWEST_OPERATIONS
+        };
+        self.rows.iter().filter(fits)
+    }
+
+    /// Devices furthest down.
+    pub fn lowest(&self) -> Vec<&'a DeviceFacts> {
+        let devices = &self.record.place.devices;
+        let depth = devices.iter().map(|device| device.depth).max();
+        devices.iter().filter(|device| Some(device.depth) == depth).collect()
+    }
+
+    /// Whether a hypervisor or a driver makes the lowest devices up.
+    pub fn virtual_disk(&self) -> bool {
+        self.record.place.hypervisor.is_some() || self.lowest().iter().any(|device| is_made_up(device))
+    }
+
+    /// Why sight ends where it does, in words; empty where the lowest device is one of metal.
+    pub fn sight_ends(&self) -> Vec<String> {
+        let mut ends = self.record.place.ends.clone();
+        if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {
+            let names: Vec<&str> = self.lowest().iter().map(|device| device.name.as_str()).collect();
+            let by = self.record.place.hypervisor.as_deref().map_or_else(String::new, |who| format!(" of {who}"));
+            ends.push(format!(
+                "{} is a virtual disk{by}: what it stands on cannot be seen from here",
+                names.join(", ")
+            ));
+        }
+        ends
+    }
+}
+
+/// Whether a disk is one of software.
+pub(super) fn is_made_up(device: &DeviceFacts) -> bool {
+    let by_name = MADE_UP_DISKS.iter().any(|prefix| device.name.starts_with(prefix));
+    let model = device.model.as_deref().unwrap_or("");
+    by_name || MADE_UP_MODELS.iter().any(|maker| model.contains(maker))
+}
+
+/// Whether a device says that it has a volatile cache.
+pub(super) fn writes_back(device: &DeviceFacts) -> bool {
+    device.write_cache == Some(WriteCache::WriteBack)
+}
+
+/// What a row's operations were to a device.
+pub(super) fn work_of<'a>(row: &'a RowFinding, device: &str) -> Option<&'a DeviceWork> {
+    row.work.iter().find(|work| work.device == device)
+}
+
+/// Whether flushes for an operation are as many as a sync needs.
+pub(super) fn flushed(work: &DeviceWork) -> bool {
+    work.flushes_per_op.is_some_and(|flushes| flushes >= SEEN)
+}

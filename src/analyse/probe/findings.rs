@@ -1,0 +1,349 @@
+//! What the analysis of a probe concludes: the one thing that its renderers see, and what `--json` prints.
+
+pub use crate::record::facts::{DeviceFacts, MountFacts, WriteCache};
+pub use crate::record::probe::{Failure, Family, PlaceFacts, RowSpec, Segment, Slow, Way};
+use serde::{Deserialize, Serialize};
+
+/// Version of this document. 1: the first.
+pub const FORMAT: u32 = 1;
+
+/// Everything that is concluded from one probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeFindings {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of pgstrata that measured.
+    pub measured_by: String,
+    /// Version of pgstrata that analysed.
+    pub analysed_by: String,
+    /// When the measurement began, RFC 3339.
+    pub started: String,
+    /// Seed of the order of slices.
+    pub seed: u64,
+    /// Precision asked for: half an interval over its rate.
+    pub precision: f64,
+    /// Time allowed, microseconds.
+    pub budget_us: u64,
+    /// Time taken, microseconds.
+    pub elapsed_us: u64,
+    /// Major version of the server that the findings speak of.
+    pub server_major: u32,
+    /// Size of the file of the rows that pg_test_fsync has too.
+    pub file_bytes: u64,
+    /// Size of a WAL segment.
+    pub segment_bytes: u64,
+    /// Where it was.
+    pub place: PlaceFacts,
+    /// Bounds of every row's histogram.
+    pub histogram: HistogramScale,
+    /// What the devices did while the probe did nothing.
+    pub idle: Vec<IdleTraffic>,
+    /// The rows in the order of the table.
+    pub rows: Vec<RowFinding>,
+    /// What counts as a stall, with its numbers.
+    pub stall_rule: String,
+    /// Time of a sync after how much was written.
+    pub growth: Vec<GrowthFinding>,
+    /// How believable it is.
+    pub verdict: ProbeVerdict,
+    /// For each `wal_sync_method` at default settings, the row that equals the server.
+    pub server_equals: Vec<ServerRow>,
+    /// Which `wal_sync_method` to set.
+    pub recommendation: Recommendation,
+    /// The folder among devices whose figures were published.
+    pub standing: Standing,
+    /// What a reader should know before believing a figure.
+    pub caveats: Vec<String>,
+}
+
+/// Bounds of the histograms: a bin is a half of a decade; the first holds what is faster too, the last what is slower.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistogramScale {
+    /// Lower bound of the first bin.
+    pub low_ns: u64,
+    /// Upper bound of the last bin.
+    pub high_ns: u64,
+    /// Upper bounds of the bins, ascending.
+    pub upper_ns: Vec<u64>,
+}
+
+/// Traffic of one device while the probe did nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IdleTraffic {
+    /// Kernel name.
+    pub device: String,
+    /// Writes a second.
+    pub writes_per_s: f64,
+    /// Bytes written a second.
+    pub write_bytes_per_s: f64,
+    /// Flushes a second; `None` where they are not counted.
+    pub flushes_per_s: Option<f64>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RowFinding {
+    /// What it does.
+    pub spec: RowSpec,
+    /// What a server has to do with it.
+    pub server: Option<String>,
+    /// Why it cannot be had here.
+    pub unavailable: Option<String>,
+    /// How it ended early.
+    pub failure: Option<Failure>,
+    /// Operations measured.
+    pub operations: u64,
+    /// Time in which they were.
+    pub measured_us: u64,
+    /// Slices that they ran in.
+    pub slices: u32,
+    /// Operations a second.
+    pub rate: Option<RateFinding>,
+    /// Commits that shared one sync, on average; only for rows with several writers.
+    pub commits_per_sync: Option<f64>,
+    /// How long operations took.
+    pub latency: Option<LatencyFinding>,
+    /// Operations in each bin of the histogram.
+    pub histogram: Vec<u64>,
+    /// Second by second, those with an operation only.
+    pub seconds: Vec<SecondFinding>,
+    /// Its stalls, the slowest first, at most 16.
+    pub stalls: Vec<Slow>,
+    /// How many stalls there were in all.
+    pub stalls_in_all: u64,
+    /// Mean time to make a new segment, microseconds; not in the rate.
+    pub segment_us_mean: Option<f64>,
+    /// Segments that were made.
+    pub segments_made: u64,
+    /// What each device did for an operation, the filesystem's own first.
+    pub work: Vec<DeviceWork>,
+}
+
+/// A rate with its 95 % interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RateFinding {
+    /// Operations a second.
+    pub per_s: f64,
+    /// Lower end.
+    pub low_per_s: Option<f64>,
+    /// Upper end.
+    pub high_per_s: Option<f64>,
+    /// Half the interval over the rate.
+    pub relative_half_width: Option<f64>,
+    /// Whether that is within the precision that was asked for.
+    pub precise: bool,
+    /// Why not.
+    pub imprecise_because: Option<String>,
+}
+
+/// Latencies of a row; a percentile only where a hundredth of the operations beyond it can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyFinding {
+    /// Operations whose latency is known.
+    pub operations: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile; from 100 operations on.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile; from 1000 operations on.
+    pub p999_ns: Option<u64>,
+    /// The slowest.
+    pub max_ns: u64,
+}
+
+/// One second of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondFinding {
+    /// Second of the measurement, from 0.
+    pub second: u32,
+    /// Operations that ended in it.
+    pub operations: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 99th percentile; from 100 operations on.
+    pub p99_ns: Option<u64>,
+    /// The slowest.
+    pub max_ns: u64,
+}
+
+/// What one device did for one operation of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceWork {
+    /// Kernel name.
+    pub device: String,
+    /// Depth below the filesystem.
+    pub depth: u32,
+    /// Writes for an operation.
+    pub writes_per_op: f64,
+    /// Bytes written for an operation.
+    pub bytes_per_op: f64,
+    /// Flushes for an operation; `None` where the kernel does not count them.
+    pub flushes_per_op: Option<f64>,
+    /// Flushes for a sync, where syncs are another number than operations.
+    pub flushes_per_sync: Option<f64>,
+    /// Why flushes are not counted.
+    pub flushes_uncounted: Option<String>,
+    /// The greatest share that idle traffic has of the row's writes or flushes.
+    pub idle_share: Option<f64>,
+    /// Whether that share makes the counters worthless.
+    pub worthless: bool,
+    /// Whether the write presumably carried FUA.
+    pub fua_presumed: bool,
+    /// The whole in words.
+    pub words: String,
+}
+
+/// Time of a sync after how much was written: medians over the repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GrowthFinding {
+    /// Bytes written before.
+    pub written_bytes: u64,
+    /// How often it was tried.
+    pub repeats: u32,
+    /// Time of the writes.
+    pub write_ns: u64,
+    /// Time of the sync.
+    pub sync_ns: u64,
+    /// Bytes for each second of the sync; `None` for nothing written.
+    pub sync_bytes_per_s: Option<f64>,
+    /// Bytes for each second of the writes.
+    pub write_bytes_per_s: Option<f64>,
+    /// Share of the bytes that the devices the filesystem stands on were seen to write meanwhile.
+    pub reached_device: Option<f64>,
+}
+
+/// What is thought of the folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// It lies in memory.
+    Memory,
+    /// A sync was not seen to force anything out.
+    NoFlushSeen,
+    /// Flushes were seen, and their times are plausible.
+    LooksHonest,
+    /// The device says that it needs no flushes, and nothing speaks against it.
+    LooksProtected,
+    /// Faster than what is visible can be without a protected cache.
+    Implausible,
+    /// It can't be told.
+    Unknown,
+}
+
+/// How believable the synced writes are: a suspicion, never a conviction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeVerdict {
+    /// In one word.
+    pub kind: VerdictKind,
+    /// A failed sync, said before all else.
+    pub headline: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// What would settle it.
+    pub would_settle_it: String,
+    /// Levels at which flushes were looked for, the filesystem's own first.
+    pub levels: Vec<LevelSeen>,
+    /// Where sight ends.
+    pub sight_ends: Vec<String>,
+    /// Rules that fired, those that decided first.
+    pub rules: Vec<FiredRule>,
+}
+
+/// What was seen of flushes at one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelSeen {
+    /// Kernel name.
+    pub device: String,
+    /// Depth below the filesystem.
+    pub depth: u32,
+    /// What it says of its cache.
+    pub write_cache: Option<WriteCache>,
+    /// In words: "1.0 flush per fdatasync", "says write through: the kernel sends it none".
+    pub words: String,
+}
+
+/// A rule that fired.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FiredRule {
+    /// Its name.
+    pub name: String,
+    /// The verdict that it speaks for; `None` for one that only informs.
+    pub speaks_for: Option<VerdictKind>,
+    /// What was measured, where it is a number.
+    pub number: Option<f64>,
+    /// What it was held against.
+    pub threshold: Option<f64>,
+    /// Unit of both.
+    pub unit: String,
+    /// Where the threshold comes from.
+    pub source: String,
+    /// The whole as a sentence.
+    pub sentence: String,
+}
+
+/// The row that a server equals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerRow {
+    /// `wal_sync_method`.
+    pub wal_sync_method: String,
+    /// Id of the row.
+    pub row_id: String,
+    /// Whether it is the default of Linux.
+    pub default: bool,
+    /// In words.
+    pub sentence: String,
+}
+
+/// Which `wal_sync_method` to set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// The method; `None` where none is recommended.
+    pub wal_sync_method: Option<String>,
+    /// The line for postgresql.conf.
+    pub line: Option<String>,
+    /// Why.
+    pub reason: String,
+    /// What was compared.
+    pub candidates: Vec<Candidate>,
+}
+
+/// One method that was compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// `wal_sync_method`.
+    pub wal_sync_method: String,
+    /// Its row.
+    pub row_id: String,
+    /// Operations a second.
+    pub per_s: Option<f64>,
+    /// Why it is out of the question.
+    pub excluded_because: Option<String>,
+}
+
+/// The folder among devices with published figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Id of the row that is compared.
+    pub row_id: Option<String>,
+    /// Fastest first, the folder in its place.
+    pub entries: Vec<StandingEntry>,
+}
+
+/// A device, or the folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StandingEntry {
+    /// Whether it is the folder.
+    pub here: bool,
+    /// What kind of device.
+    pub class: String,
+    /// Which.
+    pub device: String,
+    /// `fdatasync` after one write of 8 kB, operations a second.
+    pub fdatasync_per_s: f64,
+    /// Who published it.
+    pub source: String,
+    /// What else to know.
+    pub note: String,
+    /// Whether nobody checked the source's figure.
+    pub unverified: bool,
+}

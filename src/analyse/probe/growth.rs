@@ -1,0 +1,48 @@
+//! How the time of a sync grows with what was written before it.
+
+use super::findings::GrowthFinding;
+use crate::record::probe::{Growth, ProbeRecord};
+use crate::stats::moments::median;
+use std::collections::BTreeMap;
+
+/// One finding for each amount that was written, ascending.
+pub(super) fn growth(record: &ProbeRecord) -> Vec<GrowthFinding> {
+    let mut by_amount: BTreeMap<u64, Vec<&Growth>> = BTreeMap::new();
+    for one in &record.growth {
+        by_amount.entry(one.written_bytes).or_default().push(one);
+    }
+    by_amount.into_iter().map(|(bytes, tries)| of_amount(bytes, &tries, record)).collect()
+}
+
+fn of_amount(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> GrowthFinding {
+    let middle = |value: fn(&Growth) -> u64| {
+        let mut values: Vec<u64> = tries.iter().map(|one| value(one)).collect();
+        median(&mut values).unwrap_or(0.0).round() as u64
+    };
+    let (write_ns, sync_ns) = (middle(|one| one.write_ns), middle(|one| one.sync_ns));
+    let per_s = |ns: u64| (written_bytes > 0).then(|| written_bytes as f64 / (ns.max(1) as f64 / 1e9));
+    GrowthFinding {
+        written_bytes,
+        repeats: u32::try_from(tries.len()).unwrap_or(u32::MAX),
+        write_ns,
+        sync_ns,
+        sync_bytes_per_s: per_s(sync_ns),
+        write_bytes_per_s: per_s(write_ns),
+        reached_device: reached(written_bytes, tries, record),
+    }
+}
+
+/// Share of the bytes that arrived at the level where most did: a driver that passes requests on may not count them.
+fn reached(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> Option<f64> {
+    let written = written_bytes as f64 * tries.len() as f64;
+    let mut by_depth: BTreeMap<u32, f64> = BTreeMap::new();
+    for one in tries {
+        for (device, counts) in record.place.devices.iter().zip(&one.devices) {
+            if let Some(counts) = counts {
+                *by_depth.entry(device.depth).or_default() += counts.write_bytes as f64;
+            }
+        }
+    }
+    let most = by_depth.into_values().reduce(f64::max)?;
+    (written > 0.0).then(|| most / written)
+}

@@ -1,0 +1,181 @@
+//! How long operations took: percentiles, the series by second, stalls, a coarse histogram on one scale for all rows.
+
+use super::findings::{HistogramScale, LatencyFinding, SecondFinding, Slow};
+use crate::record::probe::{RowRecord, SecondLatencies};
+use crate::units::{Micros, significant};
+use std::collections::BTreeMap;
+
+/// Operations from which on a 99th percentile is given: below, it is the slowest operation by another name.
+const FEWEST_FOR_P99: u64 = 100;
+/// The same for the 99.9th.
+const FEWEST_FOR_P999: u64 = 1000;
+/// A stall is slower than this many medians of its row ...
+const STALL_MEDIANS: u64 = 10;
+/// ... and slower than this: below it nobody waits.
+const STALL_LEAST_NS: u64 = 10_000_000;
+/// Upper bounds of the histogram's bins, half a decade each: from 1 us to 1 s.
+const BIN_UPPER_NS: [u64; 12] = [
+    3_162,
+    10_000,
+    31_623,
+    100_000,
+    316_228,
+    1_000_000,
+    3_162_278,
+    10_000_000,
+    31_622_777,
+    100_000_000,
+    316_227_766,
+    1_000_000_000,
+];
+/// Lower bound of the first bin.
+const BIN_LOWEST_NS: u64 = 1_000;
+
+/// Latencies and how often each was seen.
+pub(super) type Counts = BTreeMap<u64, u64>;
+
+/// All latencies of a row.
+pub(super) fn counts(row: &RowRecord) -> Counts {
+    let mut all = Counts::new();
+    for (latency, operations) in row.seconds.iter().flat_map(|second| &second.latencies) {
+        let sum = all.entry(*latency).or_default();
+        *sum = sum.saturating_add(*operations);
+    }
+    all.retain(|_, operations| *operations > 0);
+    all
+}
+
+/// Percentiles of a row, those that its operations can carry. The slowest is exact where the row recorded it.
+pub(super) fn figures(counts: &Counts, slowest: &[Slow]) -> Option<LatencyFinding> {
+    let operations = total(counts);
+    let exact = slowest.iter().map(|slow| slow.latency_ns).max();
+    Some(LatencyFinding {
+        operations,
+        p50_ns: percentile(counts, 0.5)?,
+        p99_ns: percentile(counts, 0.99).filter(|_| operations >= FEWEST_FOR_P99),
+        p999_ns: percentile(counts, 0.999).filter(|_| operations >= FEWEST_FOR_P999),
+        max_ns: exact.or_else(|| counts.keys().next_back().copied())?,
+    })
+}
+
+/// The series of a row; seconds without an operation are not in it.
+pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
+    let one = |second: &SecondLatencies| {
+        let counts: Counts = second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
+        let operations = total(&counts);
+        Some(SecondFinding {
+            second: second.second,
+            operations,
+            p50_ns: percentile(&counts, 0.5)?,
+            p99_ns: percentile(&counts, 0.99).filter(|_| operations >= FEWEST_FOR_P99),
+            max_ns: counts.keys().next_back().copied()?,
+        })
+    };
+    row.seconds.iter().filter_map(one).collect()
+}
+
+/// The recorded slow operations that are stalls, and how many stalls there were in all.
+pub(super) fn stalls(counts: &Counts, slowest: &[Slow]) -> (Vec<Slow>, u64) {
+    let Some(median) = percentile(counts, 0.5) else { return (Vec::new(), 0) };
+    let limit = median.saturating_mul(STALL_MEDIANS).max(STALL_LEAST_NS);
+    let recorded: Vec<Slow> = slowest.iter().filter(|slow| slow.latency_ns > limit).copied().collect();
+    let counted = counts.range(limit.saturating_add(1)..).fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
+    // Latencies are rounded up in the distribution and exact in the list: what is listed is there in any case.
+    let all = counted.max(recorded.len() as u64);
+    (recorded, all)
+}
+
+/// What counts as a stall, in words.
+pub(super) fn stall_rule() -> String {
+    let least = Micros(STALL_LEAST_NS / 1000);
+    format!("a stall is an operation slower than {STALL_MEDIANS} times its row's median and slower than {least}")
+}
+
+/// Operations in each bin.
+pub(super) fn histogram(counts: &Counts) -> Vec<u64> {
+    let mut bins = vec![0u64; BIN_UPPER_NS.len()];
+    for (latency, operations) in counts {
+        let place = BIN_UPPER_NS.iter().position(|upper| latency <= upper).unwrap_or(BIN_UPPER_NS.len() - 1);
+        bins[place] = bins[place].saturating_add(*operations);
+    }
+    bins
+}
+
+/// Bounds of the bins.
+pub(super) fn scale() -> HistogramScale {
+    HistogramScale {
+        low_ns: BIN_LOWEST_NS,
+        high_ns: BIN_UPPER_NS[BIN_UPPER_NS.len() - 1],
+        upper_ns: BIN_UPPER_NS.to_vec(),
+    }
+}
+
+/// A time in nanoseconds with its unit.
+pub(super) fn span(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{} ns", significant(ns)),
+        ns if ns < 1e6 => format!("{} us", significant(ns / 1e3)),
+        ns if ns < 1e9 => format!("{} ms", significant(ns / 1e6)),
+        ns => format!("{} s", significant(ns / 1e9)),
+    }
+}
+
+fn total(counts: &Counts) -> u64 {
+    counts.values().fold(0u64, |sum, operations| sum.saturating_add(*operations))
+}
+
+/// The smallest latency that at least this share of the operations did not exceed (nearest rank).
+fn percentile(counts: &Counts, share: f64) -> Option<u64> {
+    let rank = (total(counts) as f64 * share).ceil().max(1.0);
+    let mut passed = 0.0;
+    for (latency, operations) in counts {
+        passed += *operations as f64;
+        if passed >= rank {
+            return Some(*latency);
+        }
+    }
+    counts.keys().next_back().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(latencies: &[(u64, u64)]) -> Counts {
+        latencies.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_percentile_is_given_only_where_the_operations_carry_it() {
+        let few = figures(&of(&[(50, 98), (70, 1)]), &[]).unwrap();
+        assert_eq!((few.p50_ns, few.p99_ns, few.p999_ns, few.max_ns), (50, None, None, 70));
+        let some = figures(&of(&[(50, 98), (70, 2)]), &[]).unwrap();
+        assert_eq!((some.p99_ns, some.p999_ns), (Some(70), None));
+        let many = figures(&of(&[(50, 9980), (70, 15), (900, 5)]), &[]).unwrap();
+        assert_eq!((many.p99_ns, many.p999_ns), (Some(50), Some(70)));
+        assert_eq!(figures(&Counts::new(), &[]), None);
+    }
+
+    #[test]
+    fn the_slowest_is_exact_where_it_was_recorded() {
+        let slowest = [Slow { at_us: 3, latency_ns: 69 }];
+        assert_eq!(figures(&of(&[(50, 1), (70, 1)]), &slowest).unwrap().max_ns, 69);
+    }
+
+    #[test]
+    fn a_stall_is_slow_for_its_row_and_slow_for_a_person() {
+        let slow = |ms: u64| Slow { at_us: 0, latency_ns: ms * 1_000_000 };
+        // Median 100 us: 9 ms is 90 medians and yet short; 11 ms is a stall.
+        let (fast, all) = stalls(&of(&[(100_000, 1000), (9_000_000, 1), (11_000_000, 1)]), &[slow(11), slow(9)]);
+        assert_eq!((fast, all), (vec![slow(11)], 1));
+        // Median 8 ms, a disk: 11 ms is no stall, 81 ms is.
+        let (disk, all) = stalls(&of(&[(8_000_000, 100), (11_000_000, 9), (81_000_000, 2)]), &[slow(81), slow(11)]);
+        assert_eq!((disk, all), (vec![slow(81)], 2));
+    }
+
+    #[test]
+    fn every_operation_is_in_one_bin_of_the_histogram() {
+        let bins = histogram(&of(&[(1, 2), (3_162, 1), (3_163, 4), (90_000_000_000, 8)]));
+        assert_eq!((bins[0], bins[1], bins[11], bins.iter().sum::<u64>()), (3, 4, 8, 15));
+    }
+}

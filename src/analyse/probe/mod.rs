@@ -1,0 +1,60 @@
+//! What a probe of a folder says: how fast, how steady and how believable a synced write is there.
+//!
+//! A pure function from the record to its findings. How the verdict is reached: `docs/adr/0010-probe-verdict.md`.
+//! Absent on purpose: text for terminals (`report::probe`), and a conviction: only pulling the plug gives one.
+
+pub mod advice;
+pub mod caveats;
+pub mod evidence;
+pub mod findings;
+pub mod growth;
+pub mod latency;
+pub mod rows;
+pub mod rules;
+pub mod rules_flush;
+pub mod rules_speed;
+#[cfg(test)]
+pub mod sample;
+pub mod server;
+pub mod standing;
+pub mod verdict;
+pub mod work;
+
+use crate::record::probe::ProbeRecord;
+use evidence::Evidence;
+use findings::ProbeFindings;
+
+/// Everything that can be concluded from a probe, for a server of the major version `server`.
+#[must_use]
+pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
+    let rows = rows::rows(record, server);
+    let growth = growth::growth(record);
+    let evidence = Evidence { record, rows: &rows, growth: &growth };
+    let verdict = verdict::verdict(&evidence);
+    let recommendation = advice::recommend(&evidence, &verdict, server);
+    let standing = standing::standing(&rows, &verdict);
+    ProbeFindings {
+        format: findings::FORMAT,
+        measured_by: record.tool_version.clone(),
+        analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
+        started: record.started.clone(),
+        seed: record.seed,
+        precision: record.precision,
+        budget_us: record.budget_us,
+        elapsed_us: record.elapsed_us,
+        server_major: server,
+        file_bytes: record.file_bytes,
+        segment_bytes: record.segment_bytes,
+        place: record.place.clone(),
+        histogram: latency::scale(),
+        idle: work::idle(record),
+        caveats: caveats::caveats(&evidence),
+        stall_rule: latency::stall_rule(),
+        server_equals: server::equals(record, server),
+        rows,
+        growth,
+        verdict,
+        recommendation,
+        standing,
+    }
+}

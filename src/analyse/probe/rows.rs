@@ -1,0 +1,88 @@
+//! The rows: rates with their intervals, latencies, what the devices did.
+
+use super::findings::{RateFinding, RowFinding};
+use super::{latency, server, work};
+use crate::record::probe::{ProbeRecord, RowRecord, Slice};
+use crate::stats::autocorrelation::FEWEST_VALUES;
+use crate::stats::slices;
+use crate::units::significant;
+
+/// Share of the budget from which on it counts as used up.
+const USED_UP: f64 = 0.95;
+
+/// Every row of the record, in its order.
+pub(super) fn rows(record: &ProbeRecord, server: u32) -> Vec<RowFinding> {
+    record.rows.iter().map(|row| one(row, record, server)).collect()
+}
+
+fn one(row: &RowRecord, record: &ProbeRecord, server: u32) -> RowFinding {
+    let counts = latency::counts(row);
+    let (stalls, stalls_in_all) = latency::stalls(&counts, &row.slowest);
+    let made = row.segments_us.len() as u64;
+    let made_us = row.segments_us.iter().map(|us| *us as f64).sum::<f64>();
+    RowFinding {
+        spec: row.spec.clone(),
+        server: server::role(&row.spec, server),
+        unavailable: row.unavailable.clone(),
+        failure: row.failure.clone(),
+        operations: row.slices.iter().fold(0u64, |sum, slice| sum.saturating_add(slice.operations)),
+        measured_us: row.slices.iter().fold(0u64, |sum, slice| sum.saturating_add(slice.elapsed_ns)) / 1000,
+        slices: u32::try_from(row.slices.len()).unwrap_or(u32::MAX),
+        rate: rate(row, record),
+        commits_per_sync: commits_per_sync(row),
+        latency: latency::figures(&counts, &row.slowest),
+        histogram: latency::histogram(&counts),
+        seconds: latency::seconds(row),
+        stalls,
+        stalls_in_all,
+        segment_us_mean: (made > 0).then(|| made_us / made as f64),
+        segments_made: made,
+        work: work::work(row, record),
+    }
+}
+
+fn rate(row: &RowRecord, record: &ProbeRecord) -> Option<RateFinding> {
+    let timed: Vec<(u64, f64)> =
+        row.slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect();
+    let found = slices::rate(&timed)?;
+    let half = found.relative_half_width();
+    let precise = half.is_some_and(|half| half <= record.precision);
+    Some(RateFinding {
+        per_s: found.per_s,
+        low_per_s: found.ends.map(|ends| ends.0),
+        high_per_s: found.ends.map(|ends| ends.1),
+        relative_half_width: half,
+        precise,
+        imprecise_because: (!precise).then(|| imprecise_because(row, record, half)),
+    })
+}
+
+/// Why a rate is not known to the precision that was asked for.
+fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -> String {
+    let slices = row.slices.len();
+    let Some(half) = half else {
+        return match slices {
+            0 | 1 => "one slice has no interval".to_owned(),
+            _ => "nothing was done in its slices".to_owned(),
+        };
+    };
+    let found = format!("±{} % instead of {} %", significant(half * 100.0), significant(record.precision * 100.0));
+    let why = if let Some(failure) = &row.failure {
+        format!("it ended early, {} failed", failure.call)
+    } else if slices < FEWEST_VALUES {
+        format!("too few slices, {slices}")
+    } else if record.elapsed_us as f64 >= record.budget_us as f64 * USED_UP {
+        "the time was used up".to_owned()
+    } else {
+        "its slices differ too much".to_owned()
+    };
+    format!("{found}: {why}")
+}
+
+/// Commits that one sync served on average, where syncs were counted apart.
+fn commits_per_sync(row: &RowRecord) -> Option<f64> {
+    let counted: Vec<(&Slice, u64)> = row.slices.iter().filter_map(|slice| Some((slice, slice.syncs?))).collect();
+    let syncs = counted.iter().map(|(_, syncs)| *syncs as f64).sum::<f64>();
+    let commits = counted.iter().map(|(slice, _)| slice.operations as f64).sum::<f64>();
+    (syncs > 0.0).then(|| commits / syncs)
+}

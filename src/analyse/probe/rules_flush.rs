@@ -1,0 +1,84 @@
+//! Rules that look at what reached the devices: flushes, writes, bytes.
+
+use super::evidence::{Evidence, work_of, writes_back};
+use super::findings::{DeviceWork, FiredRule, RowFinding, VerdictKind};
+use super::rules::{Measured, rule};
+use super::work::{SEEN, amount};
+use crate::units::{Bytes, significant};
+use std::collections::BTreeSet;
+
+/// Where the threshold of one half comes from.
+const MERGED: &str = "a sync asks for one flush; the kernel merges those due at the same time (block/blk-flush.c)";
+
+/// A volatile cache that a sync did not flush. Each level is judged by its device with the most flushes.
+pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
+    let depths: BTreeSet<u32> = evidence.record.place.devices.iter().map(|device| device.depth).collect();
+    let (row, work, flushes) = depths
+        .into_iter()
+        .flat_map(|depth| evidence.sync_rows().filter_map(move |row| most_flushed(evidence, row, depth)))
+        .filter(|(_, _, flushes)| *flushes < SEEN)
+        .min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let sentence = format!(
+        "{} says that its cache is volatile (write back), and only {} per operation of \"{}\" reached it: at least {SEEN} \
+         were to be expected",
+        work.device,
+        amount(flushes, "flush", "flushes"),
+        row.spec.label.trim()
+    );
+    let measured = Measured { number: flushes, threshold: SEEN, unit: "flushes per operation" };
+    Some(rule("no_flush", Some(VerdictKind::NoFlushSeen), Some(measured), MERGED, sentence))
+}
+
+/// The device of a level with the most flushes for an operation, among those that need flushes and count them.
+fn most_flushed<'a>(
+    evidence: &Evidence,
+    row: &'a RowFinding,
+    depth: u32,
+) -> Option<(&'a RowFinding, &'a DeviceWork, f64)> {
+    let devices = evidence.record.place.devices.iter().filter(|device| device.depth == depth && writes_back(device));
+    let counted = devices.filter_map(|device| {
+        let work = work_of(row, &device.name)?;
+        Some((row, work, work.flushes_per_op?))
+    });
+    counted.max_by(|a, b| a.2.total_cmp(&b.2))
+}
+
+/// A sync after which nothing was written.
+pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
+    let top = |row: &'_ RowFinding| {
+        let works: Vec<&DeviceWork> = row.work.iter().filter(|work| work.depth == 0).collect();
+        (!works.is_empty()).then(|| works.iter().map(|work| work.writes_per_op).sum::<f64>())
+    };
+    // A driver that passes requests on may count none at all.
+    let deeper = |row: &RowFinding| row.work.iter().any(|work| work.depth > 0 && work.writes_per_op >= SEEN);
+    let (row, writes) = evidence
+        .single_writes()
+        .filter_map(|row| Some((row, top(row)?)))
+        .filter(|(row, writes)| *writes < SEEN && !(*writes == 0.0 && deeper(row)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let sentence = format!(
+        "only {} per operation of \"{}\" reached the device below the filesystem, although each operation syncs",
+        amount(writes, "write", "writes"),
+        row.spec.label.trim()
+    );
+    let measured = Measured { number: writes, threshold: SEEN, unit: "writes per operation" };
+    let source = "each operation makes one block dirty, and its sync has to write it";
+    Some(rule("no_write", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
+}
+
+/// Megabytes that were synced and did not arrive.
+pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
+    let compresses = evidence.record.place.mount.as_ref().is_some_and(|mount| {
+        mount.super_options.iter().chain(&mount.options).any(|option| option.starts_with("compress"))
+    });
+    let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= 1 << 20).filter(|_| !compresses)?;
+    let reached = largest.reached_device.filter(|reached| *reached < SEEN)?;
+    let sentence = format!(
+        "{} were written and synced, and {} % of them reached the device",
+        Bytes(largest.written_bytes),
+        significant(reached * 100.0)
+    );
+    let measured = Measured { number: reached, threshold: SEEN, unit: "share of the bytes" };
+    let source = "what was synced has to be on the device; half is left to a filesystem that packs";
+    Some(rule("growth_did_not_arrive", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
+}

@@ -1,0 +1,214 @@
+//! Rules that hold times against what hardware can do.
+
+use super::evidence::{Evidence, flushed, is_made_up, work_of, writes_back};
+use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, RowFinding, VerdictKind, Way};
+use super::latency::span;
+use super::rules::{Measured, rule};
+use super::work::SEEN;
+use crate::units::{Bytes, significant};
+
+/// The fastest disks sold turn 15 000 times a minute; a tenth on top for the clock.
+const ROTATIONS_PER_S: f64 = 1.1 * 15_000.0 / 60.0;
+/// NAND without power-loss protection needs longer for a flush.
+const FASTEST_FLUSH_NS: u64 = 100_000;
+/// No device that is not memory is known to sync more often, one writer at a time.
+const MOST_SYNCS_PER_S: f64 = 100_000.0;
+/// 16 lanes of PCI Express 5.0 carry 63 GB/s.
+const FASTEST_BUS_BYTES_PER_S: f64 = 64e9;
+/// Writes faster than this went into memory: SATA carries 0.6 GB/s, a network of 10 Gbit/s 1.25 GB/s.
+const MEMORY_BYTES_PER_S: f64 = 1.25e9;
+/// Amount from which on the time of a sync is told from noise.
+const LARGE_BYTES: u64 = 1 << 20;
+/// A sync that costs less than this many times one of little is called flat.
+const FLAT: f64 = 2.0;
+/// Two writes and one fdatasync should cost no more than this many times one write and its fdatasync.
+const TWO_WRITES_COST: f64 = 1.5;
+/// Two O_DSYNC writes should cost at least this many times one: they are two syncs.
+const TWO_SYNCS_COST: f64 = 1.5;
+
+/// More flushes than turns.
+pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
+    if evidence.record.place.hypervisor.is_some() {
+        return None;
+    }
+    let lowest = evidence.lowest();
+    let device = lowest.iter().find(|device| device.rotational == Some(true) && !is_made_up(device))?;
+    let row = evidence.main()?;
+    let per_s = surely_above(row.rate.as_ref()?).filter(|per_s| *per_s > ROTATIONS_PER_S)?;
+    let protected = !writes_back(device);
+    let kind = if protected { VerdictKind::LooksProtected } else { VerdictKind::Implausible };
+    let why = if protected {
+        "a protected cache in its controller explains it"
+    } else {
+        "without a protected cache each waits for the disk to turn"
+    };
+    let sentence = format!(
+        "{} says that it rotates, and \"{}\" ran at {} per second: {why}",
+        device.name,
+        row.spec.label.trim(),
+        significant(per_s)
+    );
+    let measured = Measured { number: per_s, threshold: ROTATIONS_PER_S, unit: "syncs per second" };
+    let source = "15 000 rpm, the fastest disks sold, are 250 turns per second (7200 rpm: 120), plus a tenth";
+    Some(rule("rotation", Some(kind), Some(measured), source, sentence))
+}
+
+/// Rates that only memory reaches.
+pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
+    let rows = evidence.single_writes().filter_map(|row| Some((row, surely_above(row.rate.as_ref()?)?)));
+    let (row, per_s) = rows.filter(|(_, per_s)| *per_s > MOST_SYNCS_PER_S).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let sentence = format!(
+        "\"{}\" ran at {} per second: no storage that keeps data is known to sync so often for one writer",
+        row.spec.label.trim(),
+        significant(per_s)
+    );
+    let measured = Measured { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
+    let source = "the fastest published devices sync 41 000 times a second, tmpfs 820 000 and more";
+    Some(rule("too_many_syncs", Some(VerdictKind::Implausible), Some(measured), source, sentence))
+}
+
+/// A volatile cache that is flushed faster than NAND can be written.
+pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
+    let row = evidence.main()?;
+    let lowest = evidence.lowest();
+    let device = lowest
+        .iter()
+        .filter(|device| writes_back(device))
+        .find(|device| work_of(row, &device.name).is_some_and(flushed))?;
+    let p50 = row.latency?.p50_ns;
+    if p50 >= FASTEST_FLUSH_NS {
+        return None;
+    }
+    let sentence = format!(
+        "{} says that its cache is volatile, flushes reach it, and half of \"{}\" took {} or less: a protected cache that \
+         still reports a volatile one, or a flush that is not done",
+        device.name,
+        row.spec.label.trim(),
+        span(p50 as f64)
+    );
+    let measured = Measured { number: p50 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
+    let source = "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room";
+    Some(rule("fast_flush", Some(VerdictKind::Implausible), Some(measured), source, sentence))
+}
+
+/// A sync that would have had to write faster than any bus carries.
+pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
+    // What was seen to arrive may have done so while it was written; then the sync had nothing left to do.
+    let arrived = |growth: &&GrowthFinding| growth.reached_device.is_some_and(|reached| reached >= SEEN);
+    let mount = evidence.record.place.mount.as_ref();
+    let synchronous = mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(|o| o == "sync"));
+    let largest = large(evidence).filter(|growth| !arrived(growth) && !synchronous)?;
+    let implied = largest.sync_bytes_per_s.filter(|implied| *implied > FASTEST_BUS_BYTES_PER_S)?;
+    let nothing_visible = evidence.record.place.devices.is_empty();
+    let kind = if nothing_visible { VerdictKind::NoFlushSeen } else { VerdictKind::Implausible };
+    let sentence = format!(
+        "{} were written at memory speed, and their sync took {}: that would be {} GB/s",
+        Bytes(largest.written_bytes),
+        span(largest.sync_ns as f64),
+        significant(implied / 1e9)
+    );
+    let measured = Measured { number: implied / 1e9, threshold: FASTEST_BUS_BYTES_PER_S / 1e9, unit: "GB/s" };
+    let source = "16 lanes of PCI Express 5.0 carry 63 GB/s";
+    Some(rule("growth_beyond_the_bus", Some(kind), Some(measured), source, sentence))
+}
+
+/// A sync whose time does not depend on what it has to write.
+pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
+    let largest = large(evidence)?;
+    let smallest = evidence.growth.iter().find(|growth| growth.written_bytes > 0)?;
+    if smallest.written_bytes >= largest.written_bytes {
+        return None;
+    }
+    let factor = largest.sync_ns as f64 / smallest.sync_ns.max(1) as f64;
+    if factor >= FLAT {
+        return None;
+    }
+    let sentence = format!(
+        "a sync after {} took {}, one after {} {}: its time hardly grows with what it has to write",
+        Bytes(largest.written_bytes),
+        span(largest.sync_ns as f64),
+        Bytes(smallest.written_bytes),
+        span(smallest.sync_ns as f64)
+    );
+    let measured = Measured { number: factor, threshold: FLAT, unit: "times the small sync" };
+    let source = "a cache that is emptied takes longer the more is in it";
+    Some(rule("flat_growth", None, Some(measured), source, sentence))
+}
+
+/// The largest amount, if it was written faster than anything but memory takes it.
+fn large<'a>(evidence: &Evidence<'a>) -> Option<&'a GrowthFinding> {
+    let largest = evidence.growth.iter().rfind(|growth| growth.written_bytes >= LARGE_BYTES)?;
+    let to_memory = largest.write_bytes_per_s.is_some_and(|per_s| per_s > MEMORY_BYTES_PER_S);
+    to_memory.then_some(largest)
+}
+
+/// Two writes with O_DSYNC that cost little more than one.
+pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredRule> {
+    let (one, two) = pair(evidence, Way::OpenDatasync)?;
+    let (_, most) = cost(one, two)?;
+    if most >= TWO_SYNCS_COST {
+        return None;
+    }
+    let sentence = format!(
+        "two open_datasync writes cost at most {} times one: they are two syncs and should cost about twice as much",
+        significant(most)
+    );
+    let measured = Measured { number: most, threshold: TWO_SYNCS_COST, unit: "times one write" };
+    let source = "each write through O_DSYNC is a sync of its own (open(2))";
+    Some(rule("open_datasync_does_not_halve", Some(VerdictKind::Unknown), Some(measured), source, sentence))
+}
+
+/// Two writes with one fdatasync that cost much more than one.
+pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
+    let (one, two) = pair(evidence, Way::Fdatasync)?;
+    let (least, _) = cost(one, two)?;
+    if least <= TWO_WRITES_COST {
+        return None;
+    }
+    let sentence = format!(
+        "two writes and one fdatasync cost at least {} times one write and its fdatasync: the time goes into the write, \
+         not into the sync",
+        significant(least)
+    );
+    let measured = Measured { number: least, threshold: TWO_WRITES_COST, unit: "times one write" };
+    let source = "both wait for a single flush";
+    Some(rule("two_writes_cost_more", None, Some(measured), source, sentence))
+}
+
+fn pair<'a>(evidence: &Evidence<'a>, way: Way) -> Option<(&'a RateFinding, &'a RateFinding)> {
+    let one = evidence.row(Family::OneWrite, way)?.rate.as_ref()?;
+    let two = evidence.row(Family::TwoWrites, way)?.rate.as_ref()?;
+    Some((one, two))
+}
+
+/// Least and most that an operation of the second rate costs over one of the first, by their intervals.
+fn cost(one: &RateFinding, two: &RateFinding) -> Option<(f64, f64)> {
+    let least = one.low_per_s? / two.high_per_s.filter(|per_s| *per_s > 0.0)?;
+    let most = one.high_per_s? / two.low_per_s.filter(|per_s| *per_s > 0.0)?;
+    Some((least, most))
+}
+
+/// What fsync costs over fdatasync: the journal.
+pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
+    let rate = |row: Option<&RowFinding>| row.and_then(|row| Some(row.rate.as_ref()?.per_s)).filter(|rate| *rate > 0.0);
+    let fdatasync = rate(evidence.row(Family::OneWrite, Way::Fdatasync))?;
+    let fsync = rate(evidence.row(Family::OneWrite, Way::Fsync))?;
+    let ratio = fdatasync / fsync;
+    let sentence = format!(
+        "fsync costs {} times fdatasync: that is what writing the file's times, through a journal if there is one, costs",
+        significant(ratio)
+    );
+    let measured = Measured { number: ratio, threshold: 1.0, unit: "times fdatasync" };
+    Some(rule(
+        "journal",
+        None,
+        Some(measured),
+        "fdatasync(2): it leaves out metadata that reading does not need",
+        sentence,
+    ))
+}
+
+/// The rate that the row surely has: the lower end of its interval, or its rate where it has none.
+fn surely_above(rate: &RateFinding) -> Option<f64> {
+    Some(rate.low_per_s.unwrap_or(rate.per_s)).filter(|per_s| per_s.is_finite())
+}

@@ -1,0 +1,138 @@
+//! Which rows equal what a server does.
+//!
+//! How PostgreSQL opens its WAL: before 16, `open_datasync` and `open_sync` add O_DIRECT where nothing but the server
+//! itself reads the WAL (src/backend/access/transam/xlog.c, `get_sync_bit`: `wal_level = minimal`); since 16 O_DIRECT
+//! comes from `debug_io_direct = wal` alone, and then for every method. pg_test_fsync adds it to its open_* rows always.
+
+use super::findings::ServerRow;
+use crate::record::probe::{Family, ProbeRecord, RowSpec, Segment, Way};
+
+/// First major version with `debug_io_direct`.
+const DEBUG_IO_DIRECT: u32 = 16;
+
+/// The name of a way in `wal_sync_method`; `None` for ways that PostgreSQL does not have on Linux.
+pub(super) fn method(way: Way) -> Option<&'static str> {
+    match way {
+        Way::OpenDatasync => Some("open_datasync"),
+        Way::Fdatasync => Some("fdatasync"),
+        Way::Fsync => Some("fsync"),
+        Way::OpenSync => Some("open_sync"),
+        Way::FsyncWritethrough | Way::RwfDsync | Way::IoUring | Way::Msync | Way::None => None,
+    }
+}
+
+/// Whether a row is what a server does at default settings but for its `wal_sync_method`.
+pub(super) fn at_default_settings(spec: &RowSpec) -> bool {
+    spec.family == Family::Wal
+        && !spec.direct
+        && spec.writers <= 1
+        && spec.writes == 1
+        && spec.segment == Some(Segment::Recycled)
+        && method(spec.way).is_some()
+}
+
+/// What a server of the major version `server` has to do with a row.
+pub(super) fn role(spec: &RowSpec, server: u32) -> Option<String> {
+    match spec.family {
+        Family::Wal => Some(wal(spec, server)),
+        Family::OneWrite | Family::TwoWrites | Family::OpenSyncSizes
+            if matches!(spec.way, Way::OpenDatasync | Way::OpenSync) =>
+        {
+            Some(format!("with O_DIRECT, as pg_test_fsync has it; not what a server does: {}", direct(spec, server)))
+        }
+        Family::Newer => Some("not one of PostgreSQL's ways".to_owned()),
+        _ => None,
+    }
+}
+
+fn wal(spec: &RowSpec, server: u32) -> String {
+    let Some(method) = method(spec.way) else { return "not one of PostgreSQL's ways".to_owned() };
+    let default = if spec.way == Way::Fdatasync { " (the default)" } else { "" };
+    if at_default_settings(spec) {
+        return format!("what PostgreSQL {server} does with wal_sync_method = {method}{default}");
+    }
+    let mut provisos = Vec::new();
+    if spec.direct {
+        provisos.push(direct(spec, server));
+    }
+    match spec.segment {
+        Some(Segment::ZeroFilled) => provisos.push("wal_recycle = off".to_owned()),
+        Some(Segment::Extended) => provisos.push("wal_recycle = off and wal_init_zero = off".to_owned()),
+        Some(Segment::Recycled) => {}
+        None => provisos.push("a server walks through a segment, this row does not".to_owned()),
+    }
+    if spec.writers > 1 {
+        provisos.push(format!("{} backends commit at the same time", spec.writers));
+    }
+    if spec.writes > 1 {
+        provisos.push(format!("a commit needs {} writes", spec.writes));
+    }
+    format!("PostgreSQL {server} with wal_sync_method = {method}; {}", provisos.join("; "))
+}
+
+/// When a server uses O_DIRECT for its WAL.
+fn direct(spec: &RowSpec, server: u32) -> String {
+    let opens = matches!(spec.way, Way::OpenDatasync | Way::OpenSync);
+    match (server >= DEBUG_IO_DIRECT, opens) {
+        (true, _) => format!("PostgreSQL {server} uses O_DIRECT only with debug_io_direct = wal"),
+        (false, true) => format!(
+            "PostgreSQL {server} uses O_DIRECT only with wal_level = minimal, which rules out archiving and WAL senders"
+        ),
+        (false, false) => format!("PostgreSQL {server} never uses O_DIRECT with this method"),
+    }
+}
+
+/// For each method, the row that equals a server at default settings.
+pub(super) fn equals(record: &ProbeRecord, server: u32) -> Vec<ServerRow> {
+    let rows = record.rows.iter().map(|row| &row.spec).filter(|spec| at_default_settings(spec));
+    let one = |spec: &RowSpec| {
+        let method = method(spec.way)?.to_owned();
+        Some(ServerRow {
+            default: spec.way == Way::Fdatasync,
+            sentence: format!("PostgreSQL {server} with wal_sync_method = {method} is the row \"{}\"", spec.label),
+            wal_sync_method: method,
+            row_id: spec.id.clone(),
+        })
+    };
+    rows.filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(way: Way, direct: bool, segment: Segment) -> RowSpec {
+        let id = format!("wal.{way:?}");
+        let (label, family, segment) = (id.clone(), Family::Wal, Some(segment));
+        RowSpec { id, family, label, way, write_bytes: 8192, writes: 1, direct, writers: 1, segment }
+    }
+
+    #[test]
+    fn a_server_uses_direct_writes_by_its_version_and_settings() {
+        let open = spec(Way::OpenDatasync, true, Segment::Recycled);
+        assert!(role(&open, 15).unwrap().contains("wal_level = minimal"));
+        assert!(role(&open, 16).unwrap().contains("debug_io_direct = wal"));
+        let sync = spec(Way::Fdatasync, true, Segment::Recycled);
+        assert!(role(&sync, 15).unwrap().contains("never uses O_DIRECT"));
+        assert!(role(&sync, 18).unwrap().contains("debug_io_direct = wal"));
+        let compat = RowSpec { family: Family::OneWrite, segment: None, ..open };
+        assert!(role(&compat, 18).unwrap().contains("not what a server does"));
+    }
+
+    #[test]
+    fn only_the_buffered_recycled_row_is_the_server_at_default_settings() {
+        let plain = spec(Way::Fdatasync, false, Segment::Recycled);
+        assert_eq!(role(&plain, 18).unwrap(), "what PostgreSQL 18 does with wal_sync_method = fdatasync (the default)");
+        assert!(at_default_settings(&plain));
+        let others = [
+            spec(Way::Fdatasync, true, Segment::Recycled),
+            spec(Way::Fdatasync, false, Segment::Extended),
+            spec(Way::RwfDsync, false, Segment::Recycled),
+            RowSpec { writers: 8, ..plain.clone() },
+            RowSpec { family: Family::OneWrite, segment: None, ..plain },
+        ];
+        assert!(others.iter().all(|spec| !at_default_settings(spec)));
+        assert!(role(&others[1], 18).unwrap().contains("wal_init_zero = off"));
+        assert!(role(&others[3], 18).unwrap().contains("8 backends"));
+    }
+}

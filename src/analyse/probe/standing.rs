@@ -1,0 +1,81 @@
+//! Where the folder stands among devices whose figures were published.
+
+use super::findings::{Family, ProbeVerdict, RowFinding, Standing, StandingEntry, VerdictKind, Way};
+use serde::Deserialize;
+
+/// The published figures.
+const DEVICES: &str = include_str!("devices.toml");
+
+#[derive(Debug, Deserialize)]
+struct Published {
+    device: Vec<Device>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Device {
+    class: String,
+    device: String,
+    fdatasync_per_s: f64,
+    source: String,
+    note: String,
+    #[serde(default)]
+    unverified: bool,
+}
+
+/// The published devices and the folder, the fastest first.
+pub(super) fn standing(rows: &[RowFinding], verdict: &ProbeVerdict) -> Standing {
+    let mut entries = published().unwrap_or_default();
+    let row = rows.iter().find(|row| row.spec.family == Family::OneWrite && row.spec.way == Way::Fdatasync);
+    let here = row.and_then(|row| Some((row, row.rate.as_ref().filter(|rate| rate.per_s > 0.0)?)));
+    if let Some((row, rate)) = here {
+        entries.push(StandingEntry {
+            here: true,
+            class: "here".to_owned(),
+            device: "this folder".to_owned(),
+            fdatasync_per_s: rate.per_s,
+            source: format!("this probe, row \"{}\"", row.spec.label.trim()),
+            note: note(verdict.kind).to_owned(),
+            unverified: false,
+        });
+    }
+    entries.sort_by(|a, b| b.fdatasync_per_s.total_cmp(&a.fdatasync_per_s));
+    Standing { row_id: here.map(|(row, _)| row.spec.id.clone()), entries }
+}
+
+fn note(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Memory => "nothing is made durable",
+        VerdictKind::NoFlushSeen => "no flush was seen",
+        VerdictKind::Implausible => "implausible for what is visible",
+        VerdictKind::LooksHonest | VerdictKind::LooksProtected | VerdictKind::Unknown => "",
+    }
+}
+
+/// The embedded figures; a test sees to it that they can be read.
+fn published() -> Option<Vec<StandingEntry>> {
+    let published: Published = toml::from_str(DEVICES).ok()?;
+    let entry = |device: Device| StandingEntry {
+        here: false,
+        class: device.class,
+        device: device.device,
+        fdatasync_per_s: device.fdatasync_per_s,
+        source: device.source,
+        note: device.note,
+        unverified: device.unverified,
+    };
+    Some(published.device.into_iter().map(entry).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_figure_has_a_source_and_can_be_read() {
+        let entries = published().expect("devices.toml is what the program expects");
+        assert!(entries.len() >= 10);
+        for entry in entries {
+            assert!(entry.fdatasync_per_s > 0.0 && !entry.source.is_empty() && !entry.class.is_empty(), "{entry:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! How believable the synced writes are, from the rules that fired and from what was seen at each level.
+//!
+//! The order, what is worst first: memory; no flush seen; implausible; unknown, where sight is barred or the facts
+//! contradict each other; looks protected; looks honest. A failed sync is said before all of them.
+
+use super::evidence::{Evidence, flushed, work_of, writes_back};
+use super::findings::{DeviceFacts, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, WriteCache};
+use super::rules;
+use super::work::{WORTHLESS, amount};
+use crate::units::{Micros, significant};
+
+/// Judges a probe.
+pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
+    let mut fired = rules::fired(evidence);
+    let (kind, reason) = decide(evidence, &fired);
+    // Those that decided first, then those that speak for anything, then information.
+    fired.sort_by_key(|rule| match rule.speaks_for {
+        Some(speaks) if speaks == kind => 0,
+        Some(_) => 1,
+        None => 2,
+    });
+    ProbeVerdict {
+        kind,
+        headline: headline(evidence),
+        reason,
+        would_settle_it: would_settle(kind, evidence).to_owned(),
+        levels: levels(evidence),
+        sight_ends: evidence.sight_ends(),
+        rules: fired,
+    }
+}
+
+fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (VerdictKind, String) {
+    let order = [VerdictKind::Memory, VerdictKind::NoFlushSeen, VerdictKind::Implausible, VerdictKind::Unknown];
+    for kind in order {
+        let speaking: Vec<&str> =
+            fired.iter().filter(|rule| rule.speaks_for == Some(kind)).map(|rule| rule.sentence.as_str()).collect();
+        if let Some(first) = speaking.first() {
+            return (kind, (*first).to_owned());
+        }
+    }
+    match barred(evidence) {
+        Some(why) => (VerdictKind::Unknown, why),
+        None if evidence.lowest().iter().all(|device| device.write_cache == Some(WriteCache::WriteThrough)) => {
+            (VerdictKind::LooksProtected, protected(evidence))
+        }
+        None => (VerdictKind::LooksHonest, honest(evidence)),
+    }
+}
+
+/// What keeps a good word from being said.
+fn barred(evidence: &Evidence) -> Option<String> {
+    let place = &evidence.record.place;
+    let Some(row) = evidence.main() else {
+        return Some("no fdatasync or fsync was measured".to_owned());
+    };
+    if let Some(end) = place.ends.first() {
+        return Some(format!("sight ends before a device that stands on nothing: {end}"));
+    }
+    if place.devices.is_empty() {
+        return Some("no block device is visible below the folder".to_owned());
+    }
+    evidence.lowest().into_iter().find_map(|device| not_good(device, row))
+}
+
+/// Why nothing good can be said of one of the lowest devices.
+fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
+    let name = &device.name;
+    match device.write_cache {
+        Some(WriteCache::WriteThrough) => return None,
+        Some(WriteCache::WriteBack) => {}
+        None => return Some(format!("{name} does not say whether its cache is volatile")),
+    }
+    let Some(work) = work_of(row, name) else {
+        return Some(format!("{name} has no counters"));
+    };
+    if let Some(why) = &work.flushes_uncounted {
+        return Some(format!("flushes at {name} are not counted: {why}"));
+    }
+    if !flushed(work) {
+        return Some(format!("too little was measured to count flushes at {name}"));
+    }
+    work.worthless.then(|| {
+        format!(
+            "flushes were seen at {name}, but others use it too: idle traffic alone would be {} % of what was counted, and \
+             {} % is the most that is believed",
+            significant(work.idle_share.unwrap_or(1.0) * 100.0),
+            significant(WORTHLESS * 100.0)
+        )
+    })
+}
+
+fn protected(evidence: &Evidence) -> String {
+    let names = names(evidence);
+    format!(
+        "{names} says write through, that is, what it acknowledged is stable; the kernel sends it no flushes, and its word is \
+         all there is"
+    )
+}
+
+fn honest(evidence: &Evidence) -> String {
+    let seen: Vec<String> =
+        levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
+    let ends = if evidence.virtual_disk() { "; below that virtual disk nothing can be seen" } else { "" };
+    format!(
+        "flushes were seen at every level that counts them, and the times are plausible ({}){ends}",
+        seen.join("; ")
+    )
+}
+
+fn names(evidence: &Evidence) -> String {
+    evidence.lowest().iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The first failed call that was to make something durable, or the first failure at all.
+fn headline(evidence: &Evidence) -> Option<String> {
+    let failures = || evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
+    let is_sync = |call: &str| call.contains("sync");
+    let (row, failure) = failures().find(|(_, failure)| is_sync(&failure.call)).or_else(|| failures().next())?;
+    let what = if is_sync(&failure.call) { "a sync failed" } else { "a write failed" };
+    Some(format!(
+        "{what}: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, and a \
+         second fsync would not say so",
+        failure.call,
+        row.spec.label.trim(),
+        failure.message,
+        Micros(failure.at_us),
+        failure.after_operations
+    ))
+}
+
+/// What was seen at each device.
+fn levels(evidence: &Evidence) -> Vec<LevelSeen> {
+    let devices = evidence.record.place.devices.iter();
+    let one = |device: &DeviceFacts| LevelSeen {
+        device: device.name.clone(),
+        depth: device.depth,
+        write_cache: device.write_cache,
+        words: seen_at(evidence, device),
+    };
+    devices.map(one).collect()
+}
+
+fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
+    let says = match device.write_cache {
+        Some(WriteCache::WriteBack) => "says write back",
+        Some(WriteCache::WriteThrough) => "says write through, gets no flushes",
+        None => "does not say how it caches",
+    };
+    let Some((row, work)) = evidence.main().and_then(|row| Some((row, work_of(row, &device.name)?))) else {
+        return format!("{says}; no counters");
+    };
+    let operation = row.spec.label.trim();
+    match (work.flushes_per_op, &work.flushes_uncounted) {
+        (Some(flushes), _) if writes_back(device) || flushes > 0.0 => {
+            format!("{says}; {} per \"{operation}\"", amount(flushes, "flush", "flushes"))
+        }
+        (_, Some(why)) => format!("{says}; flushes not counted: {why}"),
+        _ => says.to_owned(),
+    }
+}
+
+fn would_settle(kind: VerdictKind, evidence: &Evidence) -> &'static str {
+    match kind {
+        VerdictKind::Memory => "nothing has to: memory forgets; probe a folder on a disk",
+        VerdictKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
+            "probe on the machine that holds the data, or cut its power while you write, and look what is left"
+        }
+        VerdictKind::NoFlushSeen | VerdictKind::Implausible if evidence.virtual_disk() => {
+            "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
+        }
+        VerdictKind::NoFlushSeen | VerdictKind::Implausible => {
+            "the data sheet (does it have power-loss protection?), and pulling the plug while you write"
+        }
+        VerdictKind::LooksHonest | VerdictKind::LooksProtected => {
+            "pulling the plug while you write: no measurement with the power on proves it"
+        }
+        VerdictKind::Unknown => {
+            "probe again on an idle machine, or where the devices are visible; pulling the plug settles it"
+        }
+    }
+}

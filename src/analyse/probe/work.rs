@@ -1,0 +1,156 @@
+//! What the devices did: for an operation of each row, and while the probe did nothing.
+//!
+//! The counters belong to the whole device. What others did to it meanwhile is in them too; the idle interval tells how
+//! much that is likely to be. FUA writes are counted by no kernel (block/blk-flush.c counts flush requests alone).
+
+use super::findings::{DeviceWork, IdleTraffic};
+use crate::analyse::strata::uncounted;
+use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::probe::{DeviceCounts, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::units::{Bytes, significant};
+
+/// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the
+/// same time, hence not 1.
+pub(super) const SEEN: f64 = 0.5;
+/// Idle traffic beyond this share of a row's makes its counters worthless.
+pub(super) const WORTHLESS: f64 = 0.1;
+
+/// Counters of one device over some slices.
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    writes: f64,
+    bytes: f64,
+    flushes: Option<f64>,
+    operations: f64,
+    syncs: Option<f64>,
+    seconds: f64,
+}
+
+/// The devices' work for an operation of a row, in the order of `place.devices`; those without counters are left out.
+pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
+    let devices = record.place.devices.iter().enumerate();
+    devices.filter_map(|(place, device)| one_device(row, record, place, device)).collect()
+}
+
+fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
+    let sum = sum(&row.slices, place).filter(|sum| sum.operations > 0.0)?;
+    let flushes_uncounted = uncounted(&device.name, &[device], &record.place.devices).map(str::to_owned);
+    let flushes = sum.flushes.filter(|_| flushes_uncounted.is_none());
+    let idle_share = idle_share(record, place, &sum, flushes);
+    let writes_per_op = sum.writes / sum.operations;
+    let flushes_per_op = flushes.map(|flushes| flushes / sum.operations);
+    let fua_presumed = asks_for_fua(&row.spec)
+        && device.fua == Some(true)
+        && device.write_cache == Some(WriteCache::WriteBack)
+        && flushes_per_op.is_some_and(|flushes| flushes < SEEN)
+        && writes_per_op >= SEEN;
+    let mut work = DeviceWork {
+        device: device.name.clone(),
+        depth: device.depth,
+        writes_per_op,
+        bytes_per_op: sum.bytes / sum.operations,
+        flushes_per_op,
+        flushes_per_sync: sum.syncs.filter(|syncs| *syncs > 0.0).and_then(|syncs| Some(flushes? / syncs)),
+        flushes_uncounted,
+        worthless: idle_share.is_some_and(|share| share > WORTHLESS),
+        idle_share,
+        fua_presumed,
+        words: String::new(),
+    };
+    work.words = words(&work);
+    Some(work)
+}
+
+/// Whether the kernel may make a row's write durable by FUA instead of a flush.
+fn asks_for_fua(spec: &RowSpec) -> bool {
+    matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
+}
+
+fn sum(slices: &[Slice], place: usize) -> Option<Sum> {
+    let counted = |slice: &Slice| slice.devices.get(place).copied().flatten();
+    let counts: Vec<(&Slice, DeviceCounts)> = slices.iter().filter_map(|s| Some((s, counted(s)?))).collect();
+    if counts.is_empty() {
+        return None;
+    }
+    let of = |value: fn(&(&Slice, DeviceCounts)) -> f64| counts.iter().map(value).sum::<f64>();
+    let flushes: Option<Vec<u64>> = counts.iter().map(|(_, counts)| counts.flushes).collect();
+    let syncs: Option<Vec<u64>> = counts.iter().map(|(slice, _)| slice.syncs).collect();
+    let total = |values: Vec<u64>| values.iter().map(|value| *value as f64).sum::<f64>();
+    Some(Sum {
+        writes: of(|(_, counts)| counts.writes as f64),
+        bytes: of(|(_, counts)| counts.write_bytes as f64),
+        flushes: flushes.map(total),
+        operations: of(|(slice, _)| slice.operations_counted_by_devices as f64),
+        syncs: syncs.map(total),
+        seconds: of(|(slice, _)| slice.elapsed_ns as f64 / 1e9),
+    })
+}
+
+/// The greatest share that the idle traffic would have of what was counted.
+fn idle_share(record: &ProbeRecord, place: usize, sum: &Sum, flushes: Option<f64>) -> Option<f64> {
+    let idle = record.idle.devices.get(place).copied().flatten()?;
+    let idle_s = record.idle.elapsed_us as f64 / 1e6;
+    if idle_s <= 0.0 {
+        return None;
+    }
+    let share = |idle: u64, counted: f64| {
+        let expected = idle as f64 / idle_s * sum.seconds;
+        (counted > 0.0).then(|| (expected / counted).min(1.0))
+    };
+    let of_flushes = idle.flushes.zip(flushes).and_then(|(idle, counted)| share(idle, counted));
+    let of_writes = share(idle.writes, sum.writes);
+    of_writes.into_iter().chain(of_flushes).reduce(f64::max)
+}
+
+/// "1.0 write of 8 KiB + 1.0 flush".
+fn words(work: &DeviceWork) -> String {
+    let mut text = if work.writes_per_op > 0.0 {
+        let each = Bytes((work.bytes_per_op / work.writes_per_op).round() as u64);
+        format!("{} of {each}", amount(work.writes_per_op, "write", "writes"))
+    } else {
+        "no write".to_owned()
+    };
+    match (work.flushes_per_op, &work.flushes_uncounted) {
+        (Some(_), _) if work.fua_presumed => text.push_str(", FUA presumably (the kernel counts no FUA writes)"),
+        (Some(flushes), _) if flushes > 0.0 => {
+            text.push_str(&format!(" + {}", amount(flushes, "flush", "flushes")));
+        }
+        (Some(_), _) => text.push_str(", no flush"),
+        (None, Some(why)) => text.push_str(&format!("; flushes not counted: {why}")),
+        (None, None) => text.push_str("; flushes not counted"),
+    }
+    if let Some(per_sync) = work.flushes_per_sync {
+        text.push_str(&format!(" ({} per sync)", amount(per_sync, "flush", "flushes")));
+    }
+    if let (true, Some(share)) = (work.worthless, work.idle_share) {
+        let percent = significant(share * 100.0);
+        text.push_str(&format!("; worthless: idle traffic alone would be {percent} % of it"));
+    }
+    text
+}
+
+/// "1.0 write", "2.0 writes", "0.98 flushes".
+pub(super) fn amount(value: f64, one: &str, many: &str) -> String {
+    let text = if (0.995..9.95).contains(&value) { format!("{value:.1}") } else { significant(value) };
+    let noun = if text == "1.0" { one } else { many };
+    format!("{text} {noun}")
+}
+
+/// Traffic of each device that has counters while the probe did nothing.
+pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
+    let seconds = record.idle.elapsed_us as f64 / 1e6;
+    if seconds <= 0.0 {
+        return Vec::new();
+    }
+    let devices = record.place.devices.iter().zip(&record.idle.devices);
+    let one = |(device, counts): (&DeviceFacts, &Option<DeviceCounts>)| {
+        let counts = (*counts)?;
+        Some(IdleTraffic {
+            device: device.name.clone(),
+            writes_per_s: counts.writes as f64 / seconds,
+            write_bytes_per_s: counts.write_bytes as f64 / seconds,
+            flushes_per_s: counts.flushes.map(|flushes| flushes as f64 / seconds),
+        })
+    };
+    devices.filter_map(one).collect()
+}

@@ -1,0 +1,14 @@
+//! A probe's findings as text for a terminal, as CSV, and in the words of pg_test_fsync. JSON is the findings themselves.
+
+mod csv;
+mod numbers;
+mod pg_test_fsync;
+mod rows;
+mod sections;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use csv::csv;
+pub use pg_test_fsync::pg_test_fsync;
+pub use terminal::terminal;

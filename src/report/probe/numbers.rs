@@ -1,0 +1,136 @@
+//! Numbers that never outgrow their column.
+
+use crate::units::{grouped, significant};
+
+/// What stands for nothing.
+pub(super) const ABSENT: &str = "–";
+/// Characters of a histogram, the fewest operations first.
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Character of an empty bin.
+const EMPTY: char = '·';
+
+/// A rate in at most 9 characters: `42.3`, `1024`, `123 000`, `12.3M`.
+pub(super) fn rate(per_s: f64) -> String {
+    if per_s < 1e7 && (per_s == 0.0 || per_s >= 1e-3) {
+        // From 100 on whole numbers: the fraction of an operation says nothing.
+        let rounded =
+            if (1000.0..10_000.0).contains(&per_s) { grouped(per_s.round() as u64) } else { significant(per_s) };
+        return rounded;
+    }
+    if per_s < 1e-3 {
+        return "<0.001".to_owned();
+    }
+    scaled(per_s)
+}
+
+/// Three digits and a letter: `12.3M`.
+fn scaled(value: f64) -> String {
+    let steps = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match steps.iter().find(|(size, _)| value >= *size) {
+        Some((size, _)) if value / size >= 9999.5 => "huge".to_owned(),
+        Some((size, letter)) => format!("{}{letter}", significant(value / size).replace(' ', "")),
+        None => significant(value),
+    }
+}
+
+/// Half an interval over its rate in at most 6 characters: `±4.2%`.
+pub(super) fn half_width(relative: f64) -> String {
+    let percent = relative * 100.0;
+    match percent {
+        p if p >= 999.5 => ">±999%".to_owned(),
+        p if p < 0.05 => "±0%".to_owned(),
+        p if p < 9.95 => format!("±{p:.1}%"),
+        p => format!("±{p:.0}%"),
+    }
+}
+
+/// A time in at most 6 characters: `950ns`, `1.48ms`, `12.3s`.
+pub(super) fn span(ns: u64) -> String {
+    let value = ns as f64;
+    let three = |value: f64| significant(value).replace(' ', "");
+    // What rounds up to 1000 of a unit is 1 of the next.
+    match value {
+        v if v < 999.5 => format!("{ns}ns"),
+        v if v < 999.5e3 => format!("{}us", three(v / 1e3)),
+        v if v < 999.5e6 => format!("{}ms", three(v / 1e6)),
+        v if v < 999.5e9 => format!("{}s", three(v / 1e9)),
+        v if v < 3600e12 => format!("{:.0}h", v / 3600e9),
+        _ => "ages".to_owned(),
+    }
+}
+
+/// An amount in at most 5 characters: `1.0`, `0.02`, `12`, `1.2k`.
+pub(super) fn amount(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => "?".to_owned(),
+        v if v == 0.0 => "0".to_owned(),
+        v if v < 0.005 => "<0.01".to_owned(),
+        v if v < 0.95 => format!("{v:.2}"),
+        v if v < 9.95 => format!("{v:.1}"),
+        v if v < 999.5 => format!("{v:.0}"),
+        v if v < 99_950.0 => format!("{:.1}k", v / 1e3),
+        _ => ">99k".to_owned(),
+    }
+}
+
+/// Bytes in at most 5 characters, powers of 1024: `8.0k`, `1.2M`.
+pub(super) fn bytes(value: f64) -> String {
+    let steps = [(1u64 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "k")];
+    let Some((size, letter)) = steps.iter().find(|(size, _)| value >= *size as f64) else {
+        return format!("{value:.0}");
+    };
+    let scaled = value / *size as f64;
+    if scaled < 9.95 { format!("{scaled:.1}{letter}") } else { format!("{:.0}{letter}", scaled.min(9999.0)) }
+}
+
+/// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a single
+/// stall among thousands is seen.
+pub(super) fn histogram(bins: &[u64]) -> String {
+    let most = bins.iter().copied().max().unwrap_or(0);
+    bins.iter().map(|operations| block(*operations, most)).collect()
+}
+
+fn block(operations: u64, most: u64) -> char {
+    if operations == 0 {
+        return EMPTY;
+    }
+    // Four decades below the fullest bin are seven steps; what is below is the lowest.
+    let decades = (most as f64 / operations as f64).log10().min(4.0);
+    let step = ((4.0 - decades) / 4.0 * 7.0).round() as usize;
+    BLOCKS[step.min(BLOCKS.len() - 1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!(
+            [rate(42.345), rate(1023.6), rate(123_456.0), rate(12_345_678.0)],
+            ["42.3", "1024", "123 000", "12.3M"]
+        );
+        assert_eq!([span(950), span(1_480_000), span(12_300_000_000)], ["950ns", "1.48ms", "12.3s"]);
+        assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±999%"]);
+        assert_eq!([amount(1.0), amount(0.02), amount(12.3)], ["1.0", "0.02", "12"]);
+        assert_eq!([bytes(8192.0), bytes(8400.0), bytes(0.0)], ["8.0k", "8.2k", "0"]);
+    }
+
+    #[test]
+    fn a_single_stall_is_seen_in_the_histogram() {
+        assert_eq!(histogram(&[0, 100_000, 1000, 1]), "·█▅▁");
+        assert_eq!(histogram(&[0, 0]), "··");
+    }
+
+    proptest! {
+        #[test]
+        fn no_number_outgrows_its_column(n in any::<u64>(), x in 0.0f64..1e30) {
+            prop_assert!(rate(x).chars().count() <= 9, "{}", rate(x));
+            prop_assert!(half_width(x).chars().count() <= 6);
+            prop_assert!(span(n).chars().count() <= 6, "{}", span(n));
+            prop_assert!(amount(x).chars().count() <= 5);
+            prop_assert!(bytes(x).chars().count() <= 5, "{}", bytes(x));
+        }
+    }
+}

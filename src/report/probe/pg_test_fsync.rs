@@ -1,0 +1,91 @@
+//! The findings in the very text of PostgreSQL 18's pg_test_fsync, for tools that read it.
+//!
+//! The layout was read off that program's output (`tests/fixtures/pg_test_fsync/18.txt`): labels in 30 columns after 8
+//! blanks, rates in 13 with three decimals, `n/a` in 21.
+
+use crate::analyse::probe::findings::{Family, ProbeFindings, RowFinding, Way};
+
+/// The preference order that it prints, with the names.
+const METHODS: [(Way, &str); 5] = [
+    (Way::OpenDatasync, "open_datasync"),
+    (Way::Fdatasync, "fdatasync"),
+    (Way::Fsync, "fsync"),
+    (Way::FsyncWritethrough, "fsync_writethrough"),
+    (Way::OpenSync, "open_sync"),
+];
+/// Its five sizes: writes and their kB.
+const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
+/// Size of a WAL block where no row tells it.
+const BLOCK_BYTES: u32 = 8192;
+
+/// The text.
+#[must_use]
+pub fn pg_test_fsync(findings: &ProbeFindings) -> String {
+    let seconds = seconds_per_test(findings);
+    let plural = if seconds == 1 { "second" } else { "seconds" };
+    let kilobytes = block(findings) / 1024;
+    let mut text =
+        format!("{seconds} {plural} per test\nO_DIRECT supported on this platform for open_datasync and open_sync.\n");
+    for (family, number, noun) in [(Family::OneWrite, "one", "write"), (Family::TwoWrites, "two", "writes")] {
+        text.push_str(&methods(findings, family, &format!("{number} {kilobytes}kB {noun}")));
+    }
+    text.push_str(
+        "\nCompare open_sync with different write sizes:\n(This is designed to compare the cost of writing 16kB in \
+         different write\nopen_sync sizes.)\n",
+    );
+    for (writes, size) in SIZES {
+        let plural = if writes == 1 { "write" } else { "writes" };
+        let of_size = |row: &&RowFinding| row.spec.writes == writes && row.spec.write_bytes == size * 1024;
+        let row = of_family(findings, Family::OpenSyncSizes).find(of_size);
+        text.push_str(&line(&format!("{writes:>2} * {size:>2}kB open_sync {plural}"), row));
+    }
+    text.push_str(
+        "\nTest if fsync on non-write file descriptor is honored:\n(If the times are similar, fsync() can sync data \
+         written on a different\ndescriptor.)\n",
+    );
+    for label in ["write, fsync, close", "write, close, fsync"] {
+        let row = of_family(findings, Family::Descriptor).find(|row| row.spec.label.trim() == label);
+        text.push_str(&line(label, row));
+    }
+    text.push_str(&format!("\nNon-sync'ed {kilobytes}kB writes:\n"));
+    text + &line("write", of_family(findings, Family::NotSynced).next())
+}
+
+fn methods(findings: &ProbeFindings, family: Family, what: &str) -> String {
+    let mut text = format!(
+        "\nCompare file sync methods using {what}:\n(in \"wal_sync_method\" preference order, except fdatasync is Linux's \
+         default)\n"
+    );
+    for (way, name) in METHODS {
+        let row = of_family(findings, family).find(|row| row.spec.way == way);
+        text.push_str(&line(name, row));
+    }
+    text
+}
+
+/// One line; a row that cannot be had or failed has no number.
+fn line(label: &str, row: Option<&RowFinding>) -> String {
+    let usable = row.filter(|row| row.unavailable.is_none() && row.failure.is_none());
+    let rate = usable.and_then(|row| row.rate.as_ref()).map(|rate| rate.per_s).filter(|per_s| *per_s > 0.0);
+    match rate {
+        Some(per_s) => format!("        {label:<30}{per_s:>13.3} ops/sec  {:>6.0} usecs/op\n", 1e6 / per_s),
+        None => format!("        {label:<30}{:>21}\n", "n/a"),
+    }
+}
+
+fn of_family(findings: &ProbeFindings, family: Family) -> impl Iterator<Item = &RowFinding> {
+    findings.rows.iter().filter(move |row| row.spec.family == family)
+}
+
+/// Size of a write of the first section.
+fn block(findings: &ProbeFindings) -> u32 {
+    of_family(findings, Family::OneWrite).next().map_or(BLOCK_BYTES, |row| row.spec.write_bytes)
+}
+
+/// Mean time of a row that it has too, whole seconds, at least 1.
+fn seconds_per_test(findings: &ProbeFindings) -> u64 {
+    let theirs = |row: &&RowFinding| !matches!(row.spec.family, Family::Wal | Family::Newer) && row.operations > 0;
+    let rows: Vec<u64> = findings.rows.iter().filter(theirs).map(|row| row.measured_us).collect();
+    let mean = rows.iter().map(|us| *us as f64).sum::<f64>() / rows.len().max(1) as f64;
+    (mean / 1e6).round().max(1.0) as u64
+}

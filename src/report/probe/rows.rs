@@ -1,0 +1,137 @@
+//! The table of rows.
+
+use super::super::terminal::{paragraph, printable, width};
+use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
+use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
+use crate::units::{Micros, significant};
+
+/// Widths of the columns: row, rate, its interval, four latencies, histogram, device work. With a blank between them and
+/// two in front they fill 100 columns.
+const LABEL: usize = 25;
+const WORK: usize = 14;
+
+/// The sections in their order, with their headings.
+const SECTIONS: [(Family, &str); 7] = [
+    (Family::OneWrite, "One write"),
+    (Family::TwoWrites, "Two writes"),
+    (Family::OpenSyncSizes, "open_sync sizes"),
+    (Family::Descriptor, "Descriptor"),
+    (Family::NotSynced, "Not synced"),
+    (Family::Wal, "WAL"),
+    (Family::Newer, "Newer (not PostgreSQL's)"),
+];
+
+/// The table with its legend.
+pub(super) fn table(findings: &ProbeFindings) -> String {
+    let mut text = line("", ["ops/s", "±", "p50", "p99", "p99.9", "max"], "latency", "device work");
+    for (family, heading) in SECTIONS {
+        let rows: Vec<&RowFinding> = findings.rows.iter().filter(|row| row.spec.family == family).collect();
+        if !rows.is_empty() {
+            text.push_str(heading);
+            text.push('\n');
+            rows.iter().for_each(|row| text.push_str(&row_lines(row)));
+        }
+    }
+    text + &legend(findings)
+}
+
+fn row_lines(row: &RowFinding) -> String {
+    let label = printable(row.spec.label.trim());
+    let (mut text, label) =
+        if width(&label) > LABEL { (paragraph("  ", &label), String::new()) } else { (String::new(), label) };
+    if let Some(why) = &row.unavailable {
+        text.push_str(&paragraph(&format!("  {label:<LABEL$} "), &format!("n/a: {why}")));
+        return text;
+    }
+    if row.rate.is_some() || row.latency.is_some() {
+        text.push_str(&measured(&label, row));
+    } else if row.failure.is_none() {
+        text.push_str(&paragraph(&format!("  {label:<LABEL$} "), "not measured"));
+    } else {
+        text.push_str(&format!("  {label}\n"));
+    }
+    if let Some(failure) = &row.failure {
+        let errno = failure.errno.map_or_else(String::new, |errno| format!(" (errno {errno})"));
+        let said = format!(
+            "{} failed {} after the start, after {} operations: {}{errno}",
+            failure.call,
+            Micros(failure.at_us),
+            failure.after_operations,
+            failure.message
+        );
+        text.push_str(&paragraph("    FAILED: ", &said));
+    }
+    if let Some(commits) = row.commits_per_sync {
+        text.push_str(&paragraph("    ", &format!("{} commits per sync", significant(commits))));
+    }
+    text
+}
+
+fn measured(label: &str, row: &RowFinding) -> String {
+    let time = |ns: Option<u64>| ns.map_or_else(|| ABSENT.to_owned(), span);
+    let latency = row.latency.as_ref();
+    let half = row.rate.as_ref().and_then(|rate| rate.relative_half_width);
+    let figures = [
+        row.rate.as_ref().map_or_else(|| ABSENT.to_owned(), |found| rate(found.per_s)),
+        half.map_or_else(|| ABSENT.to_owned(), half_width),
+        time(latency.map(|latency| latency.p50_ns)),
+        time(latency.and_then(|latency| latency.p99_ns)),
+        time(latency.and_then(|latency| latency.p999_ns)),
+        time(latency.map(|latency| latency.max_ns)),
+    ];
+    let figures = figures.each_ref().map(String::as_str);
+    line(label, figures, &histogram(&row.histogram), &work(row))
+}
+
+fn line(label: &str, figures: [&str; 6], histogram: &str, work: &str) -> String {
+    let [rate, half, p50, p99, p999, max] = figures;
+    let line = format!(
+        "  {label:<LABEL$} {rate:>9} {half:>6} {p50:>6} {p99:>6} {p999:>6} {max:>6} {histogram:<12} {work:<WORK$}"
+    );
+    format!("{}\n", line.trim_end())
+}
+
+/// The device furthest down that counts flushes, else the one furthest down.
+pub(super) fn shown_device(row: &RowFinding) -> Option<&DeviceWork> {
+    let counts = |work: &&DeviceWork| work.flushes_per_op.is_some();
+    row.work.iter().rfind(counts).or_else(|| row.work.last())
+}
+
+/// Device work for an operation: `1.0w 8.0k 1.0f`.
+fn work(row: &RowFinding) -> String {
+    let Some(work) = shown_device(row) else { return ABSENT.to_owned() };
+    let flushes = match work.flushes_per_op {
+        _ if work.fua_presumed => "FUA?".to_owned(),
+        Some(flushes) => format!("{}f", amount(flushes)),
+        None => "?f".to_owned(),
+    };
+    let doubt = if work.worthless { "~" } else { "" };
+    let text = format!("{doubt}{}w {} {flushes}", amount(work.writes_per_op), bytes(work.bytes_per_op));
+    if width(&text) > WORK { text.chars().take(WORK - 1).chain(['…']).collect() } else { text }
+}
+
+fn legend(findings: &ProbeFindings) -> String {
+    let scale = &findings.histogram;
+    let mut devices: Vec<&str> =
+        findings.rows.iter().filter_map(|row| Some(shown_device(row)?.device.as_str())).collect();
+    devices.dedup();
+    let device = match devices.first() {
+        Some(name) => format!("what {name} did for one operation: w writes, bytes (k = KiB), f flushes"),
+        None => "no device with counters is visible".to_owned(),
+    };
+    let rows = || findings.rows.iter().filter_map(shown_device);
+    let fua = if rows().any(|work| work.fua_presumed) {
+        "; FUA? no flush: the write is presumably forced out by itself, which no kernel counts"
+    } else {
+        ""
+    };
+    let doubt = if rows().any(|work| work.worthless) { "; ~ idle traffic alone would be over 10 % of it" } else { "" };
+    let latency = format!(
+        "latency: a character for each half decade, the left end {} or less, the right end up to {} or more, its height the \
+         logarithm of the operations in it",
+        span(scale.upper_ns.first().copied().unwrap_or(scale.low_ns)),
+        span(scale.high_ns)
+    );
+    let intervals = "± is half the 95 % interval; p99 from 100 operations on, p99.9 from 1000 on";
+    paragraph("  ", &format!("{intervals}; {latency}; device work: {device}{fua}{doubt}."))
+}

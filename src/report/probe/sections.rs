@@ -1,0 +1,189 @@
+//! What follows the table: devices, growth, stalls, verdict, recommendation, where the folder stands, caveats.
+
+use super::super::terminal::{paragraph, printable, width};
+use super::super::words::percent;
+use super::numbers::{rate, span};
+use super::rows::shown_device;
+use crate::analyse::probe::findings::{
+    FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry, VerdictKind,
+};
+use crate::units::{Bytes, significant};
+
+/// Stalls that are listed.
+const MOST_STALLS: usize = 10;
+/// Columns of a bar at most, and of the names before it.
+const DEVICE_NAME: usize = 34;
+
+/// A verdict in words.
+pub(super) fn title(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Memory => "in memory",
+        VerdictKind::NoFlushSeen => "no flush seen",
+        VerdictKind::LooksHonest => "looks honest",
+        VerdictKind::LooksProtected => "looks protected",
+        VerdictKind::Implausible => "implausible",
+        VerdictKind::Unknown => "unknown",
+    }
+}
+
+/// What the devices did, for the rows that tell most, and while idle; how the sync grows.
+pub(super) fn devices(findings: &ProbeFindings) -> String {
+    let mut text = "\nWhat the device did\n".to_owned();
+    for level in &findings.verdict.levels {
+        text.push_str(&paragraph("  ", &format!("{}: {}", level.device, level.words)));
+    }
+    for end in &findings.verdict.sight_ends {
+        text.push_str(&paragraph("  ", &format!("Sight ends here: {end}")));
+    }
+    for row in findings.rows.iter().filter(|row| is_telling(findings, row)) {
+        if let Some(work) = shown_device(row) {
+            let label = row.spec.label.trim();
+            text.push_str(&paragraph("  ", &format!("{label} = {} at {}", work.words, work.device)));
+        }
+    }
+    findings.idle.iter().for_each(|idle| text.push_str(&paragraph("  ", &idle_words(idle))));
+    let growth: Vec<String> = findings.growth.iter().map(growth_words).collect();
+    if !growth.is_empty() {
+        text.push_str(&paragraph("  ", &format!("A sync after {}", growth.join("; after "))));
+    }
+    text
+}
+
+/// Rows of which the device's work is told at length: those that a server equals.
+fn is_telling(findings: &ProbeFindings, row: &RowFinding) -> bool {
+    findings.server_equals.iter().any(|server| server.row_id == row.spec.id)
+}
+
+fn idle_words(idle: &IdleTraffic) -> String {
+    let flushes =
+        idle.flushes_per_s.map_or_else(String::new, |flushes| format!(" and {} flushes", significant(flushes)));
+    format!(
+        "{} while the probe did nothing: {} writes{flushes} per second",
+        idle.device,
+        significant(idle.writes_per_s)
+    )
+}
+
+fn growth_words(growth: &GrowthFinding) -> String {
+    let per_s = growth.sync_bytes_per_s.filter(|_| growth.written_bytes >= 1 << 20);
+    let per_s = per_s.map_or_else(String::new, |per_s| format!(" ({} GB/s)", significant(per_s / 1e9)));
+    let written =
+        if growth.written_bytes == 0 { "nothing".to_owned() } else { Bytes(growth.written_bytes).to_string() };
+    format!("{written} took {}{per_s}", span(growth.sync_ns))
+}
+
+/// The slowest operations that were stalls, with their time.
+pub(super) fn stalls(findings: &ProbeFindings) -> String {
+    let mut all: Vec<(&RowFinding, u64, u64)> = findings
+        .rows
+        .iter()
+        .flat_map(|row| row.stalls.iter().map(move |stall| (row, stall.at_us, stall.latency_ns)))
+        .collect();
+    all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
+    let total = findings.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.stalls_in_all));
+    let mut text = "\nStalls\n".to_owned();
+    if total == 0 {
+        return text + &paragraph("  ", &format!("None: {}.", findings.stall_rule));
+    }
+    for (row, at_us, latency) in all.iter().take(MOST_STALLS) {
+        let label = row.spec.label.trim();
+        text.push_str(&paragraph(
+            "  ",
+            &format!("{:>6}  {}  {label}", span(*latency), moment(&findings.started, *at_us)),
+        ));
+    }
+    let listed = all.len().min(MOST_STALLS) as u64;
+    let more = if total > listed { format!("{} more. ", total - listed) } else { String::new() };
+    text + &paragraph("  ", &format!("{more}The rule: {}.", findings.stall_rule))
+}
+
+/// When something was, by the clock, to a hundredth of a second; since the start where the start is no moment.
+fn moment(started: &str, at_us: u64) -> String {
+    let since = || format!("{} s after the start", significant(at_us as f64 / 1e6));
+    let Ok(start) = started.parse::<jiff::Timestamp>() else { return since() };
+    let micros = i64::try_from(at_us).unwrap_or(i64::MAX);
+    match start.checked_add(jiff::SignedDuration::from_micros(micros)) {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S%.2f UTC").to_string(),
+        Err(_) => since(),
+    }
+}
+
+/// How believable it is.
+pub(super) fn verdict(findings: &ProbeFindings) -> String {
+    let verdict = &findings.verdict;
+    let mut text = format!("\nVerdict: {}\n", title(verdict.kind));
+    if let Some(headline) = &verdict.headline {
+        text.push_str(&paragraph("  ", &format!("{}.", capital(headline))));
+    }
+    text.push_str(&paragraph("  ", &format!("{}.", capital(&verdict.reason))));
+    for rule in verdict.rules.iter().filter(|rule| rule.sentence != verdict.reason) {
+        text.push_str(&paragraph("  - ", &rule_words(rule)));
+    }
+    text + &paragraph("  ", &format!("What would settle it: {}.", verdict.would_settle_it))
+}
+
+fn rule_words(rule: &FiredRule) -> String {
+    let speaks = rule.speaks_for.map_or_else(|| "for information".to_owned(), |kind| title(kind).to_owned());
+    format!("{} ({speaks}; {})", rule.sentence, rule.source)
+}
+
+/// Which method to set.
+pub(super) fn recommendation(findings: &ProbeFindings) -> String {
+    let found = &findings.recommendation;
+    let line = found.line.as_deref().unwrap_or("no recommendation");
+    let mut text = paragraph("\nRecommendation: ", line);
+    text.push_str(&paragraph("  ", &format!("{}.", capital(&found.reason))));
+    for candidate in found.candidates.iter().filter(|candidate| candidate.excluded_because.is_some()) {
+        let why = candidate.excluded_because.as_deref().unwrap_or_default();
+        text.push_str(&paragraph("  - ", &format!("not {}: {why}", candidate.wal_sync_method)));
+    }
+    for row in findings.server_equals.iter().filter(|row| row.default) {
+        text.push_str(&paragraph("  ", &format!("{}, in the section WAL.", row.sentence)));
+    }
+    text
+}
+
+/// The folder among other devices.
+pub(super) fn standing(findings: &ProbeFindings) -> String {
+    let mut text = "\nWhere you stand: one write of 8 kB and its fdatasync, per second\n".to_owned();
+    findings.standing.entries.iter().for_each(|entry| text.push_str(&standing_line(entry)));
+    if findings.standing.row_id.is_none() {
+        text.push_str(&paragraph("  ", "This folder is not among them: the row was not measured."));
+    }
+    text
+}
+
+fn standing_line(entry: &StandingEntry) -> String {
+    let mark = if entry.here { "→" } else { " " };
+    let name = if entry.here { "HERE".to_owned() } else { entry.device.clone() };
+    let unverified = if entry.unverified { " (unverified)" } else { "" };
+    let note = if entry.here { entry.note.clone() } else { format!("{}; {}{unverified}", entry.class, entry.source) };
+    let name = printable(&name);
+    let gap = " ".repeat(DEVICE_NAME.saturating_sub(width(&name)));
+    paragraph(&format!("{mark} {:>9}  {name}{gap} ", rate(entry.fdatasync_per_s)), &note)
+}
+
+/// What to know before believing a figure.
+pub(super) fn caveats(findings: &ProbeFindings) -> String {
+    let mut text = "\nBefore you believe a figure\n".to_owned();
+    findings.caveats.iter().for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{}.", capital(caveat)))));
+    text
+}
+
+/// How far the precision was reached.
+pub(super) fn precision(findings: &ProbeFindings) -> String {
+    let rated = || findings.rows.iter().filter_map(|row| row.rate.as_ref());
+    let precise = rated().filter(|rate| rate.precise).count();
+    format!("{precise} of {} rows are known to ±{}", rated().count(), percent(findings.precision))
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    // A device's or a method's name stays as it is written.
+    let first_word = text.split([' ', ',', ':']).next().unwrap_or_default();
+    let is_name = first_word.contains(|c: char| c.is_ascii_digit() || c == '_') || first_word.contains("sync");
+    match chars.next() {
+        Some(first) if !is_name => first.to_uppercase().chain(chars).collect(),
+        _ => text.to_owned(),
+    }
+}

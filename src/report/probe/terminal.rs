@@ -1,0 +1,55 @@
+//! A probe's findings for a terminal of 100 columns, plain UTF-8 without colours. Every text from outside goes through
+//! `printable`: a terminal obeys control characters.
+
+use super::super::terminal::paragraph;
+use super::super::words::moment;
+use super::{rows, sections};
+use crate::analyse::probe::findings::ProbeFindings;
+use crate::units::{Bytes, Micros};
+
+/// The whole report; no line is longer than 100 columns.
+#[must_use]
+pub fn terminal(findings: &ProbeFindings) -> String {
+    let verdict = &findings.verdict;
+    let mut text = String::new();
+    if let Some(headline) = &verdict.headline {
+        text.push_str(&paragraph("", &format!("FAILED: {headline}.")));
+    }
+    text.push_str(&paragraph("", &format!("{}: {}.", sections::title(verdict.kind), verdict.reason)));
+    text.push_str(&paragraph("", &about(findings)));
+    text.push('\n');
+    text.push_str(&rows::table(findings));
+    text.push_str(&sections::devices(findings));
+    text.push_str(&sections::stalls(findings));
+    text.push_str(&sections::verdict(findings));
+    text.push_str(&sections::recommendation(findings));
+    text.push_str(&sections::standing(findings));
+    text.push_str(&sections::caveats(findings));
+    text
+}
+
+/// Folder, filesystem, devices, date, time taken.
+fn about(findings: &ProbeFindings) -> String {
+    let place = &findings.place;
+    let mount = place.mount.as_ref();
+    let on = mount.map_or_else(String::new, |mount| format!(" on {} ({})", mount.fstype, mount.source));
+    let devices: Vec<String> = place
+        .devices
+        .iter()
+        .map(|device| match &device.model {
+            Some(model) => format!("{} {}", device.name, model.trim()),
+            None => device.name.clone(),
+        })
+        .collect();
+    let over = if devices.is_empty() { String::new() } else { format!(", over {}", devices.join(", ")) };
+    let machine = place.hypervisor.as_ref().map_or_else(String::new, |who| format!(", a guest of {who}"));
+    format!(
+        "{}{on}{over}. Linux {}{machine}; {}; {} of measuring, files of {}; {}.",
+        place.folder,
+        place.kernel,
+        moment(&findings.started),
+        Micros(findings.elapsed_us),
+        Bytes(findings.file_bytes),
+        sections::precision(findings)
+    )
+}
