@@ -11,8 +11,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// More than a probe of memory needs to make its files and begin with its rows, and much less than it does in its time.
-const MIDWAY: u64 = 3000;
+/// More than a probe of a small filesystem needs to make its files and begin with its rows, and much less than it does in
+/// its time: syncs, and bytes.
+const SYNCS_MIDWAY: u64 = 1000;
+const BYTES_MIDWAY: u64 = 24 << 20;
 
 /// A row that failed kept what it had, counted no failed operation and was not tried again.
 fn ended_by(row: &RowRecord, failure: &Failure) {
@@ -42,7 +44,7 @@ fn a_sync_that_fails_with_eio_ends_its_row_with_the_error() {
     if !can_fuse("probe of a FUSE with EIO") {
         return;
     }
-    let syncs = Syncs::FailFrom(MIDWAY);
+    let syncs = Syncs::FailFrom(SYNCS_MIDWAY);
     let (result, asked) = of_faulty(Faults { syncs, ..Faults::default() });
     let failed = failures(&result);
     assert!(failed.iter().any(|(row, _)| operations(row) > 0), "none had begun");
@@ -56,7 +58,7 @@ fn a_sync_that_fails_with_eio_ends_its_row_with_the_error() {
     assert_eq!(fdatasync.call, "fdatasync");
     // Each row once, and the threads of group commit.
     let rows = u64::try_from(result.record.rows.len()).unwrap();
-    assert!(asked < MIDWAY + 3 * rows, "{asked} syncs were asked for");
+    assert!(asked < SYNCS_MIDWAY + 3 * rows, "{asked} syncs were asked for");
     assert!(result.row("not_synced.write").failure.is_none());
 }
 
@@ -67,7 +69,7 @@ fn a_full_or_over_quota_disk_ends_each_row_that_writes() {
     }
     for error in [Errno::NOSPC, Errno::DQUOT] {
         let below = Mount::tmpfs("256m");
-        let fuse = Fuse::mount(below.path(), Faults { full: Some((200 << 20, error)), ..Faults::default() });
+        let fuse = Fuse::mount(below.path(), Faults { full: Some((BYTES_MIDWAY, error)), ..Faults::default() });
         let ended = probe(&fuse.mount, &["--json", "--seconds", "3"]).with_code(1);
         let result = ended.result();
         let failed = failures(&result);
@@ -96,7 +98,7 @@ fn a_write_that_comes_out_short_is_a_failure_without_a_number() {
     if !can_fuse("probe of a FUSE with short writes") {
         return;
     }
-    let (result, _) = of_faulty(Faults { short: Some(200 << 20), ..Faults::default() });
+    let (result, _) = of_faulty(Faults { short: Some(BYTES_MIDWAY), ..Faults::default() });
     let failed = failures(&result);
     assert!(!failed.is_empty());
     for (row, failure) in failed {

@@ -57,7 +57,6 @@ impl Ended {
     /// What `--json` printed.
     pub fn result(&self) -> Measured {
         let result: Value = serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.said()));
-        let result = if result["record"].is_null() { serde_json::json!({"record": result}) } else { result };
         let record = serde_json::from_value(result["record"].clone()).unwrap();
         Measured { record, findings: result["findings"].clone() }
     }
