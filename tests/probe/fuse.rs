@@ -38,7 +38,7 @@ pub struct Faults {
     pub syncs: Syncs,
     /// After this many bytes were written, all in all, writes fail with this.
     pub full: Option<(u64, Errno)>,
-    /// After this many bytes were written, all in all, of every write only the first half is.
+    /// After this many bytes were written, all in all, of every write only the first half is (one byte at least).
     pub short: Option<u64>,
     /// Every request takes this much longer.
     pub delay: Duration,
@@ -358,7 +358,7 @@ impl Server {
             return Err(error);
         }
         if self.faults.short.is_some_and(|limit| written >= limit) {
-            bytes = &bytes[..bytes.len() / 2];
+            bytes = &bytes[..bytes.len().div_ceil(2)];
         }
         self.file(handle)?.write_all_at(bytes, offset).map_err(|e| errno(&e))?;
         Ok(Some(Answer::written(bytes.len())))
