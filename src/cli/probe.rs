@@ -1,20 +1,49 @@
 //! `pgstrata probe`: how fast, how steady and how believable is a synced write in a folder.
 
 use super::out;
-use crate::error::{EXIT_INCOMPLETE, Error, Result};
+use crate::analyse;
+use crate::analyse::probe::findings::ProbeFindings;
+use crate::cluster::install;
+use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
+use crate::host::time::{now, wall_us};
 use crate::probe::{self, Choice, Observer, Request, Stage};
 use crate::record::probe::ProbeRecord;
+use crate::report;
 use crate::units::Bytes;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Major version that the recommendation is for where no server is installed.
+const NEWEST_SERVER: u32 = 18;
+
 /// Measure how fast, how steady and how believable a synced write is in a folder
+///
+/// Writes small files into DIR by every way to make a write durable: pg_test_fsync's rows, rows that write as a server
+/// writes its WAL, and newer ways that PostgreSQL does not have. Times every operation, counts what the devices below
+/// did for it, judges whether what is seen can be believed, and recommends a wal_sync_method.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata probe /var/lib/postgresql     ten seconds; needs neither root nor PostgreSQL
-")]
+  pgstrata probe /var/lib/postgresql                 ten seconds; needs neither root nor PostgreSQL
+  pgstrata probe . --seconds 60 --precision 1        longer, until every rate is known to 1 %
+  pgstrata probe . --json | jq .findings.verdict     for programs: record and findings
+  pgstrata probe . --format pg_test_fsync            the very text of pg_test_fsync 18
+
+It writes at most 64 MiB, at most 5 % of what is free, into a folder of its own in DIR, and removes it on every way out.
+
+Its rows differ from pg_test_fsync's in this: they run in short slices in turn and not 5 s each at a stretch, so that the
+cache of a device, or its burst credit, is shared by all rows; the first operation of each slice is not counted; a failed
+fdatasync is a failure here and a fast success there; and a monotonic clock is read after every operation.
+Which row a server equals: the WAL row of its wal_sync_method, buffered, recycled segment. Before 16 a server at
+wal_level=minimal wrote the open_* methods with O_DIRECT, since 16 one with debug_io_direct=wal does for all methods;
+pg_test_fsync always does for open_*, so that its open_* rows are not what a server at its defaults does.
+
+Exit code: 0 measured, 1 measured but a sync or write failed, 2 DIR is no folder, 3 DIR cannot be written, is full or
+vanished, 130 interrupted.")]
 pub struct Args {
     /// A folder on the filesystem to probe
     #[arg(value_name = "DIR")]
@@ -31,12 +60,21 @@ pub struct Args {
     /// Writers of the row with group commit
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(2..=256))]
     writers: u32,
+    /// Major version of the server that the recommendation is for [default: the newest installed, else 18]
+    #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(9..=99))]
+    server: Option<u32>,
     /// Seed of the order in which rows take turns [default: another one each time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Print one JSON document
-    #[arg(long)]
+    /// Form of what is printed; pg_test_fsync measures its rows alone
+    #[arg(long, value_name = "FORM", value_parser = ["txt", "json", "csv", "pg_test_fsync"], default_value = "txt")]
+    format: String,
+    /// Same as --format json
+    #[arg(long, conflicts_with_all = ["format", "csv"])]
     json: bool,
+    /// Same as --format csv: one row a line
+    #[arg(long, conflicts_with = "format")]
+    csv: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -63,25 +101,104 @@ fn wal_block(text: &str) -> Result<u32, String> {
     }
 }
 
-struct Quiet;
-impl Observer for Quiet {}
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    record: &'a ProbeRecord,
+    findings: &'a ProbeFindings,
+}
 
 /// Probes and prints.
 ///
 /// # Errors
 /// When the folder cannot be probed; interrupted.
 pub fn run(args: &Args) -> Result<u8> {
+    let host = Host::this();
     let interrupt = Interrupt::listen()?;
+    let format = match () {
+        () if args.json => "json",
+        () if args.csv => "csv",
+        () => args.format.as_str(),
+    };
     let request = Request {
         folder: args.folder.clone(),
-        choice: Choice::All,
+        choice: if format == "pg_test_fsync" { Choice::Compat } else { Choice::All },
         budget: args.seconds,
         precision: args.precision,
         wal_block: args.wal_block,
         writers: args.writers,
-        seed: args.seed.unwrap_or_else(crate::host::time::wall_us),
+        seed: args.seed.unwrap_or_else(wall_us),
     };
-    let record = probe::measure(&Host::this(), &request, &interrupt, &Quiet)?;
-    out::json(&record)?;
-    Ok(0)
+    let server = args.server.or_else(|| newest_installed(&host)).unwrap_or(NEWEST_SERVER);
+    let progress = Progress::new(args.seconds);
+    let measured = probe::measure(&host, &request, &interrupt, &progress);
+    progress.bar.finish_and_clear();
+    let record = measured?;
+    let findings = analyse::probe::find(&record, server);
+    match format {
+        "json" => out::json(&Document { record: &record, findings: &findings })?,
+        "csv" => out::bytes(report::probe::csv(&findings).as_bytes())?,
+        "pg_test_fsync" => out::bytes(report::probe::pg_test_fsync(&findings).as_bytes())?,
+        _ => out::bytes(report::probe::terminal(&findings).as_bytes())?,
+    }
+    let failed = record.rows.iter().any(|row| row.failure.is_some());
+    Ok(if failed { EXIT_INCOMPLETE } else { 0 })
+}
+
+fn newest_installed(host: &Host) -> Option<u32> {
+    install::find_all(host).into_iter().map(|install| install.major).max()
+}
+
+/// A bar on standard error, where that is a terminal.
+struct Progress {
+    bar: ProgressBar,
+    begun: crate::host::time::Instant,
+}
+
+impl Progress {
+    fn new(budget: Duration) -> Progress {
+        let bar = match std::io::stderr().is_terminal() {
+            true => ProgressBar::new(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
+            false => ProgressBar::hidden(),
+        };
+        // The template is a constant; were it wrong, the default style would be shown.
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
+            bar.set_style(style);
+        }
+        Progress { bar, begun: now() }
+    }
+}
+
+impl Observer for Progress {
+    fn stage(&self, stage: Stage) {
+        let words = match stage {
+            Stage::Idle => "watching the devices while nothing is done".to_owned(),
+            Stage::Files => "writing the files".to_owned(),
+            Stage::Rows { known, all } => format!("{known} of {all} rows are known or cannot be had"),
+            Stage::Growth => "syncing after growing amounts".to_owned(),
+        };
+        self.bar.set_position(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        self.bar.set_message(words);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_that_make_no_sense_are_refused() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(precision("2%"), Ok(0.02));
+        assert_eq!(wal_block("64kB"), Ok(65_536));
+        for bad in ["0", "-1", "nan", "inf", "1e9", "ten", ""] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+        for bad in ["-1", "nan", "51", "x"] {
+            assert!(precision(bad).is_err(), "{bad}");
+        }
+        for bad in ["512B", "128kB", "9kB", "8"] {
+            assert!(wal_block(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -50,6 +50,8 @@ pub struct Setting<'a> {
     pub place: &'a PlaceFacts,
     /// What is written.
     pub noise: &'a AlignedNoise,
+    /// Whether the filesystem has write(2).
+    pub writable: bool,
     /// What operations are timed by.
     pub ticker: Ticker,
     /// When the first slice begins.
@@ -68,8 +70,15 @@ impl<'a> RealBench<'a> {
     pub fn new(request: &Request, setting: &Setting<'a>, counters: &'a mut Counters) -> Result<RealBench<'a>> {
         let specs = rows::rows(request.choice, request.wal_block, request.writers);
         let mut rows = specs.into_iter().map(Row::new).collect::<Result<Vec<_>>>()?;
-        for row in rows.iter_mut().filter(|row| row.spec().way == Way::FsyncWritethrough) {
-            row.cannot_be_had("only macOS and Windows have it".to_owned());
+        for row in &mut rows {
+            match row.spec().way {
+                Way::FsyncWritethrough => row.cannot_be_had("only macOS and Windows have it".to_owned()),
+                Way::Msync => {}
+                _ if !setting.writable => {
+                    row.cannot_be_had("this filesystem has no write(2), only mmap(2)".to_owned());
+                }
+                _ => {}
+            }
         }
         let on_huge_pages = setting.place.mount.as_ref().is_some_and(|mount| mount.fstype == "hugetlbfs");
         let mapped = if on_huge_pages { setting.site.segment_bytes() } else { MAPPED_LEAST };

@@ -161,7 +161,8 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let (begun, rows) = {
         let begun = now();
         observer.began(started);
-        let setting = Setting { site: &site, place: &place, noise: &noise, ticker, begun, interrupt, observer };
+        let setting =
+            Setting { site: &site, place: &place, noise: &noise, writable, ticker, begun, interrupt, observer };
         let mut bench = RealBench::new(request, &setting, &mut counters)?;
         run_rows(&mut bench, request, Duration::from_micros(idle.elapsed_us), observer)?;
         (begun, bench.close())

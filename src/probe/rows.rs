@@ -88,8 +88,8 @@ fn wal(wal_block: u32, writers: u32) -> Vec<RowSpec> {
             direct: true,
             ..row("wal.open_datasync.direct", "open_datasync, O_DIRECT", Way::OpenDatasync, Segment::Recycled)
         },
-        row("wal.fdatasync.zero_filled", "fdatasync, new zero-filled", Way::Fdatasync, Segment::ZeroFilled),
-        row("wal.fdatasync.extended", "fdatasync, new extended", Way::Fdatasync, Segment::Extended),
+        row("wal.fdatasync.zero_filled", "fdatasync, zero-filled", Way::Fdatasync, Segment::ZeroFilled),
+        row("wal.fdatasync.extended", "fdatasync, extended", Way::Fdatasync, Segment::Extended),
         RowSpec {
             writers,
             ..row("wal.fdatasync.group", &format!("fdatasync, {writers} writers"), Way::Fdatasync, Segment::Recycled)
@@ -101,8 +101,8 @@ fn newer() -> Vec<RowSpec> {
     let row = |id: &str, label: &str, way, direct| RowSpec { direct, ..spec(Family::Newer, id, label, way) };
     vec![
         row("newer.rwf_dsync", "pwritev2 RWF_DSYNC", Way::RwfDsync, false),
-        row("newer.rwf_dsync_direct", "pwritev2 RWF_DSYNC, O_DIRECT", Way::RwfDsync, true),
-        row("newer.io_uring", "io_uring write + fdatasync", Way::IoUring, false),
+        row("newer.rwf_dsync_direct", "RWF_DSYNC, O_DIRECT", Way::RwfDsync, true),
+        row("newer.io_uring", "io_uring write+fdatasync", Way::IoUring, false),
         row("newer.msync", "mmap + msync", Way::Msync, false),
     ]
 }

@@ -21,7 +21,11 @@ pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32
     let candidates: Vec<Candidate> = rows.iter().map(|(method, row)| candidate(evidence, method, row)).collect();
     let (wal_sync_method, reason) = choose(evidence, verdict, &rows, &candidates);
     let line = wal_sync_method.map(|method| format!("wal_sync_method = {method}"));
-    let reason = format!("{reason}; it holds for PostgreSQL {server} with one committing backend");
+    let doubt = match verdict.kind {
+        VerdictKind::Implausible => "; the times are implausible, settle that first",
+        _ => "",
+    };
+    let reason = format!("{reason}{doubt}; it holds for PostgreSQL {server} with one committing backend");
     Recommendation { wal_sync_method: wal_sync_method.map(str::to_owned), line, reason, candidates }
 }
 

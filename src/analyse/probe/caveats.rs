@@ -10,11 +10,20 @@ const USUAL_FILE_BYTES: u64 = 16 << 20;
 pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     let record = evidence.record;
     let mut found = record.notes.clone();
-    let rows = evidence.rows.iter();
-    let imprecise = rows.filter(|row| row.rate.as_ref().is_some_and(|rate| !rate.precise)).count();
-    if imprecise > 0 {
+    let mut imprecise: Vec<(&str, f64, &str)> = evidence
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let rate = row.rate.as_ref()?;
+            let half = rate.relative_half_width.unwrap_or(f64::INFINITY);
+            Some((row.spec.label.trim(), half, rate.imprecise_because.as_deref()?))
+        })
+        .collect();
+    imprecise.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if let Some((label, _, why)) = imprecise.first() {
         found.push(format!(
-            "{imprecise} of {} rows are not known to ±{} %: a longer probe narrows them",
+            "{} of {} rows are not known to ±{} %, the least of them \"{label}\": {why}",
+            imprecise.len(),
             evidence.rows.len(),
             significant(record.precision * 100.0)
         ));

@@ -17,6 +17,8 @@ pub mod rules_speed;
 pub mod sample;
 pub mod server;
 pub mod standing;
+#[cfg(test)]
+mod tests;
 pub mod verdict;
 pub mod work;
 

@@ -1,7 +1,7 @@
 //! Rules that hold times against what hardware can do.
 
 use super::evidence::{Evidence, flushed, is_made_up, work_of, writes_back};
-use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, RowFinding, VerdictKind, Way};
+use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, VerdictKind, Way};
 use super::latency::span;
 use super::rules::{Measured, rule};
 use super::work::SEEN;
@@ -190,22 +190,22 @@ fn cost(one: &RateFinding, two: &RateFinding) -> Option<(f64, f64)> {
 
 /// What fsync costs over fdatasync: the journal.
 pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
-    let rate = |row: Option<&RowFinding>| row.and_then(|row| Some(row.rate.as_ref()?.per_s)).filter(|rate| *rate > 0.0);
-    let fdatasync = rate(evidence.row(Family::OneWrite, Way::Fdatasync))?;
-    let fsync = rate(evidence.row(Family::OneWrite, Way::Fsync))?;
-    let ratio = fdatasync / fsync;
-    let sentence = format!(
-        "fsync costs {} times fdatasync: that is what writing the file's times, through a journal if there is one, costs",
-        significant(ratio)
-    );
+    let rate = |way: Way| evidence.row(Family::OneWrite, way)?.rate.as_ref().filter(|rate| rate.per_s > 0.0);
+    let (fdatasync, fsync) = (rate(Way::Fdatasync)?, rate(Way::Fsync)?);
+    let ratio = fdatasync.per_s / fsync.per_s;
+    let apart = cost(fdatasync, fsync).is_some_and(|(least, most)| least > 1.0 || most < 1.0);
+    let sentence = if apart {
+        let times = significant(ratio);
+        format!(
+            "fsync costs {times} times fdatasync: what writing the file's times, through a journal if there is one, costs"
+        )
+    } else {
+        "no difference seen between fsync and fdatasync: writing the file's times costs nothing here, or is not done"
+            .to_owned()
+    };
     let measured = Measured { number: ratio, threshold: 1.0, unit: "times fdatasync" };
-    Some(rule(
-        "journal",
-        None,
-        Some(measured),
-        "fdatasync(2): it leaves out metadata that reading does not need",
-        sentence,
-    ))
+    let source = "fdatasync(2): it leaves out metadata that reading does not need";
+    Some(rule("journal", None, Some(measured), source, sentence))
 }
 
 /// The rate that the row surely has: the lower end of its interval, or its rate where it has none.

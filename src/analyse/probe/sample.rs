@@ -39,7 +39,7 @@ pub fn honest() -> ProbeRecord {
             mount: Some(mount),
             devices: vec![device("nvme0n1", 0)],
             kernel: "6.1.0".to_owned(),
-            free_bytes: 1 << 40,
+            free_bytes: Some(1 << 40),
             ..PlaceFacts::default()
         },
         file_bytes: 16 << 20,
@@ -122,13 +122,7 @@ pub fn paced(row: &mut RowRecord, per_s: u64) {
             let operations = (SLICE_NS / latency.max(1)).max(1);
             // A slice is a little faster or slower than the next.
             let elapsed_ns = operations * latency * (99 + i * 7 % 3) / 100;
-            Slice {
-                at_us: i * 100_000,
-                elapsed_ns: elapsed_ns.max(1),
-                operations,
-                operations_counted_by_devices: operations + 1,
-                ..Slice::default()
-            }
+            Slice { at_us: i * 100_000, elapsed_ns: elapsed_ns.max(1), operations, ..Slice::default() }
         })
         .collect();
     let operations = row.slices.iter().map(|slice| slice.operations).sum();
@@ -139,12 +133,13 @@ pub fn paced(row: &mut RowRecord, per_s: u64) {
 /// Sets what the device at `place` did for an operation of a row.
 pub fn counted(row: &mut RowRecord, place: usize, writes: f64, flushes: Option<f64>) {
     for slice in &mut row.slices {
-        let operations = slice.operations_counted_by_devices as f64;
+        let operations = slice.operations as f64;
         slice.devices.resize((place + 1).max(slice.devices.len()), None);
+        // A counter is whole; what it would be is rounded up.
         slice.devices[place] = Some(DeviceCounts {
-            writes: (operations * writes) as u64,
-            write_bytes: (operations * writes) as u64 * 8192,
-            flushes: flushes.map(|flushes| (operations * flushes) as u64),
+            writes: (operations * writes).ceil() as u64,
+            write_bytes: (operations * writes).ceil() as u64 * 8192,
+            flushes: flushes.map(|flushes| (operations * flushes).ceil() as u64),
             reads: 0,
         });
     }

@@ -4,10 +4,16 @@
 //! contradict each other; looks protected; looks honest. A failed sync is said before all of them.
 
 use super::evidence::{Evidence, flushed, work_of, writes_back};
-use super::findings::{DeviceFacts, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, WriteCache};
+use super::findings::{
+    DeviceFacts, Failure, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, Way, WriteCache,
+};
 use super::rules;
 use super::work::{WORTHLESS, amount};
 use crate::units::{Micros, significant};
+
+/// Error numbers of Linux.
+const EIO: i32 = 5;
+const EINVAL: i32 = 22;
 
 /// Judges a probe.
 pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
@@ -94,14 +100,20 @@ fn protected(evidence: &Evidence) -> String {
     let names = names(evidence);
     format!(
         "{names} says write through, that is, what it acknowledged is stable; the kernel sends it no flushes, and its word is \
-         all there is"
+         all there is{}",
+        below_virtual(evidence)
     )
+}
+
+/// What is to be said of a lowest device that is not one of metal.
+fn below_virtual(evidence: &Evidence) -> &'static str {
+    if evidence.virtual_disk() { "; below that virtual disk nothing can be seen" } else { "" }
 }
 
 fn honest(evidence: &Evidence) -> String {
     let seen: Vec<String> =
         levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
-    let ends = if evidence.virtual_disk() { "; below that virtual disk nothing can be seen" } else { "" };
+    let ends = below_virtual(evidence);
     format!(
         "flushes were seen at every level that counts them, and the times are plausible ({}){ends}",
         seen.join("; ")
@@ -112,21 +124,27 @@ fn names(evidence: &Evidence) -> String {
     evidence.lowest().iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The first failed call that was to make something durable, or the first failure at all.
+/// The first failed call that was to make something durable.
 fn headline(evidence: &Evidence) -> Option<String> {
-    let failures = || evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
-    let is_sync = |call: &str| call.contains("sync");
-    let (row, failure) = failures().find(|(_, failure)| is_sync(&failure.call)).or_else(|| failures().next())?;
-    let what = if is_sync(&failure.call) { "a sync failed" } else { "a write failed" };
+    let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
+    let (row, failure) = failures.into_iter().find(|(row, failure)| is_about_durability(row, failure))?;
     Some(format!(
-        "{what}: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, and a \
-         second fsync would not say so",
+        "a sync failed: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, \
+         and a second fsync would not say so",
         failure.call,
         row.spec.label.trim(),
         failure.message,
         Micros(failure.at_us),
         failure.after_operations
     ))
+}
+
+/// Whether a failed call was to make something durable: a sync, or a write that is one. A write that the filesystem does
+/// not take in this form (EINVAL) is not.
+fn is_about_durability(row: &RowFinding, failure: &Failure) -> bool {
+    let writes_are_syncs = matches!(row.spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring);
+    let refused = failure.errno == Some(EINVAL);
+    failure.call.contains("sync") || failure.errno == Some(EIO) || (writes_are_syncs && !refused)
 }
 
 /// What was seen at each device.

@@ -80,7 +80,7 @@ fn sum(slices: &[Slice], place: usize) -> Option<Sum> {
         writes: of(|(_, counts)| counts.writes as f64),
         bytes: of(|(_, counts)| counts.write_bytes as f64),
         flushes: flushes.map(total),
-        operations: of(|(slice, _)| slice.operations_counted_by_devices as f64),
+        operations: of(|(slice, _)| slice.operations as f64),
         syncs: syncs.map(total),
         seconds: of(|(slice, _)| slice.elapsed_ns as f64 / 1e9),
     })

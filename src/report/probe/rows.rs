@@ -2,6 +2,7 @@
 
 use super::super::terminal::{paragraph, printable, width};
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
+use super::sections::spoken;
 use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
 use crate::units::{Micros, significant};
 
@@ -60,6 +61,11 @@ fn row_lines(row: &RowFinding) -> String {
             failure.message
         );
         text.push_str(&paragraph("    FAILED: ", &said));
+    }
+    if let Some(each_us) = row.segment_us_mean {
+        let segments = if row.segments_made == 1 { "segment" } else { "segments" };
+        let made = format!("{} new {segments}, {} each, not in the rate", row.segments_made, Micros(each_us as u64));
+        text.push_str(&paragraph("    ", &made));
     }
     if let Some(commits) = row.commits_per_sync {
         text.push_str(&paragraph("    ", &format!("{} commits per sync", significant(commits))));
@@ -126,12 +132,13 @@ fn legend(findings: &ProbeFindings) -> String {
         ""
     };
     let doubt = if rows().any(|work| work.worthless) { "; ~ idle traffic alone would be over 10 % of it" } else { "" };
+    let bounds = [scale.upper_ns.first().copied().unwrap_or(scale.low_ns), scale.high_ns].map(spoken);
     let latency = format!(
-        "latency: a character for each half decade, the left end {} or less, the right end up to {} or more, its height the \
-         logarithm of the operations in it",
-        span(scale.upper_ns.first().copied().unwrap_or(scale.low_ns)),
-        span(scale.high_ns)
+        "latency: a character for each half decade, from {} or less at the left to {} or more at the right; its height is \
+         the logarithm of the operations in it.",
+        bounds[0], bounds[1]
     );
-    let intervals = "± is half the 95 % interval; p99 from 100 operations on, p99.9 from 1000 on";
-    paragraph("  ", &format!("{intervals}; {latency}; device work: {device}{fua}{doubt}."))
+    let intervals = "± is half the 95 % interval. p99 from 100 operations on, p99.9 from 1000 on.";
+    let device = format!("device work: {device}{fua}{doubt}.");
+    [intervals, &latency, &device].iter().map(|text| paragraph("  ", text)).collect()
 }

@@ -2,17 +2,17 @@
 
 use super::super::terminal::{paragraph, printable, width};
 use super::super::words::percent;
-use super::numbers::{rate, span};
+use super::numbers::{half_width, rate, span};
 use super::rows::shown_device;
 use crate::analyse::probe::findings::{
-    FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry, VerdictKind,
+    Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry, VerdictKind,
 };
 use crate::units::{Bytes, significant};
 
 /// Stalls that are listed.
 const MOST_STALLS: usize = 10;
-/// Columns of a bar at most, and of the names before it.
-const DEVICE_NAME: usize = 34;
+/// Columns of a device's name.
+const DEVICE_NAME: usize = 31;
 
 /// A verdict in words.
 pub(super) fn title(kind: VerdictKind) -> &'static str {
@@ -24,6 +24,21 @@ pub(super) fn title(kind: VerdictKind) -> &'static str {
         VerdictKind::Implausible => "implausible",
         VerdictKind::Unknown => "unknown",
     }
+}
+
+/// How fast, how steady, how believable, in one sentence.
+pub(super) fn answer(findings: &ProbeFindings) -> String {
+    let kind = title(findings.verdict.kind);
+    let row = findings.standing.row_id.as_ref().and_then(|id| findings.rows.iter().find(|row| row.spec.id == *id));
+    let Some((row, found)) = row.and_then(|row| Some((row, row.rate.as_ref()?))) else {
+        return format!("{kind}: {}.", findings.verdict.reason);
+    };
+    let width = found.relative_half_width.map_or_else(String::new, |half| format!(" ({})", half_width(half)));
+    let latency = row.latency.map_or_else(String::new, |latency| {
+        let p99 = latency.p99_ns.map_or_else(String::new, |p99| format!(", 99 of 100 within {}", spoken(p99)));
+        format!(", half within {}{p99}, the slowest {}", spoken(latency.p50_ns), spoken(latency.max_ns))
+    });
+    format!("{} fdatasyncs of one write per second{width}{latency}; {kind}.", rate(found.per_s))
 }
 
 /// What the devices did, for the rows that tell most, and while idle; how the sync grows.
@@ -69,7 +84,14 @@ fn growth_words(growth: &GrowthFinding) -> String {
     let per_s = per_s.map_or_else(String::new, |per_s| format!(" ({} GB/s)", significant(per_s / 1e9)));
     let written =
         if growth.written_bytes == 0 { "nothing".to_owned() } else { Bytes(growth.written_bytes).to_string() };
-    format!("{written} took {}{per_s}", span(growth.sync_ns))
+    format!("{written} took {}{per_s}", spoken(growth.sync_ns))
+}
+
+/// A time as prose has it: `1.5 ms`.
+pub(super) fn spoken(ns: u64) -> String {
+    let text = span(ns);
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).filter(|unit| *unit > 0);
+    unit.map_or_else(|| text.clone(), |unit| format!("{} {}", &text[..unit], &text[unit..]))
 }
 
 /// The slowest operations that were stalls, with their time.
@@ -87,10 +109,8 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
     }
     for (row, at_us, latency) in all.iter().take(MOST_STALLS) {
         let label = row.spec.label.trim();
-        text.push_str(&paragraph(
-            "  ",
-            &format!("{:>6}  {}  {label}", span(*latency), moment(&findings.started, *at_us)),
-        ));
+        let mark = printable(&format!("  {:>6}  {}  ", span(*latency), moment(&findings.started, *at_us)));
+        text.push_str(&paragraph(&mark, label));
     }
     let listed = all.len().min(MOST_STALLS) as u64;
     let more = if total > listed { format!("{} more. ", total - listed) } else { String::new() };
@@ -137,8 +157,18 @@ pub(super) fn recommendation(findings: &ProbeFindings) -> String {
         let why = candidate.excluded_because.as_deref().unwrap_or_default();
         text.push_str(&paragraph("  - ", &format!("not {}: {why}", candidate.wal_sync_method)));
     }
+    text + &server(findings)
+}
+
+/// Which rows a server equals, and what keeps it from being one of those with O_DIRECT.
+fn server(findings: &ProbeFindings) -> String {
+    let mut text = String::new();
     for row in findings.server_equals.iter().filter(|row| row.default) {
         text.push_str(&paragraph("  ", &format!("{}, in the section WAL.", row.sentence)));
+    }
+    let compatible = |row: &&RowFinding| row.spec.direct && row.spec.family == Family::OneWrite;
+    if let Some((row, role)) = findings.rows.iter().find(compatible).and_then(|row| Some((row, row.server.as_ref()?))) {
+        text.push_str(&paragraph("  ", &format!("The row \"{}\" of One write: {role}.", row.spec.label.trim())));
     }
     text
 }

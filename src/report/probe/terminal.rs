@@ -4,7 +4,7 @@
 use super::super::terminal::paragraph;
 use super::super::words::moment;
 use super::{rows, sections};
-use crate::analyse::probe::findings::ProbeFindings;
+use crate::analyse::probe::findings::{MountFacts, ProbeFindings};
 use crate::units::{Bytes, Micros};
 
 /// The whole report; no line is longer than 100 columns.
@@ -15,7 +15,7 @@ pub fn terminal(findings: &ProbeFindings) -> String {
     if let Some(headline) = &verdict.headline {
         text.push_str(&paragraph("", &format!("FAILED: {headline}.")));
     }
-    text.push_str(&paragraph("", &format!("{}: {}.", sections::title(verdict.kind), verdict.reason)));
+    text.push_str(&paragraph("", &sections::answer(findings)));
     text.push_str(&paragraph("", &about(findings)));
     text.push('\n');
     text.push_str(&rows::table(findings));
@@ -32,7 +32,12 @@ pub fn terminal(findings: &ProbeFindings) -> String {
 fn about(findings: &ProbeFindings) -> String {
     let place = &findings.place;
     let mount = place.mount.as_ref();
-    let on = mount.map_or_else(String::new, |mount| format!(" on {} ({})", mount.fstype, mount.source));
+    let source = |mount: &MountFacts| match mount.source.as_str() {
+        "" | "none" => mount.fstype.clone(),
+        source if source == mount.fstype => source.to_owned(),
+        source => format!("{} ({source})", mount.fstype),
+    };
+    let on = mount.map_or_else(String::new, |mount| format!(" on {}", source(mount)));
     let devices: Vec<String> = place
         .devices
         .iter()

@@ -1,0 +1,390 @@
+//! Every rule of the verdict, convicted and acquitted; the recommendation; what the rows say.
+
+use super::find;
+use super::findings::{FiredRule, ProbeFindings, VerdictKind};
+use super::sample::{all_at, counted, device, failure, find as row_of, honest, paced, without_devices};
+use crate::record::facts::WriteCache;
+use crate::record::probe::{DeviceCounts, ProbeRecord};
+
+fn found(record: &ProbeRecord) -> ProbeFindings {
+    find(record, 18)
+}
+
+fn rule<'a>(findings: &'a ProbeFindings, name: &str) -> Option<&'a FiredRule> {
+    findings.verdict.rules.iter().find(|rule| rule.name == name)
+}
+
+/// The verdict, and that the rule fired with a source and a sentence.
+fn assert_convicted(record: &ProbeRecord, kind: VerdictKind, name: &str) {
+    let findings = found(record);
+    let fired = rule(&findings, name).unwrap_or_else(|| panic!("{name}: {:?}", findings.verdict));
+    assert!(!fired.source.is_empty() && !fired.sentence.is_empty());
+    assert_eq!(findings.verdict.kind, kind, "{name}: {:?}", findings.verdict);
+}
+
+/// The verdict, and that the rule did not fire.
+fn assert_acquitted(record: &ProbeRecord, kind: VerdictKind, name: &str) {
+    let findings = found(record);
+    assert_eq!(rule(&findings, name), None);
+    assert_eq!(findings.verdict.kind, kind, "{name}: {:?}", findings.verdict);
+}
+
+fn changed(change: impl FnOnce(&mut ProbeRecord)) -> ProbeRecord {
+    let mut record = honest();
+    change(&mut record);
+    record
+}
+
+fn write_through(record: &mut ProbeRecord) {
+    record.place.devices.iter_mut().for_each(|device| device.write_cache = Some(WriteCache::WriteThrough));
+    record.rows.iter_mut().for_each(|row| counted(row, 0, f64::from(row.spec.writes), Some(0.0)));
+}
+
+/// Every row's counters at a further device.
+fn below(record: &mut ProbeRecord, name: &str, flushes: Option<f64>) {
+    let place = record.place.devices.len();
+    record.place.devices.push(device(name, 1));
+    record.rows.iter_mut().for_each(|row| counted(row, place, 1.0, flushes));
+    record.growth.iter_mut().for_each(|growth| growth.devices.push(None));
+}
+
+#[test]
+fn a_plain_disk_that_flushes_looks_honest_and_that_is_no_proof() {
+    let findings = found(&honest());
+    assert_eq!(findings.verdict.kind, VerdictKind::LooksHonest, "{:?}", findings.verdict);
+    assert!(findings.verdict.reason.contains("1.0 flush per \"fdatasync\""), "{}", findings.verdict.reason);
+    assert!(findings.verdict.would_settle_it.contains("plug"));
+    assert!(findings.verdict.headline.is_none());
+}
+
+#[test]
+fn memory_is_known_by_its_filesystem_its_device_and_its_end() {
+    for fstype in ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"] {
+        let record = changed(|record| record.place.mount.as_mut().unwrap().fstype = fstype.to_owned());
+        assert_convicted(&record, VerdictKind::Memory, "memory_filesystem");
+    }
+    for name in ["zram0", "ram1", "nullb0"] {
+        let record = changed(|record| record.place.devices[0].name = name.to_owned());
+        assert_convicted(&record, VerdictKind::Memory, "memory_device");
+    }
+    let record = changed(|record| record.place.devices[0].model = Some("scsi_debug      ".to_owned()));
+    assert_convicted(&record, VerdictKind::Memory, "memory_device");
+    let end = "nothing below /dev/shm (tmpfs): it keeps its files in memory";
+    let record = changed(|record| record.place.ends.push(end.to_owned()));
+    assert_convicted(&record, VerdictKind::Memory, "memory_below");
+    assert_acquitted(&honest(), VerdictKind::LooksHonest, "memory_device");
+}
+
+#[test]
+fn a_mount_option_that_holds_flushes_back_is_named() {
+    for option in ["nobarrier", "barrier=0"] {
+        let record =
+            changed(|record| record.place.mount.as_mut().unwrap().super_options = vec!["rw".into(), option.into()]);
+        assert_convicted(&record, VerdictKind::NoFlushSeen, "mount_option");
+    }
+    let record = changed(|record| record.place.mount.as_mut().unwrap().super_options = vec!["barrier=1".into()]);
+    assert_acquitted(&record, VerdictKind::LooksHonest, "mount_option");
+}
+
+#[test]
+fn a_volatile_cache_that_a_sync_does_not_flush_is_suspect_at_every_level() {
+    let record = changed(|record| counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.1)));
+    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_flush");
+    let record = changed(|record| counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.6)));
+    assert_acquitted(&record, VerdictKind::LooksHonest, "no_flush");
+    let record = changed(|record| below(record, "sda", Some(0.0)));
+    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_flush");
+    let record = changed(|record| below(record, "sda", Some(1.0)));
+    assert_acquitted(&record, VerdictKind::LooksHonest, "no_flush");
+}
+
+#[test]
+fn flushes_that_the_kernel_does_not_count_or_send_convict_nobody() {
+    // A partition and its disk; device mapper above a disk: both count none.
+    for name in ["sda2", "dm-0"] {
+        let record = changed(|record| {
+            record.place.devices[0].name = name.to_owned();
+            record.rows.iter_mut().for_each(|row| counted(row, 0, f64::from(row.spec.writes), Some(0.0)));
+            below(record, "sda", Some(1.0));
+        });
+        assert_acquitted(&record, VerdictKind::LooksHonest, "no_flush");
+    }
+    assert_acquitted(&changed(write_through), VerdictKind::LooksProtected, "no_flush");
+    // Two members, of which the one that holds the block is flushed.
+    let record = changed(|record| {
+        record.place.devices.push(device("nvme1n1", 0));
+        record.rows.iter_mut().for_each(|row| counted(row, 1, 0.0, Some(0.0)));
+        record.growth.iter_mut().for_each(|growth| growth.devices.push(Some(DeviceCounts::default())));
+    });
+    assert!(rule(&found(&record), "no_flush").is_none());
+}
+
+#[test]
+fn a_sync_after_which_nothing_is_written_is_suspect() {
+    let record = changed(|record| counted(row_of(record, "one_write.fsync"), 0, 0.02, Some(1.0)));
+    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_write");
+    let record = changed(|record| counted(row_of(record, "one_write.fsync"), 0, 3.0, Some(1.0)));
+    assert_acquitted(&record, VerdictKind::LooksHonest, "no_write");
+}
+
+#[test]
+fn megabytes_that_do_not_arrive_are_suspect_unless_they_are_compressed() {
+    let lost = |record: &mut ProbeRecord| {
+        record.growth.iter_mut().for_each(|growth| growth.devices = vec![Some(DeviceCounts::default())]);
+    };
+    assert_convicted(&changed(lost), VerdictKind::NoFlushSeen, "growth_did_not_arrive");
+    let record = changed(|record| {
+        lost(record);
+        record.place.mount.as_mut().unwrap().super_options.push("compress=zstd:3".to_owned());
+    });
+    assert_acquitted(&record, VerdictKind::LooksHonest, "growth_did_not_arrive");
+}
+
+#[test]
+fn a_sync_beyond_the_bus_is_suspect_where_nothing_was_seen_to_arrive() {
+    let end = "nothing below /mnt (fuse.x): a program in user space serves it";
+    let instant = |mut record: ProbeRecord| {
+        record.growth.iter_mut().for_each(|growth| growth.sync_ns = 5_000);
+        record
+    };
+    let blind = instant(without_devices(honest(), "fuse.x", end));
+    assert_convicted(&blind, VerdictKind::NoFlushSeen, "growth_beyond_the_bus");
+    let uncounted = changed(|record| record.growth.iter_mut().for_each(|growth| growth.devices = vec![None]));
+    assert_convicted(&instant(uncounted), VerdictKind::Implausible, "growth_beyond_the_bus");
+    // It arrived while it was written: nothing was left to the sync.
+    assert_acquitted(&instant(honest()), VerdictKind::LooksHonest, "growth_beyond_the_bus");
+    let slow = without_devices(honest(), "fuse.x", end);
+    assert_acquitted(&slow, VerdictKind::Unknown, "growth_beyond_the_bus");
+    let mut synchronous = blind;
+    synchronous.place.mount.as_mut().unwrap().options.push("sync".to_owned());
+    assert_acquitted(&synchronous, VerdictKind::Unknown, "growth_beyond_the_bus");
+}
+
+#[test]
+fn a_disk_cannot_turn_faster_than_disks_turn() {
+    let disk = |per_s: u64| {
+        changed(|record| {
+            record.place.devices[0].name = "sda".to_owned();
+            record.place.devices[0].rotational = Some(true);
+            all_at(record, per_s);
+        })
+    };
+    assert_convicted(&disk(400), VerdictKind::Implausible, "rotation");
+    assert_acquitted(&disk(200), VerdictKind::LooksHonest, "rotation");
+    let mut controller = disk(400);
+    write_through(&mut controller);
+    assert_convicted(&controller, VerdictKind::LooksProtected, "rotation");
+}
+
+#[test]
+fn the_rotational_flag_of_a_virtual_disk_is_worth_nothing() {
+    let spin = |record: &mut ProbeRecord, name: &str| {
+        record.place.devices[0].name = name.to_owned();
+        record.place.devices[0].rotational = Some(true);
+    };
+    assert_acquitted(&changed(|record| spin(record, "vda")), VerdictKind::LooksHonest, "rotation");
+    let guest = changed(|record| {
+        spin(record, "sda");
+        record.place.hypervisor = Some("KVM".to_owned());
+    });
+    assert_acquitted(&guest, VerdictKind::LooksHonest, "rotation");
+    assert!(found(&guest).verdict.sight_ends[0].contains("virtual disk of KVM"));
+}
+
+#[test]
+fn a_flush_faster_than_flash_is_implausible_unless_the_device_claims_protection() {
+    assert_convicted(&changed(|record| all_at(record, 20_000)), VerdictKind::Implausible, "fast_flush");
+    assert_acquitted(&changed(|record| all_at(record, 5_000)), VerdictKind::LooksHonest, "fast_flush");
+    let protected = changed(|record| {
+        all_at(record, 20_000);
+        write_through(record);
+    });
+    assert_acquitted(&protected, VerdictKind::LooksProtected, "fast_flush");
+}
+
+#[test]
+fn syncs_that_only_memory_reaches_are_implausible_whatever_the_device_says() {
+    let record = changed(|record| {
+        all_at(record, 200_000);
+        write_through(record);
+    });
+    assert_convicted(&record, VerdictKind::Implausible, "too_many_syncs");
+    let record = changed(|record| {
+        all_at(record, 40_000);
+        write_through(record);
+    });
+    assert_acquitted(&record, VerdictKind::LooksProtected, "too_many_syncs");
+}
+
+#[test]
+fn two_synced_writes_that_cost_one_contradict_each_other() {
+    let record = changed(|record| {
+        let row = row_of(record, "two_writes.open_datasync");
+        paced(row, 980);
+        counted(row, 0, 2.0, Some(2.0));
+    });
+    assert_convicted(&record, VerdictKind::Unknown, "open_datasync_does_not_halve");
+    assert_acquitted(&honest(), VerdictKind::LooksHonest, "open_datasync_does_not_halve");
+}
+
+#[test]
+fn what_only_informs_changes_no_verdict() {
+    let dear = changed(|record| {
+        let row = row_of(record, "two_writes.fdatasync");
+        paced(row, 400);
+        counted(row, 0, 2.0, Some(1.0));
+    });
+    assert_convicted(&dear, VerdictKind::LooksHonest, "two_writes_cost_more");
+    assert_acquitted(&honest(), VerdictKind::LooksHonest, "two_writes_cost_more");
+    let flat = changed(|record| record.growth.iter_mut().for_each(|growth| growth.sync_ns = 1_000_000));
+    assert_convicted(&flat, VerdictKind::LooksHonest, "flat_growth");
+    assert_acquitted(&honest(), VerdictKind::LooksHonest, "flat_growth");
+    let findings = found(&changed(|record| {
+        let row = row_of(record, "one_write.fsync");
+        paced(row, 250);
+        counted(row, 0, 3.0, Some(2.0));
+    }));
+    let journal = rule(&findings, "journal").unwrap();
+    assert!((journal.number.unwrap() - 4.0).abs() < 0.1 && journal.speaks_for.is_none(), "{journal:?}");
+}
+
+#[test]
+fn traffic_of_others_takes_a_good_word_back_but_not_a_suspicion() {
+    let busy = |record: &mut ProbeRecord| {
+        let counts = DeviceCounts { writes: 400, flushes: Some(400), ..DeviceCounts::default() };
+        record.idle.devices = vec![Some(counts)];
+    };
+    let findings = found(&changed(busy));
+    assert_eq!(findings.verdict.kind, VerdictKind::Unknown);
+    assert!(findings.verdict.reason.contains("idle traffic"), "{}", findings.verdict.reason);
+    assert!(findings.rows[1].work[0].worthless && findings.rows[1].work[0].words.contains("worthless"));
+    let record = changed(|record| {
+        busy(record);
+        counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.1));
+    });
+    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_flush");
+}
+
+#[test]
+fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
+    let findings = found(&changed(|record| row_of(record, "one_write.fsync").failure = Some(failure())));
+    let headline = findings.verdict.headline.unwrap();
+    assert!(headline.contains("a sync failed") && headline.contains("EIO"), "{headline}");
+    assert_eq!(findings.recommendation.wal_sync_method, None);
+    let findings = found(&changed(|record| {
+        let mut refused = failure();
+        refused.call = "write".to_owned();
+        refused.errno = Some(22);
+        row_of(record, "one_write.open_sync").failure = Some(refused);
+    }));
+    assert_eq!(findings.verdict.headline, None);
+}
+
+#[test]
+fn what_cannot_be_seen_is_unknown_with_its_reason() {
+    let reason = |record: &ProbeRecord| {
+        let verdict = found(record).verdict;
+        assert_eq!(verdict.kind, VerdictKind::Unknown, "{verdict:?}");
+        verdict.reason
+    };
+    assert!(reason(&changed(|record| record.rows.clear())).contains("no fdatasync or fsync was measured"));
+    let end = "nothing below /x (overlay): an overlay does not tell which device its upper folder lies on";
+    assert!(reason(&changed(|record| record.place.ends.push(end.to_owned()))).contains("overlay"));
+    assert!(reason(&changed(|record| record.place.devices[0].write_cache = None)).contains("does not say"));
+    let record = changed(|record| record.place.devices[0].counts_flushes = Some(false));
+    assert!(reason(&record).contains("not counted"));
+}
+
+#[test]
+fn a_synced_write_without_a_flush_is_presumably_fua_where_the_device_takes_it() {
+    let record = changed(|record| {
+        record.place.devices[0].fua = Some(true);
+        counted(row_of(record, "one_write.open_datasync"), 0, 1.0, Some(0.0));
+        counted(row_of(record, "wal.open_datasync.recycled"), 0, 1.0, Some(0.0));
+    });
+    let findings = found(&record);
+    let work = &findings.rows[0].work[0];
+    assert!(work.fua_presumed && work.words.contains("FUA presumably"), "{}", work.words);
+    assert_eq!(findings.verdict.kind, VerdictKind::LooksHonest);
+    assert_eq!(findings.recommendation.candidates[0].excluded_because, None);
+}
+
+#[test]
+fn the_fastest_method_is_recommended_only_if_it_is_surely_faster_and_flushes() {
+    let line = |record: &ProbeRecord| found(record).recommendation.line;
+    assert_eq!(line(&honest()).unwrap(), "wal_sync_method = fdatasync");
+    let faster = |flushes: f64| {
+        changed(|record| {
+            let row = row_of(record, "wal.open_datasync.recycled");
+            paced(row, 2000);
+            counted(row, 0, 1.0, Some(flushes));
+        })
+    };
+    assert_eq!(line(&faster(1.0)).unwrap(), "wal_sync_method = open_datasync");
+    let unflushed = found(&faster(0.0)).recommendation;
+    assert_eq!(unflushed.line.unwrap(), "wal_sync_method = fdatasync");
+    let excluded = unflushed.candidates.iter().find(|candidate| candidate.wal_sync_method == "open_datasync").unwrap();
+    assert!(excluded.excluded_because.as_ref().unwrap().contains("no flush"));
+}
+
+#[test]
+fn nothing_is_recommended_for_memory_and_only_the_default_where_nothing_is_visible() {
+    let memory = changed(|record| record.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned());
+    assert_eq!(found(&memory).recommendation.line, None);
+    let mut blind = without_devices(honest(), "nfs4", "nothing below /n (nfs4): it is on another machine");
+    paced(row_of(&mut blind, "wal.open_sync.recycled"), 9000);
+    assert_eq!(found(&blind).recommendation.wal_sync_method.as_deref(), Some("fdatasync"));
+}
+
+#[test]
+fn the_folder_stands_in_its_place_among_the_devices() {
+    let standing = found(&honest()).standing;
+    assert_eq!(standing.row_id.as_deref(), Some("one_write.fdatasync"));
+    let here = standing.entries.iter().position(|entry| entry.here).unwrap();
+    assert!(standing.entries[here - 1].fdatasync_per_s >= standing.entries[here].fdatasync_per_s);
+    assert!(standing.entries[here + 1].fdatasync_per_s <= standing.entries[here].fdatasync_per_s);
+    assert_eq!(found(&changed(|record| record.rows.clear())).standing.row_id, None);
+}
+
+#[test]
+fn a_rate_says_whether_it_is_known_and_why_not() {
+    let findings = found(&honest());
+    let rate = findings.rows[0].rate.as_ref().unwrap();
+    assert!(rate.precise && (rate.per_s - 1000.0).abs() < 10.0, "{rate:?}");
+    let why = |change: &dyn Fn(&mut ProbeRecord)| {
+        let mut record = honest();
+        record.precision = 1e-6;
+        change(&mut record);
+        found(&record).rows[0].rate.clone().unwrap().imprecise_because.unwrap()
+    };
+    assert!(why(&|record| record.rows[0].slices.truncate(1)).contains("one slice"));
+    assert!(why(&|record| record.rows[0].slices.truncate(5)).contains("too few slices, 5"));
+    assert!(why(&|record| record.elapsed_us = record.budget_us).contains("time was used up"));
+    assert!(why(&|_| ()).contains("differ too much"));
+}
+
+#[test]
+fn commits_that_share_a_sync_are_counted_and_judged_by_no_flush_rule() {
+    let record = changed(|record| {
+        let row = row_of(record, "wal.fdatasync.recycled");
+        row.spec.writers = 8;
+        counted(row, 0, 0.25, Some(0.25));
+        row.slices.iter_mut().for_each(|slice| slice.syncs = Some(slice.operations / 4));
+    });
+    let findings = found(&record);
+    let row = findings.rows.iter().find(|row| row.spec.writers == 8).unwrap();
+    assert!((row.commits_per_sync.unwrap() - 4.0).abs() < 0.2);
+    assert!((row.work[0].flushes_per_sync.unwrap() - 1.0).abs() < 0.1, "{:?}", row.work);
+    assert_eq!(findings.verdict.kind, VerdictKind::LooksHonest);
+}
+
+#[test]
+fn the_findings_survive_being_written_and_read() {
+    let findings = found(&honest());
+    let text = serde_json::to_string(&findings).unwrap();
+    let read = serde_json::from_str::<ProbeFindings>(&text).unwrap();
+    // Reading a fraction may miss its last binary digit, so figures are compared by their shapes.
+    assert_eq!((&read.verdict, &read.server_equals), (&findings.verdict, &findings.server_equals));
+    assert_eq!((read.rows.len(), read.rows[3].latency), (findings.rows.len(), findings.rows[3].latency));
+    assert!(text.contains("\"p99_ns\"") && text.contains("\"kind\":\"looks_honest\""));
+}
