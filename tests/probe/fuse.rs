@@ -40,6 +40,8 @@ pub struct Faults {
     pub full: Option<(u64, Errno)>,
     /// After this many bytes were written, all in all, of every write only the first half is (one byte at least).
     pub short: Option<u64>,
+    /// Of what is written only the sizes of files are kept: as fast as it can be.
+    pub forgets: bool,
     /// Every request takes this much longer.
     pub delay: Duration,
 }
@@ -160,14 +162,15 @@ impl Server {
         let mut buffer = vec![0; wire::MAX_WRITE as usize + 4096];
         let patience = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         while !stop.load(Ordering::Relaxed) {
-            let mut wait = [PollFd::new(&self.device, PollFlags::IN)];
-            if !poll(&mut wait, Some(&patience)).is_ok_and(|ready| ready > 0) {
-                continue;
-            }
             match (&self.device).read(&mut buffer) {
                 Ok(len) => self.answer(&buffer[..len]),
+                Err(error) if errno(&error) == Errno::AGAIN => {
+                    let mut wait = [PollFd::new(&self.device, PollFlags::IN)];
+                    // Whatever comes of it shows in the next read.
+                    drop(poll(&mut wait, Some(&patience)));
+                }
                 Err(error) if errno(&error) == Errno::NODEV => return,
-                // Taken back by the kernel meanwhile: it interrupted the caller.
+                // A request was taken back by the kernel meanwhile.
                 Err(_) => {}
             }
         }
@@ -360,7 +363,9 @@ impl Server {
         if self.faults.short.is_some_and(|limit| written >= limit) {
             bytes = &bytes[..bytes.len().div_ceil(2)];
         }
-        self.file(handle)?.write_all_at(bytes, offset).map_err(|e| errno(&e))?;
+        let last = bytes.len().saturating_sub(1);
+        let kept = if self.faults.forgets { (last, offset + last as u64) } else { (0, offset) };
+        self.file(handle)?.write_all_at(&bytes[kept.0..], kept.1).map_err(|e| errno(&e))?;
         Ok(Some(Answer::written(bytes.len())))
     }
 
