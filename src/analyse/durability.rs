@@ -149,10 +149,10 @@ fn volatile_stack(stack: &StackFacts, what: &str) -> Option<String> {
 
 /// Whether a block device keeps what is written in memory.
 pub(super) fn is_in_memory(device: &DeviceFacts) -> bool {
-    let numbered = |kind: &&str| {
-        device.name.strip_prefix(*kind).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+    let numbered = |kind: &str| {
+        device.name.strip_prefix(kind).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
     };
-    MEMORY_DEVICES.iter().any(|kind| numbered(&kind)) || is_scsi_debug(device)
+    MEMORY_DEVICES.iter().any(|kind| numbered(kind)) || is_scsi_debug(device)
 }
 
 fn is_scsi_debug(device: &DeviceFacts) -> bool {

@@ -1,7 +1,7 @@
 //! The block devices below a folder: which they are, and what sysfs says of each.
 //!
 //! Goes from the filesystem's device down: partitions to their disk, loop devices to the device that holds their file,
-//! device mapper and md through `slaves/`, btrfs to all its members. Where it goes no further, it says why.
+//! device mapper and md through `slaves/`, btrfs to all its members, overlays to what holds their upper folder. Where it goes no further, it says why.
 
 use super::mount;
 use super::sysfs::{self, Node};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::parse::mountinfo::Mount;
 use crate::record::facts::{DeviceFacts, WriteCache};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Columns of a line in `/proc/diskstats` when flushes are counted (Documentation/admin-guide/iostats.rst: three that
 /// name the device, 17 counters since Linux 5.5).
@@ -55,11 +55,15 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The devices of the filesystem that holds `path`.
     fn file(&mut self, path: &Path, depth: u32) {
-        let found = mount::holding(&self.table, path).map(|mount| (devices_of(self.host, mount), described(mount)));
-        match found {
-            Ok((nodes, _)) if !nodes.is_empty() => nodes.into_iter().for_each(|node| self.device(node, depth)),
-            Ok((_, described)) => self.below.ends.push(described),
-            Err(e) => self.below.ends.push(e.to_string()),
+        let mount = match mount::holding(&self.table, path) {
+            Ok(mount) => mount,
+            Err(e) => return self.below.ends.push(e.to_string()),
+        };
+        let nodes = devices_of(self.host, mount);
+        match upper_folder(mount).filter(|_| depth <= DEEPEST) {
+            Some(upper) => self.file(&upper, depth + 1),
+            None if nodes.is_empty() => self.below.ends.push(described(mount)),
+            None => nodes.into_iter().for_each(|node| self.device(node, depth)),
         }
     }
 
@@ -99,10 +103,20 @@ fn kernel_name(host: &Host, source: &str) -> Option<String> {
     source.starts_with("/dev/").then(|| path.file_name())?.map(|name| name.to_string_lossy().into_owned())
 }
 
+/// The folder that an overlay writes into, where this process can see it: a container sees the name that the folder has
+/// outside, where another folder may bear it here, so it must be of an overlay's making, with its work folder beside it.
+fn upper_folder(mount: &Mount) -> Option<PathBuf> {
+    let option = |name: &str| mount.super_options.iter().find_map(|option| option.strip_prefix(name));
+    let upper = PathBuf::from(option("upperdir=").filter(|_| mount.fstype == "overlay")?);
+    let work = Path::new(option("workdir=")?).join("work");
+    let here = upper.is_absolute() && upper.is_dir() && work.is_dir();
+    here.then(|| std::fs::canonicalize(upper).ok()).flatten()
+}
+
 fn described(mount: &Mount) -> String {
     let why = match mount.fstype.as_str() {
         "tmpfs" | "ramfs" => "it keeps its files in memory",
-        "overlay" => "an overlay does not tell which device its upper folder lies on",
+        "overlay" => "its upper folder cannot be seen from here",
         "zfs" => "ZFS does not show its devices to the kernel's block layer",
         fstype if fstype.starts_with("nfs") || fstype == "cifs" => "it is on another machine",
         fstype if fstype.starts_with("fuse") => "a program in user space serves it",

@@ -216,6 +216,30 @@ mod tests {
         assert!(many > 0.85, "{many}: with ten stalls expected it is nearly what it claims");
     }
 
+    /// Share of simulations whose interval holds the truth where slices are added until the interval is narrow enough,
+    /// first looked at after `fewest`.
+    fn coverage_of_stopping(fewest: usize, precision: f64) -> f64 {
+        coverage(1000.0, 400, |noise| {
+            let mut slices = Vec::new();
+            while slices.len() < 400 {
+                slices.push(slice(0.02, || -0.001 * (1.0 - uniform(noise)).max(1e-300).ln()));
+                let half = rate(&slices).and_then(|found| found.relative_half_width());
+                if slices.len() >= fewest && half.is_some_and(|half| half <= precision) {
+                    break;
+                }
+            }
+            slices
+        })
+    }
+
+    #[test]
+    fn stopping_as_soon_as_the_interval_is_narrow_costs_coverage_the_more_the_earlier_it_may() {
+        let (at_once, patient) = (coverage_of_stopping(3, 0.1), coverage_of_stopping(16, 0.1));
+        println!("{at_once} from 3 slices on, {patient} from 16 on");
+        assert!(patient >= 0.90, "{patient} from 16 slices on");
+        assert!(at_once < patient, "{at_once} from 3 slices on, {patient} from 16 on");
+    }
+
     #[test]
     fn thousands_of_slices_give_the_same_rate_and_no_wider_an_interval() {
         let mut noise = Noise::seeded(3);

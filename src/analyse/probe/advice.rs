@@ -25,7 +25,8 @@ pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32
         VerdictKind::Implausible => "; the times are implausible, settle that first",
         _ => "",
     };
-    let reason = format!("{reason}{doubt}; it holds for PostgreSQL {server} with one committing backend");
+    let scope = format!("it holds for PostgreSQL {server} with one committing backend");
+    let reason = if line.is_some() { format!("{reason}{doubt}; {scope}") } else { reason };
     Recommendation { wal_sync_method: wal_sync_method.map(str::to_owned), line, reason, candidates }
 }
 

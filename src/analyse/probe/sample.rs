@@ -61,8 +61,8 @@ pub fn honest() -> ProbeRecord {
         let spec = spec(&format!("wal.{label}.recycled"), Family::Wal, label, way);
         record.rows.push(row(RowSpec { segment: Some(Segment::Recycled), ..spec }, 1000, 1));
     }
-    for (bytes, sync_ns) in [(0, 100_000), (64 << 10, 900_000), (1 << 20, 1_500_000), (16 << 20, 9_000_000)] {
-        let counts = DeviceCounts { writes: 1 + bytes / (512 << 10), write_bytes: bytes, ..DeviceCounts::default() };
+    for (bytes, sync_ns) in [(0u64, 100_000), (64 << 10, 900_000), (1 << 20, 1_500_000), (16 << 20, 9_000_000)] {
+        let counts = DeviceCounts { writes: bytes.div_ceil(512 << 10), write_bytes: bytes, ..DeviceCounts::default() };
         record.growth.push(Growth {
             written_bytes: bytes,
             write_ns: bytes / 4,

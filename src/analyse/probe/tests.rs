@@ -388,3 +388,27 @@ fn the_findings_survive_being_written_and_read() {
     assert_eq!((read.rows.len(), read.rows[3].latency), (findings.rows.len(), findings.rows[3].latency));
     assert!(text.contains("\"p99_ns\"") && text.contains("\"kind\":\"looks_honest\""));
 }
+
+#[test]
+fn an_empty_flush_that_the_kernel_counts_as_a_write_is_taken_off_the_writes() {
+    use crate::record::probe::Growth;
+    let counts =
+        |writes, write_bytes, flushes| Some(DeviceCounts { writes, write_bytes, flushes: Some(flushes), reads: 0 });
+    let mut record = honest();
+    let row = row_of(&mut record, "one_write.fdatasync");
+    for slice in &mut row.slices {
+        slice.devices = vec![counts(2 * slice.operations, 8192 * slice.operations, slice.operations)];
+    }
+    // A neighbour's burst in one slice.
+    row.slices[0].devices = vec![counts(900, 1 << 30, row.slices[0].operations)];
+    let empty = Growth { written_bytes: 0, write_ns: 0, sync_ns: 1, at_us: 0, devices: vec![counts(1, 0, 1)] };
+    record.growth.retain(|growth| growth.written_bytes > 0);
+    let work = |record: &ProbeRecord| {
+        let findings = find(record, 18);
+        let row = findings.rows.iter().find(|row| row.spec.id == "one_write.fdatasync").unwrap().clone();
+        (row.work[0].writes_per_op, row.work[0].bytes_per_op, row.work[0].flushes_per_op)
+    };
+    assert_eq!(work(&record), (2.0, 8192.0, Some(1.0)));
+    record.growth.push(empty);
+    assert_eq!(work(&record), (1.0, 8192.0, Some(1.0)));
+}

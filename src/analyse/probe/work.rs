@@ -1,7 +1,8 @@
 //! What the devices did: for an operation of each row, and while the probe did nothing.
 //!
 //! The counters belong to the whole device. What others did to it meanwhile is in them too; the idle interval tells how
-//! much that is likely to be. FUA writes are counted by no kernel (block/blk-flush.c counts flush requests alone).
+//! much that is likely to be. FUA writes are counted by no kernel (block/blk-flush.c counts flush requests alone), but a
+//! flush that carries no data is counted as a write of no bytes too: growth shows whether it is here, and it is taken off.
 
 use super::findings::{DeviceWork, IdleTraffic};
 use crate::analyse::strata::uncounted;
@@ -19,7 +20,6 @@ pub(super) const WORTHLESS: f64 = 0.1;
 #[derive(Debug, Default, Clone, Copy)]
 struct Sum {
     writes: f64,
-    bytes: f64,
     flushes: Option<f64>,
     operations: f64,
     syncs: Option<f64>,
@@ -33,12 +33,14 @@ pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
 }
 
 fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
-    let sum = sum(&row.slices, place).filter(|sum| sum.operations > 0.0)?;
+    let empty_flushes = counts_flushes_as_writes(record, place);
+    let sum = sum(&row.slices, place, empty_flushes).filter(|sum| sum.operations > 0.0)?;
     let flushes_uncounted = uncounted(&device.name, &[device], &record.place.devices).map(str::to_owned);
     let flushes = sum.flushes.filter(|_| flushes_uncounted.is_none());
     let idle_share = idle_share(record, place, &sum, flushes);
-    let writes_per_op = sum.writes / sum.operations;
-    let flushes_per_op = flushes.map(|flushes| flushes / sum.operations);
+    let each = PerOperation::of(&row.slices, place, empty_flushes)?;
+    let writes_per_op = each.writes;
+    let flushes_per_op = flushes.and(each.flushes);
     let fua_presumed = asks_for_fua(&row.spec)
         && device.fua == Some(true)
         && device.write_cache == Some(WriteCache::WriteBack)
@@ -48,7 +50,7 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
         device: device.name.clone(),
         depth: device.depth,
         writes_per_op,
-        bytes_per_op: sum.bytes / sum.operations,
+        bytes_per_op: each.bytes,
         flushes_per_op,
         flushes_per_sync: sum.syncs.filter(|syncs| *syncs > 0.0).and_then(|syncs| Some(flushes? / syncs)),
         flushes_uncounted,
@@ -66,9 +68,64 @@ fn asks_for_fua(spec: &RowSpec) -> bool {
     matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
 }
 
-fn sum(slices: &[Slice], place: usize) -> Option<Sum> {
-    let counted = |slice: &Slice| slice.devices.get(place).copied().flatten();
-    let counts: Vec<(&Slice, DeviceCounts)> = slices.iter().filter_map(|s| Some((s, counted(s)?))).collect();
+/// Whether the kernel counts a flush without data as a write: a sync with nothing to write showed as many writes as
+/// flushes, and no byte.
+fn counts_flushes_as_writes(record: &ProbeRecord, place: usize) -> bool {
+    let empty = record.growth.iter().filter(|growth| growth.written_bytes == 0);
+    let counts: Vec<DeviceCounts> = empty.filter_map(|growth| growth.devices.get(place).copied().flatten()).collect();
+    let as_writes =
+        |counts: &&DeviceCounts| counts.write_bytes == 0 && counts.writes > 0 && counts.flushes == Some(counts.writes);
+    2 * counts.iter().filter(as_writes).count() > counts.len()
+}
+
+/// The slices in which the device was counted, its writes without empty flushes.
+fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, DeviceCounts)> {
+    let of = |slice: &Slice| {
+        let counts = slice.devices.get(place).copied().flatten()?;
+        let empty = counts.flushes.filter(|_| empty_flushes).unwrap_or(0);
+        Some(DeviceCounts { writes: counts.writes.saturating_sub(empty), ..counts })
+    };
+    slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| Some((slice, of(slice)?))).collect()
+}
+
+/// From this many slices on the median of the slices is taken, so that what a neighbour did in one of them does not
+/// count.
+const SLICES_FOR_A_MEDIAN: usize = 5;
+
+/// What a device did for one operation.
+struct PerOperation {
+    writes: f64,
+    bytes: f64,
+    flushes: Option<f64>,
+}
+
+impl PerOperation {
+    fn of(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<PerOperation> {
+        let counts = counted(slices, place, empty_flushes);
+        let figure = |value: fn(&DeviceCounts) -> Option<u64>| {
+            let values: Option<Vec<(f64, f64)>> =
+                counts.iter().map(|(slice, counts)| Some((value(counts)? as f64, slice.operations as f64))).collect();
+            let values = values.filter(|values| !values.is_empty())?;
+            if values.len() < SLICES_FOR_A_MEDIAN {
+                let (count, operations) =
+                    values.iter().fold((0.0, 0.0), |(count, operations), one| (count + one.0, operations + one.1));
+                return Some(count / operations);
+            }
+            let mut each: Vec<f64> = values.iter().map(|(count, operations)| count / operations).collect();
+            each.sort_by(f64::total_cmp);
+            let middle = each.len() / 2;
+            Some(if each.len() % 2 == 0 { f64::midpoint(each[middle - 1], each[middle]) } else { each[middle] })
+        };
+        Some(PerOperation {
+            writes: figure(|counts| Some(counts.writes))?,
+            bytes: figure(|counts| Some(counts.write_bytes))?,
+            flushes: figure(|counts| counts.flushes),
+        })
+    }
+}
+
+fn sum(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<Sum> {
+    let counts = counted(slices, place, empty_flushes);
     if counts.is_empty() {
         return None;
     }
@@ -78,7 +135,6 @@ fn sum(slices: &[Slice], place: usize) -> Option<Sum> {
     let total = |values: Vec<u64>| values.iter().map(|value| *value as f64).sum::<f64>();
     Some(Sum {
         writes: of(|(_, counts)| counts.writes as f64),
-        bytes: of(|(_, counts)| counts.write_bytes as f64),
         flushes: flushes.map(total),
         operations: of(|(slice, _)| slice.operations as f64),
         syncs: syncs.map(total),

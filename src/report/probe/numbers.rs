@@ -9,9 +9,9 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// Character of an empty bin.
 const EMPTY: char = '·';
 
-/// A rate in at most 9 characters: `42.3`, `1024`, `123 000`, `12.3M`.
+/// A rate in at most 8 characters: `42.3`, `1024`, `123 000`, `12.3M`.
 pub(super) fn rate(per_s: f64) -> String {
-    if per_s < 1e7 && (per_s == 0.0 || per_s >= 1e-3) {
+    if per_s < 999.5e3 && (per_s == 0.0 || per_s >= 1e-3) {
         // From 100 on whole numbers: the fraction of an operation says nothing.
         let rounded =
             if (1000.0..10_000.0).contains(&per_s) { grouped(per_s.round() as u64) } else { significant(per_s) };
@@ -63,7 +63,7 @@ pub(super) fn span(ns: u64) -> String {
 pub(super) fn amount(value: f64) -> String {
     match value {
         v if !v.is_finite() => "?".to_owned(),
-        v if v == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         v if v < 0.005 => "<0.01".to_owned(),
         v if v < 0.95 => format!("{v:.2}"),
         v if v < 9.95 => format!("{v:.1}"),
@@ -80,7 +80,8 @@ pub(super) fn bytes(value: f64) -> String {
         return format!("{value:.0}");
     };
     let scaled = value / *size as f64;
-    if scaled < 9.95 { format!("{scaled:.1}{letter}") } else { format!("{:.0}{letter}", scaled.min(9999.0)) }
+    let short = if scaled < 9.95 { format!("{scaled:.1}") } else { format!("{:.0}", scaled.min(9999.0)) };
+    format!("{}{letter}", short.strip_suffix(".0").unwrap_or(&short))
 }
 
 /// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a single
@@ -126,7 +127,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_number_outgrows_its_column(n in any::<u64>(), x in 0.0f64..1e30) {
-            prop_assert!(rate(x).chars().count() <= 9, "{}", rate(x));
+            prop_assert!(rate(x).chars().count() <= 8, "{}", rate(x));
             prop_assert!(half_width(x).chars().count() <= 6);
             prop_assert!(span(n).chars().count() <= 6, "{}", span(n));
             prop_assert!(amount(x).chars().count() <= 5);

@@ -8,7 +8,7 @@ use crate::units::{Micros, significant};
 
 /// Widths of the columns: row, rate, its interval, four latencies, histogram, device work. With a blank between them and
 /// two in front they fill 100 columns.
-const LABEL: usize = 25;
+const LABEL: usize = 26;
 const WORK: usize = 14;
 
 /// The sections in their order, with their headings.
@@ -92,7 +92,7 @@ fn measured(label: &str, row: &RowFinding) -> String {
 fn line(label: &str, figures: [&str; 6], histogram: &str, work: &str) -> String {
     let [rate, half, p50, p99, p999, max] = figures;
     let line = format!(
-        "  {label:<LABEL$} {rate:>9} {half:>6} {p50:>6} {p99:>6} {p999:>6} {max:>6} {histogram:<12} {work:<WORK$}"
+        "  {label:<LABEL$} {rate:>8} {half:>6} {p50:>6} {p99:>6} {p999:>6} {max:>6} {histogram:<12} {work:<WORK$}"
     );
     format!("{}\n", line.trim_end())
 }

@@ -133,9 +133,9 @@ pub(super) fn verdict(findings: &ProbeFindings) -> String {
     let verdict = &findings.verdict;
     let mut text = format!("\nVerdict: {}\n", title(verdict.kind));
     if let Some(headline) = &verdict.headline {
-        text.push_str(&paragraph("  ", &format!("{}.", capital(headline))));
+        text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
     }
-    text.push_str(&paragraph("  ", &format!("{}.", capital(&verdict.reason))));
+    text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &verdict.reason))));
     for rule in verdict.rules.iter().filter(|rule| rule.sentence != verdict.reason) {
         text.push_str(&paragraph("  - ", &rule_words(rule)));
     }
@@ -152,7 +152,7 @@ pub(super) fn recommendation(findings: &ProbeFindings) -> String {
     let found = &findings.recommendation;
     let line = found.line.as_deref().unwrap_or("no recommendation");
     let mut text = paragraph("\nRecommendation: ", line);
-    text.push_str(&paragraph("  ", &format!("{}.", capital(&found.reason))));
+    text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &found.reason))));
     for candidate in found.candidates.iter().filter(|candidate| candidate.excluded_because.is_some()) {
         let why = candidate.excluded_because.as_deref().unwrap_or_default();
         text.push_str(&paragraph("  - ", &format!("not {}: {why}", candidate.wal_sync_method)));
@@ -196,7 +196,10 @@ fn standing_line(entry: &StandingEntry) -> String {
 /// What to know before believing a figure.
 pub(super) fn caveats(findings: &ProbeFindings) -> String {
     let mut text = "\nBefore you believe a figure\n".to_owned();
-    findings.caveats.iter().for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{}.", capital(caveat)))));
+    findings
+        .caveats
+        .iter()
+        .for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{}.", capital(findings, caveat)))));
     text
 }
 
@@ -207,13 +210,14 @@ pub(super) fn precision(findings: &ProbeFindings) -> String {
     format!("{precise} of {} rows are known to ±{}", rated().count(), percent(findings.precision))
 }
 
-fn capital(text: &str) -> String {
+/// A sentence's first letter as a capital; names of devices and methods stay as they are written.
+fn capital(findings: &ProbeFindings, text: &str) -> String {
     let mut chars = text.chars();
-    // A device's or a method's name stays as it is written.
     let first_word = text.split([' ', ',', ':']).next().unwrap_or_default();
-    let is_name = first_word.contains(|c: char| c.is_ascii_digit() || c == '_') || first_word.contains("sync");
+    let is_device = findings.place.devices.iter().any(|device| device.name == first_word);
+    let is_name = is_device || first_word.contains(|c: char| c.is_ascii_digit() || c == '_');
     match chars.next() {
-        Some(first) if !is_name => first.to_uppercase().chain(chars).collect(),
+        Some(first) if !is_name && !first_word.contains("sync") => first.to_uppercase().chain(chars).collect(),
         _ => text.to_owned(),
     }
 }

@@ -119,6 +119,16 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
 }
 
 #[test]
+fn every_label_of_pg_test_fsync_fits_beside_its_figures() {
+    let text = terminal(&find(&compatible(), 18));
+    for row in compatible().rows {
+        let label = row.spec.label.trim().to_owned();
+        let beside = text.lines().any(|line| line.starts_with(&format!("  {label} ")) && line.len() > 60);
+        assert!(beside || row.unavailable.is_some(), "{label}: {text}");
+    }
+}
+
+#[test]
 fn a_failed_row_shows_its_call_its_error_and_its_time() {
     let mut record = sample::honest();
     sample::find(&mut record, "one_write.fdatasync").failure = Some(sample::failure());
@@ -126,6 +136,7 @@ fn a_failed_row_shows_its_call_its_error_and_its_time() {
     assert!(text.starts_with("FAILED: a sync failed: fdatasync"), "{text}");
     let line = text.lines().find(|line| line.starts_with("    FAILED: ")).unwrap();
     assert!(line.contains("2.5 s after the start") && line.contains("EIO"), "{line}");
+    assert!(text.contains("Recommendation: no recommendation\n  A call failed: mend the storage first.\n"), "{text}");
 }
 
 #[test]
