@@ -65,7 +65,7 @@ pub(super) fn amount(value: f64) -> String {
         v if !v.is_finite() => "?".to_owned(),
         0.0 => "0".to_owned(),
         v if v < 0.005 => "<0.01".to_owned(),
-        v if v < 0.95 => format!("{v:.2}"),
+        v if v < 0.095 => format!("{v:.2}"),
         v if v < 9.95 => format!("{v:.1}"),
         v if v < 999.5 => format!("{v:.0}"),
         v if v < 99_950.0 => format!("{:.1}k", v / 1e3),
@@ -113,7 +113,7 @@ mod tests {
         );
         assert_eq!([span(950), span(1_480_000), span(12_300_000_000)], ["950ns", "1.48ms", "12.3s"]);
         assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±999%"]);
-        assert_eq!([amount(1.0), amount(0.02), amount(12.3)], ["1.0", "0.02", "12"]);
+        assert_eq!([amount(1.0), amount(0.02), amount(0.54), amount(12.3)], ["1.0", "0.02", "0.5", "12"]);
         assert_eq!([bytes(8192.0), bytes(8400.0), bytes(0.0)], ["8.0k", "8.2k", "0"]);
     }
 
