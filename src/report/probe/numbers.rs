@@ -80,7 +80,8 @@ pub(super) fn bytes(value: f64) -> String {
         return format!("{value:.0}");
     };
     let scaled = value / *size as f64;
-    if scaled < 9.95 { format!("{scaled:.1}{letter}") } else { format!("{:.0}{letter}", scaled.min(9999.0)) }
+    let short = if scaled < 9.95 { format!("{scaled:.1}") } else { format!("{:.0}", scaled.min(9999.0)) };
+    format!("{}{letter}", short.strip_suffix(".0").unwrap_or(&short))
 }
 
 /// One character for each bin. Their height is the logarithm of their share, a tenth for every two steps or so: a single
@@ -113,14 +114,19 @@ mod tests {
         );
         assert_eq!([span(950), span(1_480_000), span(12_300_000_000)], ["950ns", "1.48ms", "12.3s"]);
         assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±999%"]);
-        assert_eq!([amount(1.0), amount(0.02), amount(0.54), amount(12.3)], ["1.0", "0.02", "0.5", "12"]);
-        assert_eq!([bytes(8192.0), bytes(8400.0), bytes(0.0)], ["8.0k", "8.2k", "0"]);
+        assert_eq!([amount(1.0), amount(0.02), amount(12.3)], ["1.0", "0.02", "12"]);
+        assert_eq!([bytes(8192.0), bytes(8400.0), bytes(0.0)], ["8k", "8.2k", "0"]);
     }
 
     #[test]
     fn a_single_stall_is_seen_in_the_histogram() {
         assert_eq!(histogram(&[0, 100_000, 1000, 1]), "·█▅▁");
         assert_eq!(histogram(&[0, 0]), "··");
+    }
+
+    #[test]
+    fn a_half_has_one_decimal_so_that_three_amounts_fit_beside_each_other() {
+        assert_eq!([amount(0.54), amount(0.096), amount(0.94)], ["0.5", "0.1", "0.9"]);
     }
 
     proptest! {
