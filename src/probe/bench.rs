@@ -11,14 +11,17 @@ use super::{AlignedNoise, Observer, Request, rows};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
-use crate::host::time::{Instant, micros, now};
+use crate::host::time::{Instant, micros, now, sleep};
 use crate::record::facts::DeviceFacts;
-use crate::record::probe::{PlaceFacts, RowRecord, Slice, Way};
+use crate::record::probe::{DeviceCounts, Idle, PlaceFacts, RowRecord, Slice, Way};
 use std::time::Duration;
 
 /// How much of the file a mapping covers: a huge page where the filesystem has those (its files are whole ones), else
 /// enough for one write on any page size.
 const MAPPED_LEAST: u64 = 64 << 10;
+
+/// A pause after each round. Long enough to see a neighbour that writes all the time, a thousandth of a probe of 10 s.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The rows and what they run on.
 pub struct RealBench<'a> {
@@ -32,6 +35,7 @@ pub struct RealBench<'a> {
     ticker: Ticker,
     tape: Tape,
     done: Vec<Done>,
+    pauses: Idle,
     begun: Instant,
     interrupt: &'a Interrupt,
     observer: &'a dyn Observer,
@@ -93,6 +97,7 @@ impl<'a> RealBench<'a> {
             tape: Tape::new(setting.ticker.clone()),
             ticker: setting.ticker.clone(),
             done: Vec::new(),
+            pauses: Idle::default(),
             begun: setting.begun,
             interrupt: setting.interrupt,
             observer: setting.observer,
@@ -104,9 +109,9 @@ impl<'a> RealBench<'a> {
         self.rows.len()
     }
 
-    /// What they measured.
-    pub fn close(self) -> Vec<RowRecord> {
-        self.rows.into_iter().map(Row::close).collect()
+    /// What they measured, and what the devices did in the pauses.
+    pub fn close(self) -> (Vec<RowRecord>, Idle) {
+        (self.rows.into_iter().map(Row::close).collect(), self.pauses)
     }
 
     fn open(&self, row: usize) -> Result<Runner<'a>, Failed> {
@@ -179,6 +184,20 @@ impl schedule::Bench for RealBench<'_> {
         self.begun.elapsed()
     }
 
+    fn pause(&mut self) {
+        let before = self.counters.read();
+        let begun = now();
+        sleep(PAUSE);
+        self.pauses.elapsed_us += micros(begun.elapsed());
+        let grown = growth(self.devices, &before, &self.counters.read());
+        if self.pauses.devices.is_empty() {
+            self.pauses.devices = grown;
+        } else {
+            let sums = self.pauses.devices.iter_mut().zip(grown);
+            sums.for_each(|(sum, grown)| *sum = sum.zip(grown).map(|(sum, grown)| added(sum, grown)));
+        }
+    }
+
     fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>> {
         self.interrupt.check()?;
         if self.rows[row].has_ended() {
@@ -214,6 +233,15 @@ impl Runner<'_> {
             Runner::One(operation) => operation.take_segments_us(),
             Runner::Group(_) => Vec::new(),
         }
+    }
+}
+
+fn added(one: DeviceCounts, other: DeviceCounts) -> DeviceCounts {
+    DeviceCounts {
+        writes: one.writes + other.writes,
+        write_bytes: one.write_bytes + other.write_bytes,
+        flushes: one.flushes.zip(other.flushes).map(|(one, other)| one + other),
+        reads: one.reads + other.reads,
     }
 }
 

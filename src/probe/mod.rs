@@ -157,7 +157,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let started = wall_us();
     let noise = aligned_noise();
     let ticker = Ticker::of(host);
-    let (begun, rows) = {
+    let (begun, (rows, pauses)) = {
         let begun = now();
         observer.began(started);
         let setting =
@@ -196,6 +196,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         file_bytes: segment_bytes,
         segment_bytes,
         idle,
+        pauses,
         rows,
         growth,
         growth_failure,

@@ -32,6 +32,8 @@ pub trait Bench {
     /// # Errors
     /// Interrupted, or the place is gone.
     fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>>;
+    /// Does nothing for a moment, after a round through all rows.
+    fn pause(&mut self) {}
 }
 
 /// What a slice did.
@@ -80,6 +82,7 @@ pub fn run(bench: &mut impl Bench, rows: usize, goal: Goal, mut told: impl FnMut
             }
         }
         open = still_open;
+        bench.pause();
         told(rows - open.len(), rows);
     }
     Ok(())

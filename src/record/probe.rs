@@ -30,8 +30,10 @@ pub struct ProbeRecord {
     pub file_bytes: u64,
     /// Size of a WAL segment; 16 MiB unless the filesystem has little free.
     pub segment_bytes: u64,
-    /// The time before any file was made, in which we did nothing.
+    /// The time before any file was made, in which the probe did nothing.
     pub idle: Idle,
+    /// The pauses between the rounds through all rows, added up: what others did meanwhile.
+    pub pauses: Idle,
     /// Its rows, in the order of the table.
     pub rows: Vec<RowRecord>,
     /// How long a sync takes after how much was written.
@@ -61,7 +63,7 @@ pub struct PlaceFacts {
     pub hypervisor: Option<String>,
 }
 
-/// What the devices did while we did nothing.
+/// What the devices did while the probe did nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// How long, microseconds.

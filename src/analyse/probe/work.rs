@@ -7,7 +7,7 @@
 use super::findings::{DeviceWork, IdleTraffic};
 use crate::analyse::strata::uncounted;
 use crate::record::facts::{DeviceFacts, WriteCache};
-use crate::record::probe::{DeviceCounts, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
 use crate::units::{Bytes, significant};
 
 /// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the
@@ -142,13 +142,24 @@ fn sum(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<Sum> {
     })
 }
 
+/// What the device at `place` did while the probe did nothing, before and between its rounds, and for how long, seconds.
+fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
+    let of = |idle: &Idle| Some((idle.devices.get(place).copied().flatten()?, idle.elapsed_us as f64 / 1e6));
+    let (before, before_s) = of(&record.idle)?;
+    let (between, between_s) = of(&record.pauses).unwrap_or_default();
+    let counts = DeviceCounts {
+        writes: before.writes + between.writes,
+        write_bytes: before.write_bytes + between.write_bytes,
+        flushes: before.flushes.map(|flushes| flushes + between.flushes.unwrap_or(0)),
+        reads: before.reads + between.reads,
+    };
+    let seconds = before_s + between_s;
+    (seconds > 0.0).then_some((counts, seconds))
+}
+
 /// The greatest share that the idle traffic would have of what was counted.
 fn idle_share(record: &ProbeRecord, place: usize, sum: &Sum, flushes: Option<f64>) -> Option<f64> {
-    let idle = record.idle.devices.get(place).copied().flatten()?;
-    let idle_s = record.idle.elapsed_us as f64 / 1e6;
-    if idle_s <= 0.0 {
-        return None;
-    }
+    let (idle, idle_s) = idle_of(record, place)?;
     let share = |idle: u64, counted: f64| {
         let expected = idle as f64 / idle_s * sum.seconds;
         (counted > 0.0).then(|| (expected / counted).min(1.0))
@@ -194,13 +205,8 @@ pub(super) fn amount(value: f64, one: &str, many: &str) -> String {
 
 /// Traffic of each device that has counters while the probe did nothing.
 pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
-    let seconds = record.idle.elapsed_us as f64 / 1e6;
-    if seconds <= 0.0 {
-        return Vec::new();
-    }
-    let devices = record.place.devices.iter().zip(&record.idle.devices);
-    let one = |(device, counts): (&DeviceFacts, &Option<DeviceCounts>)| {
-        let counts = (*counts)?;
+    let one = |(place, device): (usize, &DeviceFacts)| {
+        let (counts, seconds) = idle_of(record, place)?;
         Some(IdleTraffic {
             device: device.name.clone(),
             writes_per_s: counts.writes as f64 / seconds,
@@ -208,5 +214,5 @@ pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
             flushes_per_s: counts.flushes.map(|flushes| flushes as f64 / seconds),
         })
     };
-    devices.filter_map(one).collect()
+    record.place.devices.iter().enumerate().filter_map(one).collect()
 }
