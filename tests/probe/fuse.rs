@@ -167,7 +167,7 @@ impl Server {
                 Err(error) if errno(&error) == Errno::AGAIN => {
                     let mut wait = [PollFd::new(&self.device, PollFlags::IN)];
                     // Whatever comes of it shows in the next read.
-                    drop(poll(&mut wait, Some(&patience)));
+                    poll(&mut wait, Some(&patience)).ok();
                 }
                 Err(error) if errno(&error) == Errno::NODEV => return,
                 // A request was taken back by the kernel meanwhile.
