@@ -103,7 +103,7 @@ pub(super) fn shown_device(row: &RowFinding) -> Option<&DeviceWork> {
     row.work.iter().rfind(counts).or_else(|| row.work.last())
 }
 
-/// Device work for an operation: `1.0w 8.0k 1.0f`.
+/// Device work for an operation: `1.0w 8k 1.0f`.
 fn work(row: &RowFinding) -> String {
     let Some(work) = shown_device(row) else { return ABSENT.to_owned() };
     let flushes = match work.flushes_per_op {

@@ -113,7 +113,7 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
         .collect();
     assert!(places.is_sorted(), "{places:?}");
     let row = text.lines().find(|line| line.starts_with("  fdatasync")).unwrap();
-    assert!(row.contains(" 1001 ") && row.contains("1ms") && row.ends_with("1.0w 8.0k 1.0f"), "{row}");
+    assert!(row.contains(" 1001 ") && row.contains("1ms") && row.ends_with("1.0w 8k 1.0f"), "{row}");
     assert!(text.contains("n/a: only macOS and Windows have it"));
     assert!(text.contains("\u{2192}      1001  HERE"), "{text}");
 }
