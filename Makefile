@@ -35,6 +35,7 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 20 min
 	@scripts/setup demo
 	cargo bench --locked --bench instrument
 	cargo bench --locked --bench report_scale
+	cargo bench --locked --bench probe_cost
 	cargo bench --locked --bench probe
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
