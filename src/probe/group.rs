@@ -179,7 +179,7 @@ mod tests {
         let memory = crate::probe::aligned_noise();
         let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A descriptor that cannot be written.
-        group.file = File::open(site.path(RECYCLED)).unwrap();
+        group.file = File::open(site.folder().join(RECYCLED)).unwrap();
         let failed = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap_err();
         assert_eq!((failed.call, failed.error.raw_os_error()), ("write", Some(9)));
         assert_eq!(group.tapes().iter().map(Tape::len).sum::<usize>(), 0);

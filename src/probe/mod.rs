@@ -141,10 +141,9 @@ impl AlignedNoise {
 /// too little free or vanishes, interrupted. Failures of syncs are no errors but part of the record. Nothing is left in
 /// the folder either way.
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
-    let place = place::facts(host, &request.folder)?;
+    let (place, folder) = place::facts(host, &request.folder)?;
     let segment_bytes = place::segment_bytes(&place)?;
     let mut notes = notes_of(&place, segment_bytes);
-    let folder = PathBuf::from(&place.folder);
     let strays = site::strays(&folder);
     notes.extend(
         strays.iter().map(|stray| format!("{} was left by a probe that was killed: rm -r it", stray.display())),
@@ -180,13 +179,14 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         Vec::new()
     };
     let elapsed_us = micros(begun.elapsed());
-    if !site.is_there() {
-        return Err(Error::host(format!("{} vanished while it was probed", place.folder))
+    let is_there = site.is_there();
+    let left = site.close().err().map(|e| e.to_string());
+    if !is_there {
+        let left = left.map_or_else(String::new, |left| format!("; {left}"));
+        return Err(Error::host(format!("{} vanished while it was probed{left}", place.folder))
             .hint("the figures of a folder that is not there any more are worth nothing: probe again"));
     }
-    if let Err(e) = site.close() {
-        notes.push(e.to_string());
-    }
+    notes.extend(left);
     Ok(ProbeRecord {
         format: FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -231,7 +231,7 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
 
 /// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
 fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
-    let doing = |name: &str| format!("write {}", site.path(name).display());
+    let doing = |name: &str| format!("write {}", site.folder().join(name).display());
     match site.fill(operation::FILE, bytes, Fill::Noise) {
         // hugetlbfs: files can be mapped but not written.
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
@@ -250,8 +250,7 @@ fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
 }
 
 fn advised(error: Error, site: &Site) -> Error {
-    let folder = site.path("");
-    let folder = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/")).display().to_string();
+    let folder = site.folder().parent().unwrap_or(Path::new("/")).display().to_string();
     match error.to_string() {
         text if text.contains("No space") => error.hint(format!("make room on the filesystem of {folder}")),
         text if text.contains("quota") => error.hint(format!("your quota on the filesystem of {folder} is used up")),

@@ -1,6 +1,6 @@
 //! The operations of the rows that have one writer: each exactly the system calls that it is named after.
 
-use super::site::{self, Site};
+use super::site::Site;
 use super::tape::{Failed, Tape};
 use super::walk::Walk;
 use crate::host::mapped::Mapped;
@@ -11,7 +11,6 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Name of the file that all rows but those of the WAL write, as pg_test_fsync has one for all.
@@ -22,7 +21,7 @@ pub(super) enum Operation<'a> {
     /// Writes at the file's beginning.
     Overwrite(Overwrite<'a>),
     /// Opens and closes the file each time.
-    Descriptor { path: PathBuf, bytes: &'a [u8], sync_first: bool },
+    Descriptor { site: &'a Site, bytes: &'a [u8], sync_first: bool },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
     /// pwritev2 with RWF_DSYNC.
@@ -59,11 +58,9 @@ impl<'a> Operation<'a> {
             return Walk::open(spec, site, bytes).map(Operation::Walk);
         }
         Ok(match (spec.family, spec.way) {
-            (Family::Descriptor, _) => Operation::Descriptor {
-                path: site.path(FILE),
-                bytes,
-                sync_first: spec.id == "descriptor.write_fsync_close",
-            },
+            (Family::Descriptor, _) => {
+                Operation::Descriptor { site, bytes, sync_first: spec.id == "descriptor.write_fsync_close" }
+            }
             (_, Way::RwfDsync) => Operation::RwfDsync { file: open(flags(spec))?, bytes },
             (_, Way::IoUring) => {
                 let ring = Ring::new().map_err(|error| Failed { call: "io_uring_setup", error })?;
@@ -85,11 +82,11 @@ impl<'a> Operation<'a> {
     pub fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, interrupt: &Interrupt) -> Result<(), Failed> {
         match self {
             Operation::Overwrite(overwrite) => tape.run(span, most, interrupt, || overwrite.once()),
-            Operation::Descriptor { path, bytes, sync_first: true } => {
-                tape.run(span, most, interrupt, || write_fsync_close(path, bytes))
+            Operation::Descriptor { site, bytes, sync_first: true } => {
+                tape.run(span, most, interrupt, || write_fsync_close(site, bytes))
             }
-            Operation::Descriptor { path, bytes, sync_first: false } => {
-                tape.run(span, most, interrupt, || write_close_fsync(path, bytes))
+            Operation::Descriptor { site, bytes, sync_first: false } => {
+                tape.run(span, most, interrupt, || write_close_fsync(site, bytes))
             }
             Operation::Walk(walk) => {
                 walk.prepare()?;
@@ -177,24 +174,24 @@ fn short(call: &'static str, written: usize, wanted: usize) -> Failed {
     Failed { call, error: io::Error::new(io::ErrorKind::WriteZero, words) }
 }
 
-fn reopened(path: &std::path::Path) -> Result<File, Failed> {
-    site::open(path, OFlags::empty()).map_err(|error| Failed { call: "open", error })
+fn reopened(site: &Site) -> Result<File, Failed> {
+    site.open(FILE, OFlags::empty()).map_err(|error| Failed { call: "open", error })
 }
 
 /// As pg_test_fsync has it: the second open and close make it as much work as the other order.
-fn write_fsync_close(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failed> {
-    let file = reopened(path)?;
+fn write_fsync_close(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
+    let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     sync(&file, Way::Fsync)?;
     drop(file);
-    reopened(path).map(drop)
+    reopened(site).map(drop)
 }
 
-fn write_close_fsync(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failed> {
-    let file = reopened(path)?;
+fn write_close_fsync(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
+    let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     drop(file);
-    sync(&reopened(path)?, Way::Fsync)
+    sync(&reopened(site)?, Way::Fsync)
 }
 
 fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), Failed> {
@@ -233,7 +230,7 @@ mod tests {
             match ran {
                 Ok(()) => {
                     let length = (spec.write_bytes * spec.writes) as usize;
-                    let read = std::fs::read(site.path(FILE)).unwrap();
+                    let read = std::fs::read(site.folder().join(FILE)).unwrap();
                     let wanted: Vec<u8> =
                         (0..spec.writes).flat_map(|_| &bytes[..spec.write_bytes as usize]).copied().collect();
                     assert_eq!(read[..length], wanted, "{}", spec.id);

@@ -8,7 +8,7 @@ use crate::record::probe::PlaceFacts;
 use crate::units::Bytes;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files of the size of a segment that exist at the same time: the one of the rows of pg_test_fsync, the recycled
 /// segment, a zero-filled and an extended one.
@@ -18,11 +18,11 @@ const SMALLEST_SEGMENT: u64 = 1 << 20;
 /// Share of the free space that the files may take: a twentieth.
 const FREE_OVER_FILES: u64 = 20;
 
-/// Looks at the folder.
+/// Looks at the folder; its facts, and its path as the kernel has it (names may be no UTF-8).
 ///
 /// # Errors
 /// When it does not exist, is no folder or cannot be looked at.
-pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
+pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let seen = fs::metadata(folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
             .hint("name a folder on the filesystem that is to be probed; `mkdir` makes one"),
@@ -35,7 +35,7 @@ pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
     let absolute = fs::canonicalize(folder).or_host(|| format!("resolve {}", folder.display()))?;
     let below = devices::below(host, &absolute)?;
     let machine = machine::facts(host);
-    Ok(PlaceFacts {
+    let facts = PlaceFacts {
         folder: absolute.display().to_string(),
         mount: mount::mount_of(host, &absolute).ok(),
         devices: below.devices,
@@ -43,7 +43,8 @@ pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
         free_bytes: free_bytes(&absolute)?,
         kernel: machine.kernel,
         hypervisor: machine::is_virtual(host).then(|| machine.machine.unwrap_or_else(|| "virtual machine".to_owned())),
-    })
+    };
+    Ok((facts, absolute))
 }
 
 /// Bytes that the user may still write; `None` where the filesystem has no size (ramfs).

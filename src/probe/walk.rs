@@ -140,7 +140,7 @@ mod tests {
                 assert_eq!(places.len(), 16, "{id}, segment {segment}");
             }
             assert_eq!(walk.take_made_us().len(), 2);
-            let written = std::fs::read(site.path(id)).unwrap();
+            let written = std::fs::read(site.folder().join(id)).unwrap();
             assert!(written.chunks(65_536).all(|block| block == &memory.bytes()[..65_536]));
         }
     }
@@ -156,6 +156,6 @@ mod tests {
             walk.once().unwrap();
         }
         assert_eq!(walk.at, 65_536);
-        assert_eq!(std::fs::metadata(site.path(RECYCLED)).unwrap().len(), 1 << 20);
+        assert_eq!(std::fs::metadata(site.folder().join(RECYCLED)).unwrap().len(), 1 << 20);
     }
 }

@@ -6,16 +6,18 @@ use super::server::{at_default_settings, method};
 use super::work::SEEN;
 use crate::stats::slices::overlap;
 use crate::units::significant;
+use std::collections::BTreeSet;
 
 /// Default of PostgreSQL on Linux.
 const DEFAULT: &str = "fdatasync";
 
 /// Recommends a method for a server of the major version `server`.
 pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32) -> Recommendation {
+    let mut seen = BTreeSet::new();
     let rows: Vec<(&'static str, &RowFinding)> = evidence
         .rows
         .iter()
-        .filter(|row| at_default_settings(&row.spec))
+        .filter(|row| at_default_settings(&row.spec) && seen.insert(method(row.spec.way)))
         .filter_map(|row| Some((method(row.spec.way)?, row)))
         .collect();
     let candidates: Vec<Candidate> = rows.iter().map(|(method, row)| candidate(evidence, method, row)).collect();

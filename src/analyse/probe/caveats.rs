@@ -1,8 +1,12 @@
 //! What a reader should know before believing a figure of a probe.
 
 use super::evidence::Evidence;
+use super::findings::RowFinding;
 use crate::units::{Bytes, Micros, significant};
 
+/// A filesystem may write this many times the bytes it is given: journal, log tree, superblocks, whole blocks of 64 kB for
+/// 8 kB. More is someone else's.
+const MOST_JOURNAL: f64 = 20.0;
 /// File size that the rows of pg_test_fsync have there.
 const USUAL_FILE_BYTES: u64 = 16 << 20;
 
@@ -32,6 +36,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     if worthless {
         found.push("others use the device: the device work of rows marked ~ is theirs as well".to_owned());
     }
+    found.extend(crowded(evidence));
     if record.file_bytes > 0 && record.file_bytes < USUAL_FILE_BYTES {
         let why = format!("the file is {}, not 16 MiB, for want of free space", Bytes(record.file_bytes));
         found.push(why);
@@ -42,4 +47,23 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
         Micros(record.elapsed_us)
     ));
     found
+}
+
+/// The row of which a device wrote more than it can have caused, journal and all.
+fn crowded(evidence: &Evidence) -> Option<String> {
+    let excess = |row: &RowFinding| {
+        let own = f64::from(row.spec.write_bytes) * f64::from(row.spec.writes);
+        let most = row.work.iter().map(|work| work.bytes_per_op).reduce(f64::max)?;
+        (own > 0.0 && row.spec.writers <= 1).then_some((most / own, most))
+    };
+    let rows = evidence.rows.iter().filter_map(|row| Some((row, excess(row)?)));
+    let (row, (times, bytes)) = rows.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    (times > MOST_JOURNAL).then(|| {
+        format!(
+            "{} were written to the device for each operation of \"{}\": others, too, wrote meanwhile, and latencies may be \
+             theirs",
+            Bytes(bytes.round() as u64),
+            row.spec.label.trim()
+        )
+    })
 }

@@ -74,11 +74,7 @@ impl<'a> Evidence<'a> {
         let mut ends = self.record.place.ends.clone();
         if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {
             let names: Vec<&str> = self.lowest().iter().map(|device| device.name.as_str()).collect();
-            let by = self.record.place.hypervisor.as_deref().map_or_else(String::new, |who| format!(" of {who}"));
-            ends.push(format!(
-                "{} is a virtual disk{by}: what it stands on cannot be seen from here",
-                names.join(", ")
-            ));
+            ends.push(format!("{} is a virtual disk: what it stands on cannot be seen from here", names.join(", ")));
         }
         ends
     }

@@ -7,8 +7,8 @@ use crate::stats::autocorrelation::FEWEST_VALUES;
 use crate::stats::slices;
 use crate::units::significant;
 
-/// Share of the budget from which on it counts as used up.
-const USED_UP: f64 = 0.95;
+/// Share of the budget from which on it counts as used up: the idle interval is not in the time taken.
+const USED_UP: f64 = 0.8;
 
 /// Every row of the record, in its order.
 pub(super) fn rows(record: &ProbeRecord, server: u32) -> Vec<RowFinding> {

@@ -188,7 +188,7 @@ fn the_rotational_flag_of_a_virtual_disk_is_worth_nothing() {
         record.place.hypervisor = Some("KVM".to_owned());
     });
     assert_acquitted(&guest, VerdictKind::LooksHonest, "rotation");
-    assert!(found(&guest).verdict.sight_ends[0].contains("virtual disk of KVM"));
+    assert!(found(&guest).verdict.sight_ends[0].contains("sda is a virtual disk"));
 }
 
 #[test]
@@ -272,12 +272,34 @@ fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
     assert!(headline.contains("a sync failed") && headline.contains("EIO"), "{headline}");
     assert_eq!(findings.recommendation.wal_sync_method, None);
     let findings = found(&changed(|record| {
-        let mut refused = failure();
-        refused.call = "write".to_owned();
-        refused.errno = Some(22);
-        row_of(record, "one_write.open_sync").failure = Some(refused);
+        for (id, call, errno) in [("one_write.open_sync", "write", 22), ("one_write.open_datasync", "open", 28)] {
+            let mut refused = failure();
+            refused.call = call.to_owned();
+            refused.errno = Some(errno);
+            row_of(record, id).failure = Some(refused);
+        }
     }));
     assert_eq!(findings.verdict.headline, None);
+    let mut lost = honest();
+    let mut broken = failure();
+    broken.call = "write".to_owned();
+    row_of(&mut lost, "one_write.open_sync").failure = Some(broken);
+    assert!(found(&lost).verdict.headline.is_some(), "a write through O_SYNC that ends in EIO is a failed sync");
+}
+
+#[test]
+fn what_others_write_to_the_device_is_told_from_what_a_row_can_have_written() {
+    let told = |record: &ProbeRecord| found(record).caveats.iter().any(|caveat| caveat.contains("others, too"));
+    assert!(!told(&honest()));
+    let record = changed(|record| {
+        let row = row_of(record, "one_write.fsync");
+        row.slices
+            .iter_mut()
+            .flat_map(|slice| &mut slice.devices)
+            .flatten()
+            .for_each(|counts| counts.write_bytes *= 40);
+    });
+    assert!(told(&record));
 }
 
 #[test]
@@ -360,7 +382,7 @@ fn a_rate_says_whether_it_is_known_and_why_not() {
     assert!(why(&|record| record.rows[0].slices.truncate(1)).contains("one slice"));
     assert!(why(&|record| record.rows[0].slices.truncate(5)).contains("too few slices, 5"));
     assert!(why(&|record| record.elapsed_us = record.budget_us).contains("time was used up"));
-    assert!(why(&|_| ()).contains("differ too much"));
+    assert!(why(&|record| record.elapsed_us = record.budget_us / 2).contains("differ too much"));
 }
 
 #[test]

@@ -13,7 +13,8 @@ use crate::units::{Micros, significant};
 
 /// Error numbers of Linux.
 const EIO: i32 = 5;
-const EINVAL: i32 = 22;
+/// EINVAL, EFBIG, ENOSPC, ENOSYS, EOPNOTSUPP, EDQUOT: a write was not taken, and nobody was told that it was.
+const HARMLESS: [i32; 6] = [22, 27, 28, 38, 95, 122];
 
 /// Judges a probe.
 pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
@@ -139,12 +140,13 @@ fn headline(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// Whether a failed call was to make something durable: a sync, or a write that is one. A write that the filesystem does
-/// not take in this form (EINVAL) is not.
+/// Whether a failed call was to make something durable: a sync, or a write that is one. What is refused because it cannot
+/// be had here (EINVAL), or for want of space, is not.
 fn is_about_durability(row: &RowFinding, failure: &Failure) -> bool {
     let writes_are_syncs = matches!(row.spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring);
-    let refused = failure.errno == Some(EINVAL);
-    failure.call.contains("sync") || failure.errno == Some(EIO) || (writes_are_syncs && !refused)
+    let harmless = failure.errno.is_none_or(|errno| HARMLESS.contains(&errno));
+    let is_write = writes_are_syncs && failure.call.contains("write") && !harmless;
+    failure.call.contains("sync") || failure.errno == Some(EIO) || is_write
 }
 
 /// What was seen at each device.

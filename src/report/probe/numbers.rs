@@ -65,7 +65,7 @@ pub(super) fn amount(value: f64) -> String {
         v if !v.is_finite() => "?".to_owned(),
         0.0 => "0".to_owned(),
         v if v < 0.005 => "<0.01".to_owned(),
-        v if v < 0.95 => format!("{v:.2}"),
+        v if v < 0.095 => format!("{v:.2}"),
         v if v < 9.95 => format!("{v:.1}"),
         v if v < 999.5 => format!("{v:.0}"),
         v if v < 99_950.0 => format!("{:.1}k", v / 1e3),
@@ -122,6 +122,11 @@ mod tests {
     fn a_single_stall_is_seen_in_the_histogram() {
         assert_eq!(histogram(&[0, 100_000, 1000, 1]), "·█▅▁");
         assert_eq!(histogram(&[0, 0]), "··");
+    }
+
+    #[test]
+    fn a_half_has_one_decimal_so_that_three_amounts_fit_beside_each_other() {
+        assert_eq!([amount(0.54), amount(0.096), amount(0.94)], ["0.5", "0.1", "0.9"]);
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry, VerdictKind,
 };
 use crate::units::{Bytes, significant};
+use std::collections::BTreeSet;
 
 /// Stalls that are listed.
 const MOST_STALLS: usize = 10;
@@ -102,6 +103,9 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
         .flat_map(|row| row.stalls.iter().map(move |stall| (row, stall.at_us, stall.latency_ns)))
         .collect();
     all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
+    // Writers that wait for the same sync stall together: one of them tells of it.
+    let mut told = BTreeSet::new();
+    all.retain(|(row, at_us, _)| told.insert((row.spec.id.as_str(), at_us / 1_000_000)));
     let total = findings.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.stalls_in_all));
     let mut text = "\nStalls\n".to_owned();
     if total == 0 {
@@ -136,7 +140,9 @@ pub(super) fn verdict(findings: &ProbeFindings) -> String {
         text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
     }
     text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &verdict.reason))));
-    for rule in verdict.rules.iter().filter(|rule| rule.sentence != verdict.reason) {
+    // Of memory nothing else is worth a word.
+    let speaks = |rule: &&FiredRule| verdict.kind != VerdictKind::Memory || rule.speaks_for == Some(verdict.kind);
+    for rule in verdict.rules.iter().filter(speaks).filter(|rule| rule.sentence != verdict.reason) {
         text.push_str(&paragraph("  - ", &rule_words(rule)));
     }
     text + &paragraph("  ", &format!("What would settle it: {}.", verdict.would_settle_it))
