@@ -141,7 +141,7 @@ pub fn run(args: &Args) -> Result<u8> {
         "pg_test_fsync" => out::bytes(report::probe::pg_test_fsync(&findings).as_bytes())?,
         _ => out::bytes(report::probe::terminal(&findings).as_bytes())?,
     }
-    let failed = record.rows.iter().any(|row| row.failure.is_some());
+    let failed = record.growth_failure.is_some() || record.rows.iter().any(|row| row.failure.is_some());
     Ok(if failed { EXIT_INCOMPLETE } else { 0 })
 }
 

@@ -171,12 +171,9 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         Ground { site: &site, file_bytes: segment_bytes, bytes: noise.bytes(), devices: &place.devices, begun };
     let span = request.budget / GROWTH_SHARE;
     let any_failed = rows.iter().any(|row| row.failure.is_some());
-    let growth = if writable && !any_failed && request.choice == Choice::All {
-        let (growth, failed) = growth::measure(&ground, &mut counters, span, interrupt)?;
-        notes.extend(failed.map(|failed| format!("a sync failed outside the rows: {failed}")));
-        growth
-    } else {
-        Vec::new()
+    let (growth, growth_failure) = match writable && !any_failed && request.choice == Choice::All {
+        true => growth::measure(&ground, &mut counters, span, interrupt)?,
+        false => (Vec::new(), None),
     };
     let elapsed_us = micros(begun.elapsed());
     let is_there = site.is_there();
@@ -201,6 +198,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         idle,
         rows,
         growth,
+        growth_failure,
         notes,
     })
 }

@@ -36,6 +36,8 @@ pub struct ProbeRecord {
     pub rows: Vec<RowRecord>,
     /// How long a sync takes after how much was written.
     pub growth: Vec<Growth>,
+    /// How that ended early.
+    pub growth_failure: Option<Failure>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }

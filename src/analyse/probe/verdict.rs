@@ -128,7 +128,16 @@ fn names(evidence: &Evidence) -> String {
 /// The first failed call that was to make something durable.
 fn headline(evidence: &Evidence) -> Option<String> {
     let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
-    let (row, failure) = failures.into_iter().find(|(row, failure)| is_about_durability(row, failure))?;
+    let Some((row, failure)) = failures.into_iter().find(|(row, failure)| is_about_durability(row, failure)) else {
+        return evidence.record.growth_failure.as_ref().map(|failure| {
+            format!(
+                "a sync failed: {} after a larger amount was written returned {}, {} after the start",
+                failure.call,
+                failure.message,
+                Micros(failure.at_us)
+            )
+        });
+    };
     Some(format!(
         "a sync failed: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, \
          and a second fsync would not say so",
