@@ -89,7 +89,10 @@ fn no_room_for_the_files_is_refused_with_its_reason() {
     for (error, name) in [(Errno::NOSPC, "space"), (Errno::DQUOT, "uota")] {
         let below = Mount::tmpfs("256m");
         let fuse = Fuse::mount(below.path(), Faults { full: Some((1 << 20, error)), ..Faults::default() });
-        probe(&fuse.mount, &["--seconds", "1"]).with_code(3).complains(&[name]);
+        let ended = probe(&fuse.mount, &["--seconds", "1"]).with_code(3).complains(&[name]);
+        let says = ended.stderr();
+        let hint = says.lines().find(|line| line.starts_with("hint:")).unwrap();
+        assert!(hint.contains(fuse.mount.to_str().unwrap()), "it names another folder: {}", ended.said());
     }
 }
 

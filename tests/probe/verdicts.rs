@@ -71,11 +71,15 @@ fn btrfs_with_barriers_is_not_convicted() {
     }
 }
 
-/// Of this thread, and of the threads and programs that it starts.
-fn stay_on_this_cpu() {
-    let mut here = CpuSet::new();
-    here.set(sched_getcpu());
-    sched_setaffinity(None, &here).unwrap();
+/// Runs something, and the threads and programs that it starts, on a single CPU.
+fn on_one_cpu(work: impl FnOnce() + Send + 'static) {
+    let pinned = std::thread::spawn(move || {
+        let mut here = CpuSet::new();
+        here.set(sched_getcpu());
+        sched_setaffinity(None, &here).unwrap();
+        work();
+    });
+    pinned.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 /// On a machine that is busy a lying filesystem is too slow to be found out each time.
@@ -88,7 +92,10 @@ fn a_fuse_whose_sync_does_nothing_is_found_out() {
     }
     // Only ground on which writes are as fast as memory can be told from an honest one that writes through: room for files
     // of full size, and no way between two CPUs.
-    stay_on_this_cpu();
+    on_one_cpu(is_found_out);
+}
+
+fn is_found_out() {
     let below = Mount::tmpfs("2g");
     let fuse = Fuse::mount(below.path(), Faults { syncs: Syncs::Ignored, forgets: true, ..Faults::default() });
     let found_out = (0..ATTEMPTS).any(|_| {
