@@ -111,7 +111,11 @@ impl<'a> RealBench<'a> {
 
     /// What they measured, and what the devices did in the pauses.
     pub fn close(self) -> (Vec<RowRecord>, Idle) {
-        (self.rows.into_iter().map(Row::close).collect(), self.pauses)
+        let mut rows = self.rows;
+        for row in rows.iter_mut().filter(|row| !row.has_ended() && row.operations() == 0) {
+            row.cannot_be_had("the time was used up before its turn".to_owned());
+        }
+        (rows.into_iter().map(Row::close).collect(), self.pauses)
     }
 
     fn open(&self, row: usize) -> Result<Runner<'a>, Failed> {

@@ -114,7 +114,11 @@ impl PerOperation {
             let mut each: Vec<f64> = values.iter().map(|(count, operations)| count / operations).collect();
             each.sort_by(f64::total_cmp);
             let middle = each.len() / 2;
-            Some(if each.len() % 2 == 0 { f64::midpoint(each[middle - 1], each[middle]) } else { each[middle] })
+            Some(if each.len().is_multiple_of(2) {
+                f64::midpoint(each[middle - 1], each[middle])
+            } else {
+                each[middle]
+            })
         };
         Some(PerOperation {
             writes: figure(|counts| Some(counts.writes))?,
