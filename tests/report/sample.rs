@@ -293,6 +293,7 @@ fn cases() -> Vec<CaseFinding> {
                 fits: Some(Fits::Memory),
                 database_bytes: Some(784 << 20),
                 statements: if clients == 16 { statements() } else { vec![] },
+                synced: None,
                 cautions,
             });
         }
@@ -313,6 +314,7 @@ fn cases() -> Vec<CaseFinding> {
             fits: None,
             database_bytes: None,
             statements: vec![],
+            synced: None,
             cautions: vec![],
         }
     }));
