@@ -84,7 +84,7 @@ impl Ground {
         let (mut operations, mut seconds) = (0, 0.0);
         let until = Instant::now() + span;
         while operations == 0 || Instant::now() < until {
-            tape.run(Duration::from_millis(30), OPERATIONS, &Interrupt::never(), || overwrite.once()).unwrap();
+            tape.run(Duration::from_millis(30), (1, OPERATIONS), &Interrupt::never(), || overwrite.once()).unwrap();
             operations += tape.operations().count();
             seconds += tape.elapsed().as_secs_f64();
         }

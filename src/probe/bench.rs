@@ -76,7 +76,7 @@ impl<'a> RealBench<'a> {
         let mut rows = specs.into_iter().map(Row::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
             match row.spec().way {
-                Way::FsyncWritethrough => row.cannot_be_had("only macOS and Windows have it".to_owned()),
+                Way::FsyncWritethrough => row.cannot_be_had("Linux does not have it".to_owned()),
                 Way::Msync => {}
                 _ if !setting.writable => {
                     row.cannot_be_had("this filesystem has no write(2), only mmap(2)".to_owned());
@@ -132,11 +132,12 @@ impl<'a> RealBench<'a> {
             Ok(runner) => runner,
             Err(failed) => return Ok(Err(failed)),
         };
-        if let Err(failed) = runner.run(&mut self.tape, Duration::ZERO, 1, self.interrupt) {
+        let first = runner.prepare().and_then(|()| runner.first(&mut self.tape, self.interrupt));
+        if let Err(failed) = first.and_then(|()| runner.prepare()) {
             return Ok(Err(failed));
         }
         let before = self.counters.read();
-        let outcome = runner.run(&mut self.tape, span, usize::MAX, self.interrupt);
+        let outcome = runner.run(&mut self.tape, span, self.interrupt);
         let devices = growth(self.devices, &before, &self.counters.read());
         let (began, ended) = self.collect(&runner);
         let elapsed = ended.saturating_duration_since(began);
@@ -163,23 +164,24 @@ impl<'a> RealBench<'a> {
 
     /// Puts the operations of the slice into `done`, in the order of their ends; from when to when they ran.
     fn collect(&mut self, runner: &Runner<'_>) -> (Instant, Instant) {
-        let tapes = match runner {
-            Runner::One(_) => std::slice::from_ref(&self.tape),
-            Runner::Group(group) => group.tapes(),
+        let done = |(ended, took): (Instant, Duration)| Done {
+            ended_ns: nanos(ended.duration_since(self.begun)),
+            latency_ns: nanos(took),
         };
         self.done.clear();
-        for tape in tapes {
-            self.done.extend(tape.operations().map(|(ended, took)| Done {
-                ended_ns: nanos(ended.duration_since(self.begun)),
-                latency_ns: nanos(took),
-            }));
+        match runner {
+            Runner::One(_) => {
+                self.done.extend(self.tape.operations().map(done));
+                (self.tape.begun(), self.tape.begun() + self.tape.elapsed())
+            }
+            Runner::Group(group) => {
+                let (began, left) = group.steady();
+                let all = group.tapes().iter().flat_map(Tape::operations);
+                self.done.extend(all.filter(|(ended, _)| *ended > began && *ended <= left).map(done));
+                self.done.sort_unstable_by_key(|done| done.ended_ns);
+                (began, left)
+            }
         }
-        if tapes.len() > 1 {
-            self.done.sort_unstable_by_key(|done| done.ended_ns);
-        }
-        let began = tapes.iter().map(Tape::begun).min().unwrap_or(self.begun);
-        let ended = tapes.iter().map(|tape| tape.begun() + tape.elapsed()).max().unwrap_or(began);
-        (began, ended)
     }
 }
 
@@ -224,11 +226,26 @@ impl schedule::Bench for RealBench<'_> {
 }
 
 impl Runner<'_> {
-    /// Runs for `span`; gives the number of syncs where it is not that of the operations.
-    fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, stop: &Interrupt) -> Result<Option<u64>, Failed> {
+    fn prepare(&mut self) -> Result<(), Failed> {
         match self {
-            Runner::One(operation) => operation.run(tape, span, most, stop).map(|()| None),
-            Runner::Group(group) => group.run(span, most, stop).map(Some),
+            Runner::One(operation) => operation.prepare(),
+            Runner::Group(_) => Ok(()),
+        }
+    }
+
+    /// The operation before the first that counts. A group's own beginning does not count already.
+    fn first(&mut self, tape: &mut Tape, stop: &Interrupt) -> Result<(), Failed> {
+        match self {
+            Runner::One(operation) => operation.run(tape, Duration::ZERO, 1, stop),
+            Runner::Group(_) => Ok(()),
+        }
+    }
+
+    /// Runs for `span`; gives the number of syncs where it is not that of the operations.
+    fn run(&mut self, tape: &mut Tape, span: Duration, stop: &Interrupt) -> Result<Option<u64>, Failed> {
+        match self {
+            Runner::One(operation) => operation.run(tape, span, usize::MAX, stop).map(|()| None),
+            Runner::Group(group) => group.run(span, usize::MAX, stop).map(Some),
         }
     }
 

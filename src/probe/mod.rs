@@ -6,6 +6,7 @@
 
 mod bench;
 mod counters;
+mod cpu;
 mod group;
 mod growth;
 pub mod operation;
@@ -24,7 +25,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
-use crate::host::time::{micros, now, rfc3339, sleep, wall_us};
+use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
 use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
 use bench::{RealBench, Setting};
 use counters::Counters;
@@ -107,7 +108,7 @@ const IDLE_SHARE: u32 = 20;
 const IDLE_LEAST: Duration = Duration::from_millis(50);
 const IDLE_MOST: Duration = Duration::from_secs(2);
 /// Share of the budget for growth.
-const GROWTH_SHARE: u32 = 12;
+const GROWTH_SHARE: u32 = 20;
 /// How often a wait looks for an interrupt.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -142,8 +143,9 @@ impl AlignedNoise {
 /// the folder either way.
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
-    let segment_bytes = place::segment_bytes(&place)?;
-    let mut notes = notes_of(&place, segment_bytes);
+    let files = if request.choice == Choice::All { place::FILES } else { 1 };
+    let segment_bytes = place::segment_bytes(&place, files)?;
+    let mut notes = Vec::new();
     let strays = site::strays(&folder);
     notes.extend(
         strays.iter().map(|stray| format!("{} was left by a probe that was killed: rm -r it", stray.display())),
@@ -154,17 +156,19 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     observer.stage(Stage::Files);
     let site = Site::make(&folder)?.with_segments_of(segment_bytes);
     let writable = make_files(&site, request.choice, segment_bytes)?;
-    let started = wall_us();
     let noise = aligned_noise();
     let ticker = Ticker::of(host);
-    let (begun, (rows, pauses)) = {
-        let begun = now();
+    let cpu;
+    let (started, begun, (rows, pauses)) = {
+        let (started, begun) = (wall_us(), now());
         observer.began(started);
         let setting =
             Setting { site: &site, place: &place, noise: &noise, writable, ticker, begun, interrupt, observer };
         let mut bench = RealBench::new(request, &setting, &mut counters)?;
+        let cpu_before = cpu::look(host);
         run_rows(&mut bench, request, Duration::from_micros(idle.elapsed_us), observer)?;
-        (begun, bench.close())
+        cpu = cpu::since(&cpu_before, host);
+        (started, begun, bench.close())
     };
     observer.stage(Stage::Growth);
     let ground =
@@ -187,7 +191,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     Ok(ProbeRecord {
         format: FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: rfc3339(started),
+        started: rfc3339_us(started),
         seed: request.seed,
         precision: request.precision,
         budget_us: micros(request.budget),
@@ -196,23 +200,13 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         file_bytes: segment_bytes,
         segment_bytes,
         idle,
+        cpu,
         pauses,
         rows,
         growth,
         growth_failure,
         notes,
     })
-}
-
-fn notes_of(place: &PlaceFacts, segment_bytes: u64) -> Vec<String> {
-    let mut notes = Vec::new();
-    if segment_bytes < site::SEGMENT_BYTES {
-        let (are, free) = (crate::units::Bytes(segment_bytes), crate::units::Bytes(place.free_bytes.unwrap_or(0)));
-        notes.push(format!(
-            "files of {are} and not of 16 MiB, as all four must be under 5 % of the {free} that are free"
-        ));
-    }
-    notes
 }
 
 /// Watches the devices while nothing is done.

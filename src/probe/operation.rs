@@ -1,5 +1,6 @@
 //! The operations of the rows that have one writer: each exactly the system calls that it is named after.
 
+use super::rows;
 use super::site::Site;
 use super::tape::{Failed, Tape};
 use super::walk::Walk;
@@ -28,7 +29,7 @@ pub(super) enum Operation<'a> {
     RwfDsync { file: File, bytes: &'a [u8] },
     /// io_uring.
     Uring { ring: Box<Ring>, file: File, bytes: &'a [u8] },
-    /// mmap and msync.
+    /// mmap and msync; madvise(MADV_POPULATE_WRITE) takes the place of the page fault.
     Msync { mapped: Mapped, bytes: &'a [u8] },
 }
 
@@ -52,14 +53,15 @@ impl<'a> Operation<'a> {
         bytes: &'a [u8],
         mapped_bytes: usize,
     ) -> Result<Operation<'a>, Failed> {
-        let bytes = &bytes[..spec.write_bytes as usize];
+        let noise = bytes;
+        let bytes = &noise[..spec.write_bytes as usize];
         let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
         if spec.segment.is_some() {
-            return Walk::open(spec, site, bytes).map(Operation::Walk);
+            return Walk::open(spec, site, noise).map(Operation::Walk);
         }
         Ok(match (spec.family, spec.way) {
             (Family::Descriptor, _) => {
-                Operation::Descriptor { site, bytes, sync_first: spec.id == "descriptor.write_fsync_close" }
+                Operation::Descriptor { site, bytes, sync_first: spec.label == rows::WRITE_FSYNC_CLOSE }
             }
             (_, Way::RwfDsync) => Operation::RwfDsync { file: open(flags(spec))?, bytes },
             (_, Way::IoUring) => {
@@ -75,32 +77,42 @@ impl<'a> Operation<'a> {
         })
     }
 
-    /// Runs for `span`, at least once; what was done is on `tape`.
+    /// Makes ready for a run, outside of what is timed and counted: a new segment where the last one is used up.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn prepare(&mut self) -> Result<(), Failed> {
+        match self {
+            Operation::Walk(walk) => walk.prepare(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs for `span`, at least once; what was done is on `tape`. To be prepared before.
     ///
     /// # Errors
     /// With the call that failed.
     pub fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, interrupt: &Interrupt) -> Result<(), Failed> {
         match self {
-            Operation::Overwrite(overwrite) => tape.run(span, most, interrupt, || overwrite.once()),
+            Operation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
             Operation::Descriptor { site, bytes, sync_first: true } => {
-                tape.run(span, most, interrupt, || write_fsync_close(site, bytes))
+                tape.run(span, (1, most), interrupt, || write_fsync_close(site, bytes))
             }
             Operation::Descriptor { site, bytes, sync_first: false } => {
-                tape.run(span, most, interrupt, || write_close_fsync(site, bytes))
+                tape.run(span, (1, most), interrupt, || write_close_fsync(site, bytes))
             }
             Operation::Walk(walk) => {
-                walk.prepare()?;
                 let most = most.min(walk.left());
-                tape.run(span, most, interrupt, || walk.once())
+                tape.run(span, (1, most), interrupt, || walk.once())
             }
-            Operation::RwfDsync { file, bytes } => tape.run(span, most, interrupt, || {
+            Operation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
                 let written = rustix::io::pwritev2(&*file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC);
                 whole("pwritev2", written.map_err(Failed::of("pwritev2"))?, bytes.len())
             }),
             Operation::Uring { ring, file, bytes } => {
-                tape.run(span, most, interrupt, || write_and_sync_by_ring(ring, file, bytes))
+                tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
             }
-            Operation::Msync { mapped, bytes } => tape.run(span, most, interrupt, || {
+            Operation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
                 mapped.write(bytes).map_err(|error| Failed { call: "madvise(MADV_POPULATE_WRITE)", error })?;
                 mapped.sync(bytes.len()).map_err(|error| Failed { call: "msync", error })
             }),

@@ -53,19 +53,19 @@ fn free_bytes(folder: &Path) -> Result<Option<u64>> {
     Ok((told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize)))
 }
 
-/// Size of each file: 16 MiB, or as much less that all of them are a twentieth of what is free.
+/// Size of each of so many files: 16 MiB, or as much less that all of them are a twentieth of what is free.
 ///
 /// # Errors
 /// When even the smallest would be more.
-pub fn segment_bytes(place: &PlaceFacts) -> Result<u64> {
+pub fn segment_bytes(place: &PlaceFacts, files: u64) -> Result<u64> {
     let Some(free) = place.free_bytes else { return Ok(SEGMENT_BYTES) };
-    let fits = |bytes: &u64| bytes * FILES * FREE_OVER_FILES <= free;
+    let fits = |bytes: &u64| bytes * files * FREE_OVER_FILES <= free;
     let sizes = std::iter::successors(Some(SEGMENT_BYTES), |bytes| Some(bytes / 2));
     sizes.take_while(|bytes| *bytes >= SMALLEST_SEGMENT).find(fits).ok_or_else(|| {
-        let least = SMALLEST_SEGMENT * FILES * FREE_OVER_FILES;
+        let least = SMALLEST_SEGMENT * files * FREE_OVER_FILES;
         Error::host(format!("{} has {} free, too little for a probe", place.folder, Bytes(free))).hint(format!(
             "it writes {} at least and never more than 5 % of what is free: make {} free",
-            Bytes(SMALLEST_SEGMENT * FILES),
+            Bytes(SMALLEST_SEGMENT * files),
             Bytes(least)
         ))
     })
@@ -82,14 +82,14 @@ mod tests {
 
     #[test]
     fn the_files_are_never_more_than_a_twentieth_of_what_is_free() {
-        assert_eq!(segment_bytes(&place(None)).unwrap(), 16 << 20);
+        assert_eq!(segment_bytes(&place(None), FILES).unwrap(), 16 << 20);
         for free_mib in [80u64, 100, 200, 500, 1279, 1280, 100_000] {
             let free = free_mib << 20;
-            let bytes = segment_bytes(&place(Some(free))).unwrap();
+            let bytes = segment_bytes(&place(Some(free)), FILES).unwrap();
             assert!(bytes * FILES * 20 <= free && (1 << 20..=16 << 20).contains(&bytes), "{free_mib} {bytes}");
         }
-        assert_eq!(segment_bytes(&place(Some(1280 << 20))).unwrap(), 16 << 20);
-        let error = segment_bytes(&place(Some(79 << 20))).unwrap_err();
+        assert_eq!(segment_bytes(&place(Some(1280 << 20)), FILES).unwrap(), 16 << 20);
+        let error = segment_bytes(&place(Some(79 << 20)), FILES).unwrap_err();
         assert_eq!(error.kind(), Kind::Host);
         assert!(error.to_string().contains("79"), "{error}");
     }

@@ -32,6 +32,8 @@ pub struct ProbeRecord {
     pub segment_bytes: u64,
     /// The time before any file was made, in which the probe did nothing.
     pub idle: Idle,
+    /// What the CPUs let it wait for; `None` where the kernel does not tell.
+    pub cpu: Option<CpuWait>,
     /// The pauses between the rounds through all rows, added up: what others did meanwhile.
     pub pauses: Idle,
     /// Its rows, in the order of the table.
@@ -70,6 +72,17 @@ pub struct Idle {
     pub elapsed_us: u64,
     /// Counters, as in [`Slice::devices`].
     pub devices: Vec<Option<DeviceCounts>>,
+}
+
+/// What waited for a CPU while the rows ran. A sync that is done waits for one too, and is then no figure of the storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuWait {
+    /// For how long, microseconds.
+    pub elapsed_us: u64,
+    /// Time in which the probe's own thread could have run and did not, microseconds (`/proc/thread-self/schedstat`).
+    pub own_us: Option<u64>,
+    /// Time in which some process of the machine waited, microseconds (`/proc/pressure/cpu`).
+    pub some_us: Option<u64>,
 }
 
 /// Growth of a device's counters over an interval.

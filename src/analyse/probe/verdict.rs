@@ -3,6 +3,7 @@
 //! The order, what is worst first: memory; no flush seen; implausible; unknown, where sight is barred or the facts
 //! contradict each other; looks protected; looks honest. A failed sync is said before all of them.
 
+use super::caveats::busy_cpus;
 use super::evidence::{Evidence, flushed, work_of, writes_back};
 use super::findings::{
     DeviceFacts, Failure, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, Way, WriteCache,
@@ -48,9 +49,7 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (VerdictKind, String) {
     }
     match barred(evidence) {
         Some(why) => (VerdictKind::Unknown, why),
-        None if evidence.lowest().iter().all(|device| device.write_cache == Some(WriteCache::WriteThrough)) => {
-            (VerdictKind::LooksProtected, protected(evidence))
-        }
+        None if all_write_through(evidence) => (VerdictKind::LooksProtected, protected(evidence)),
         None => (VerdictKind::LooksHonest, honest(evidence)),
     }
 }
@@ -67,7 +66,13 @@ fn barred(evidence: &Evidence) -> Option<String> {
     if place.devices.is_empty() {
         return Some("no block device is visible below the folder".to_owned());
     }
-    evidence.lowest().into_iter().find_map(|device| not_good(device, row))
+    let device = evidence.lowest().into_iter().find_map(|device| not_good(device, row));
+    let busy = || busy_cpus(evidence).map(|busy| format!("flushes were seen, but their times say nothing: {busy}"));
+    device.or_else(|| busy().filter(|_| !all_write_through(evidence)))
+}
+
+fn all_write_through(evidence: &Evidence) -> bool {
+    evidence.lowest().iter().all(|device| device.write_cache == Some(WriteCache::WriteThrough))
 }
 
 /// Why nothing good can be said of one of the lowest devices.
@@ -89,8 +94,8 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     }
     work.worthless.then(|| {
         format!(
-            "flushes were seen at {name}, but others use it too: idle traffic alone would be {} % of what was counted, and \
-             {} % is the most that is believed",
+            "flushes were seen at {name}, but others use it too: what they did while the probe paused would be {} % of what was \
+             counted; up to {} % is believed",
             significant(work.idle_share.unwrap_or(1.0) * 100.0),
             significant(WORTHLESS * 100.0)
         )

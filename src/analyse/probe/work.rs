@@ -63,9 +63,10 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
     Some(work)
 }
 
-/// Whether the kernel may make a row's write durable by FUA instead of a flush.
+/// Whether the kernel may make a row's write durable by FUA instead of a flush: direct writes alone. A buffered one is
+/// written back first and then flushed (generic_write_sync in fs.h).
 fn asks_for_fua(spec: &RowSpec) -> bool {
-    matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
+    spec.direct && matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
 }
 
 /// Whether the kernel counts a flush without data as a write: a sync with nothing to write showed as many writes as
@@ -78,12 +79,18 @@ fn counts_flushes_as_writes(record: &ProbeRecord, place: usize) -> bool {
     2 * counts.iter().filter(as_writes).count() > counts.len()
 }
 
+/// Writes for each flush from which on flushes are taken for writes without data. Not 2: now and then two are merged.
+const SURELY_EMPTY: f64 = 1.8;
+
 /// The slices in which the device was counted, its writes without empty flushes.
 fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, DeviceCounts)> {
     let of = |slice: &Slice| {
         let counts = slice.devices.get(place).copied().flatten()?;
-        let empty = counts.flushes.filter(|_| empty_flushes).unwrap_or(0);
-        Some(DeviceCounts { writes: counts.writes.saturating_sub(empty), ..counts })
+        // A write that carries its flush with it (PREFLUSH, FUA: a journal's commit) is one write and up to two flushes:
+        // only where there is at least another write for each flush, flushes are surely writes of their own.
+        let flushes =
+            counts.flushes.filter(|flushes| empty_flushes && counts.writes as f64 >= SURELY_EMPTY * *flushes as f64);
+        Some(DeviceCounts { writes: counts.writes.saturating_sub(flushes.unwrap_or(0)), ..counts })
     };
     slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| Some((slice, of(slice)?))).collect()
 }
@@ -195,7 +202,7 @@ fn words(work: &DeviceWork) -> String {
     }
     if let (true, Some(share)) = (work.worthless, work.idle_share) {
         let percent = significant(share * 100.0);
-        text.push_str(&format!("; worthless: idle traffic alone would be {percent} % of it"));
+        text.push_str(&format!("; not usable: others' traffic would be {percent} % of it"));
     }
     text
 }

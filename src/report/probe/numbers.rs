@@ -33,11 +33,12 @@ fn scaled(value: f64) -> String {
     }
 }
 
-/// Half an interval over its rate in at most 6 characters: `±4.2%`.
+/// Half an interval over its rate in at most 5 characters: `±4.2%`. Intervals are laid off on the logarithm: beyond a half
+/// they are so lopsided that one number says nothing.
 pub(super) fn half_width(relative: f64) -> String {
     let percent = relative * 100.0;
     match percent {
-        p if p >= 999.5 => ">±999%".to_owned(),
+        p if p >= 50.0 => ">±50%".to_owned(),
         p if p < 0.05 => "±0%".to_owned(),
         p if p < 9.95 => format!("±{p:.1}%"),
         p => format!("±{p:.0}%"),

@@ -132,7 +132,7 @@ fn legend(findings: &ProbeFindings) -> String {
     } else {
         ""
     };
-    let doubt = if rows().any(|work| work.worthless) { "; ~ idle traffic alone would be over 10 % of it" } else { "" };
+    let doubt = if rows().any(|work| work.worthless) { "; ~ others' traffic would be over 10 % of it" } else { "" };
     let bounds = [scale.upper_ns.first().copied().unwrap_or(scale.low_ns), scale.high_ns].map(spoken);
     let latency = format!(
         "latency: a character for each half decade, from {} or less at the left to {} or more at the right; its height is \

@@ -81,7 +81,9 @@ fn idle_words(idle: &IdleTraffic) -> String {
 }
 
 fn growth_words(growth: &GrowthFinding) -> String {
-    let per_s = growth.sync_bytes_per_s.filter(|_| growth.written_bytes >= 1 << 20);
+    // A sync that moves nothing has no speed.
+    let moved = growth.written_bytes >= 1 << 20 && growth.reached_device.is_some();
+    let per_s = growth.sync_bytes_per_s.filter(|_| moved);
     let per_s = per_s.map_or_else(String::new, |per_s| format!(" ({} GB/s)", significant(per_s / 1e9)));
     let written =
         if growth.written_bytes == 0 { "nothing".to_owned() } else { Bytes(growth.written_bytes).to_string() };
