@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(2..=256))]
     writers: u32,
     /// Major version of the server that the recommendation is for [default: the newest installed, else 18]
-    #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(9..=99))]
+    #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(12..=18))]
     server: Option<u32>,
     /// Seed of the order in which rows take turns [default: another one each time]
     #[arg(long, value_name = "N")]
@@ -146,7 +146,10 @@ pub fn run(args: &Args) -> Result<u8> {
 }
 
 fn newest_installed(host: &Host) -> Option<u32> {
-    install::find_all(host).into_iter().map(|install| install.major).max()
+    // What pgstrata fetched for itself is nobody's server.
+    let cache = install::cache_folder();
+    let own = |install: &install::Installation| install.bin.starts_with(&cache);
+    install::find_all(host).into_iter().filter(|install| !own(install)).map(|install| install.major).max()
 }
 
 /// A bar on standard error, where that is a terminal.

@@ -2,18 +2,19 @@
 
 use super::counters::{Counters, growth};
 use super::group::Group;
-use super::operation::Operation;
+use super::operation::{FILE, Operation};
 use super::row::{Done, Row};
 use super::schedule::{self, Work};
 use super::site::Site;
 use super::tape::{Failed, Tape};
+use super::walk::RECYCLED;
 use super::{AlignedNoise, Observer, Request, rows};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
 use crate::host::time::{Instant, micros, now, sleep};
 use crate::record::facts::DeviceFacts;
-use crate::record::probe::{DeviceCounts, Idle, PlaceFacts, RowRecord, Slice, Way};
+use crate::record::probe::{DeviceCounts, Failure, Idle, PlaceFacts, RowRecord, RowSpec, Segment, Slice, Way};
 use std::time::Duration;
 
 /// How much of the file a mapping covers: a huge page where the filesystem has those (its files are whole ones), else
@@ -162,6 +163,26 @@ impl<'a> RealBench<'a> {
         Ok(outcome.map(|_| work))
     }
 
+    /// After a failed sync the kernel may have dropped the pages of the file and calls them clean: what any row says of it
+    /// from then on is worth nothing, and a fast success above all.
+    fn end_rows_of_the_same_file(&mut self, failed: usize, failure: &Failure) {
+        const EIO: i32 = 5;
+        if !(failure.call.contains("sync") || failure.errno == Some(EIO)) {
+            return;
+        }
+        let label = self.rows[failed].spec().label.trim().to_owned();
+        let file = file_of(self.rows[failed].spec()).to_owned();
+        for row in 0..self.rows.len() {
+            if row != failed && !self.rows[row].has_ended() && file_of(self.rows[row].spec()) == file {
+                self.rows[row].cannot_be_had(format!(
+                    "ended with \"{label}\", whose {} failed on the same file: {}",
+                    failure.call, failure.message
+                ));
+                self.runners[row] = None;
+            }
+        }
+    }
+
     /// Puts the operations of the slice into `done`, in the order of their ends; from when to when they ran.
     fn collect(&mut self, runner: &Runner<'_>) -> (Instant, Instant) {
         let done = |(ended, took): (Instant, Duration)| Done {
@@ -182,6 +203,15 @@ impl<'a> RealBench<'a> {
                 (began, left)
             }
         }
+    }
+}
+
+/// Name of the file that a row writes.
+fn file_of(spec: &RowSpec) -> &str {
+    match spec.segment {
+        None => FILE,
+        Some(Segment::Recycled) => RECYCLED,
+        Some(_) => &spec.id,
     }
 }
 
@@ -214,10 +244,10 @@ impl schedule::Bench for RealBench<'_> {
             Err(failed) => {
                 let at = now().duration_since(self.begun);
                 self.rows[row].failed(&failed, micros(at));
-                // The kernel may have dropped the pages: what this file says from now on is worth nothing.
                 self.runners[row] = None;
-                if self.rows[row].record().failure.is_some() {
+                if let Some(failure) = self.rows[row].record().failure.clone() {
                     self.observer.failed(nanos(at))?;
+                    self.end_rows_of_the_same_file(row, &failure);
                 }
                 Ok(None)
             }

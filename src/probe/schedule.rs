@@ -95,7 +95,8 @@ fn span(left: Duration, rows: usize, rounds: u32) -> Duration {
 }
 
 fn known(work: &[(u64, f64)], precision: f64) -> bool {
-    work.len() >= FEWEST_SLICES
+    precision > 0.0
+        && work.len() >= FEWEST_SLICES
         && slices::rate(work).and_then(|rate| rate.relative_half_width()).is_some_and(|half| half <= precision)
 }
 

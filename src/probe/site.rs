@@ -4,7 +4,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::files;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -55,10 +55,24 @@ impl Site {
     /// When it cannot be made, with what would make it go.
     pub fn make(parent: &Path) -> Result<Site> {
         let facts = fs::metadata(parent).or_host(|| format!("look at {}", parent.display()))?;
-        let parent_fd = open_folder(rustix::fs::CWD, parent).or_host(|| format!("open {}", parent.display()))?;
-        let folder = parent.join(format!("{PREFIX}{}", files::random_id()?));
-        files::make_folder(&folder, 0o700).map_err(|e| advised(e, parent))?;
-        let folder_fd = open_folder(rustix::fs::CWD, &folder).or_host(|| format!("open {}", folder.display()))?;
+        let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent_fd = openat(CWD, parent, path_only, Mode::empty());
+        let parent_fd = parent_fd.or_host(|| format!("open {}", parent.display()))?;
+        let name = format!("{PREFIX}{}", files::random_id()?);
+        let folder = parent.join(&name);
+        let made = mkdirat(&parent_fd, &name, Mode::RWXU);
+        made.or_host(|| format!("make the folder {}", folder.display())).map_err(|e| advised(e, parent))?;
+        let folder_fd = open_folder(&parent_fd, Path::new(&name)).map_err(|e| {
+            unlinkat(&parent_fd, &name, AtFlags::REMOVEDIR).ok();
+            e
+        });
+        let folder_fd = folder_fd.or_host(|| format!("open {}", folder.display()))?;
+        let owner = rustix::fs::fstat(&folder_fd).or_host(|| format!("look at {}", folder.display()))?;
+        // Who may rename in the folder probed may have put another one in this one's place: it would be emptied.
+        if owner.st_uid != rustix::process::geteuid().as_raw() || owner.st_mode & 0o077 != 0 {
+            return Err(Error::host(format!("{} is not the folder that was made there", folder.display()))
+                .hint("somebody else changes names in the folder probed: name another one"));
+        }
         // Where the filesystem has no locks, nobody can tell a living probe's folder from a dead one's.
         flock(&folder_fd, FlockOperation::NonBlockingLockExclusive).ok();
         let identity = (facts.dev(), facts.ino());
@@ -168,7 +182,7 @@ impl Drop for Site {
 }
 
 fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-    openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Private folders of earlier probes that were killed: nobody holds their lock.
@@ -176,7 +190,7 @@ pub fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     let dead = |path: &PathBuf| {
-        let opened = open_folder(rustix::fs::CWD, path);
+        let opened = open_folder(CWD, path);
         opened.is_ok_and(|fd| flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
     };
     entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()

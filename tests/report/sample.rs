@@ -447,6 +447,7 @@ fn stack_facts(name: &str, number: u32) -> StackFacts {
         logical_block_bytes: Some(512),
         scheduler: Some("none".to_owned()),
         direct_io: Some(true),
+        stands_on_nothing: Some(true),
         counts_flushes: Some(true),
         ..DeviceFacts::default()
     };

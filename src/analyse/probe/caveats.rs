@@ -19,7 +19,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
         .rows
         .iter()
         .filter_map(|row| {
-            let rate = row.rate.as_ref()?;
+            let rate = row.rate.as_ref().filter(|_| record.precision > 0.0)?;
             let half = rate.relative_half_width.unwrap_or(f64::INFINITY);
             Some((row.spec.label.trim(), half, rate.imprecise_because.as_deref()?))
         })

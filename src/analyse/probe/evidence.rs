@@ -57,9 +57,14 @@ impl<'a> Evidence<'a> {
         self.rows.iter().filter(fits)
     }
 
-    /// Devices furthest down.
+    /// Devices that stand on nothing that can be seen; those furthest down where that was not recorded.
     pub fn lowest(&self) -> Vec<&'a DeviceFacts> {
         let devices = &self.record.place.devices;
+        let leaves: Vec<&DeviceFacts> =
+            devices.iter().filter(|device| device.stands_on_nothing == Some(true)).collect();
+        if !leaves.is_empty() {
+            return leaves;
+        }
         let depth = devices.iter().map(|device| device.depth).max();
         devices.iter().filter(|device| Some(device.depth) == depth).collect()
     }

@@ -134,7 +134,8 @@ fn names(evidence: &Evidence) -> String {
 fn headline(evidence: &Evidence) -> Option<String> {
     let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
     let Some((row, failure)) = failures.into_iter().find(|(row, failure)| is_about_durability(row, failure)) else {
-        return evidence.record.growth_failure.as_ref().map(|failure| {
+        let synced = |failure: &&Failure| failure.call.contains("sync") || failure.errno == Some(EIO);
+        return evidence.record.growth_failure.as_ref().filter(synced).map(|failure| {
             format!(
                 "a sync failed: {} after a larger amount was written returned {}, {} after the start",
                 failure.call,

@@ -114,7 +114,7 @@ mod tests {
             ["42.3", "1024", "123 000", "12.3M"]
         );
         assert_eq!([span(950), span(1_480_000), span(12_300_000_000)], ["950ns", "1.48ms", "12.3s"]);
-        assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±999%"]);
+        assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±50%"]);
         assert_eq!([amount(1.0), amount(0.02), amount(12.3)], ["1.0", "0.02", "12"]);
         assert_eq!([bytes(8192.0), bytes(8400.0), bytes(0.0)], ["8k", "8.2k", "0"]);
     }

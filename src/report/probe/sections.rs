@@ -213,6 +213,9 @@ pub(super) fn caveats(findings: &ProbeFindings) -> String {
 
 /// How far the precision was reached.
 pub(super) fn precision(findings: &ProbeFindings) -> String {
+    if findings.precision == 0.0 {
+        return "all the time was to be used".to_owned();
+    }
     let rated = || findings.rows.iter().filter_map(|row| row.rate.as_ref());
     let precise = rated().filter(|rate| rate.precise).count();
     format!("{precise} of {} rows are known to ±{}", rated().count(), percent(findings.precision))
