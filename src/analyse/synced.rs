@@ -56,7 +56,7 @@ impl RowSums {
     fn finding(&self) -> SyncedRow {
         let failure = self.row.failure.as_ref();
         let failed = failure.map(|failure| format!("{} failed: {}", failure.call, failure.message));
-        let missing = || Some(self.row.unavailable.clone().or(failed)?);
+        let missing = || self.row.unavailable.clone().or(failed);
         let rate = self.rate();
         SyncedRow {
             family: self.row.spec.family,

@@ -26,7 +26,7 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
 use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
-use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
+use crate::record::probe::{CpuWait, FORMAT, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord};
 use bench::{RealBench, Setting};
 use counters::Counters;
 use growth::Ground;
@@ -155,43 +155,27 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let idle = idle(&place, &mut counters, request.budget, interrupt)?;
     observer.stage(Stage::Files);
     let site = Site::make(&folder)?.with_segments_of(segment_bytes);
-    let writable = make_files(&site, request.choice, segment_bytes)?;
-    let noise = aligned_noise();
-    let ticker = Ticker::of(host);
-    let cpu;
-    let (started, begun, (rows, pauses)) = {
-        let (started, begun) = (wall_us(), now());
-        observer.began(started);
-        let setting =
-            Setting { site: &site, place: &place, noise: &noise, writable, ticker, begun, interrupt, observer };
-        let mut bench = RealBench::new(request, &setting, &mut counters)?;
-        let cpu_before = cpu::look(host);
-        run_rows(&mut bench, request, Duration::from_micros(idle.elapsed_us), observer)?;
-        cpu = cpu::since(&cpu_before, host);
-        (started, begun, bench.close())
-    };
-    observer.stage(Stage::Growth);
-    let ground =
-        Ground { site: &site, file_bytes: segment_bytes, bytes: noise.bytes(), devices: &place.devices, begun };
-    let span = request.budget / GROWTH_SHARE;
-    let any_failed = rows.iter().any(|row| row.failure.is_some());
-    let (growth, growth_failure) = match writable && !any_failed && request.choice == Choice::All {
-        true => growth::measure(&ground, &mut counters, span, interrupt)?,
-        false => (Vec::new(), None),
-    };
-    let elapsed_us = micros(begun.elapsed());
+    let ground = Surroundings { host, request, place: &place, site: &site, interrupt, observer };
+    let measured = on_site(&ground, &mut counters, Duration::from_micros(idle.elapsed_us));
     let is_there = site.is_there();
-    let left = site.close().err().map(|e| e.to_string());
+    let left = site.close().err();
+    let Measured { started, elapsed_us, cpu, rows, pauses, growth, growth_failure } = match (measured, left) {
+        (Ok(measured), left) => {
+            notes.extend(left.map(|left| left.to_string()));
+            measured
+        }
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(left)) => return Err(error.hint(format!("{left}"))),
+    };
     if !is_there {
-        let left = left.map_or_else(String::new, |left| format!("; {left}"));
-        return Err(Error::host(format!("{} vanished while it was probed{left}", place.folder))
+        let left = notes.last().filter(|note| note.contains("left behind")).map(|left| format!("; {left}"));
+        return Err(Error::host(format!("{} vanished while it was probed{}", place.folder, left.unwrap_or_default()))
             .hint("the figures of a folder that is not there any more are worth nothing: probe again"));
     }
-    notes.extend(left);
     Ok(ProbeRecord {
         format: FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: rfc3339_us(started),
+        started,
         seed: request.seed,
         precision: request.precision,
         budget_us: micros(request.budget),
@@ -207,6 +191,53 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         growth_failure,
         notes,
     })
+}
+
+/// What a measurement happens in.
+struct Surroundings<'a> {
+    host: &'a Host,
+    request: &'a Request,
+    place: &'a PlaceFacts,
+    site: &'a Site,
+    interrupt: &'a Interrupt,
+    observer: &'a dyn Observer,
+}
+
+/// What came of it.
+struct Measured {
+    started: String,
+    elapsed_us: u64,
+    cpu: Option<CpuWait>,
+    rows: Vec<RowRecord>,
+    pauses: Idle,
+    growth: Vec<Growth>,
+    growth_failure: Option<Failure>,
+}
+
+/// Makes the files and runs everything on them.
+fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<Measured> {
+    let Surroundings { host, request, place, site, interrupt, observer } = *around;
+    let bytes = site.segment_bytes();
+    let writable = make_files(site, request.choice, bytes)?;
+    let noise = aligned_noise();
+    let ticker = Ticker::of(host);
+    let (started, begun) = (wall_us(), now());
+    observer.began(started);
+    let setting = Setting { site, place, noise: &noise, writable, ticker, begun, interrupt, observer };
+    let mut bench = RealBench::new(request, &setting, counters)?;
+    let before = cpu::look(host);
+    run_rows(&mut bench, request, idle, observer)?;
+    let cpu = cpu::since(&before, host);
+    let (rows, pauses) = bench.close();
+    observer.stage(Stage::Growth);
+    let ground = Ground { site, file_bytes: bytes, bytes: noise.bytes(), devices: &place.devices, begun };
+    let any_failed = rows.iter().any(|row| row.failure.is_some());
+    let (growth, growth_failure) = match writable && !any_failed && request.choice == Choice::All {
+        true => growth::measure(&ground, counters, request.budget / GROWTH_SHARE, interrupt)?,
+        false => (Vec::new(), None),
+    };
+    let elapsed_us = micros(begun.elapsed());
+    Ok(Measured { started: rfc3339_us(started), elapsed_us, cpu, rows, pauses, growth, growth_failure })
 }
 
 /// Watches the devices while nothing is done.

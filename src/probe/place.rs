@@ -26,6 +26,10 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let seen = fs::metadata(folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
             .hint("name a folder on the filesystem that is to be probed; `mkdir` makes one"),
+        ErrorKind::NotADirectory | ErrorKind::InvalidFilename => Error::user(format!("{}: {e}", folder.display())),
+        _ if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            Error::user(format!("{}: {e}", folder.display()))
+        }
         _ => Error::host(format!("{}: {e}", folder.display())),
     })?;
     if !seen.is_dir() {

@@ -183,6 +183,7 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
             Some(EPERM) => "io_uring is forbidden (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
             _ => format!("io_uring cannot be set up: {}", failed.error),
         }),
+        ("clone", _) => Some(format!("its threads cannot be started: {}", failed.error)),
         ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem refuses shared mappings".to_owned()),
         ("madvise(MADV_POPULATE_WRITE)", Some(EINVAL)) => {
             Some("no MADV_POPULATE_WRITE (Linux 5.14): without it a full disk would end the process".to_owned())

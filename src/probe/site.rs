@@ -5,6 +5,9 @@ use crate::host::files;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -32,6 +35,8 @@ pub struct Site {
     /// Locked for as long as the probe lives.
     folder_fd: OwnedFd,
     segment_bytes: u64,
+    /// Files that were made: these are removed and no others.
+    made: RefCell<BTreeSet<String>>,
     removed: bool,
 }
 
@@ -62,14 +67,14 @@ impl Site {
         let folder = parent.join(&name);
         let made = mkdirat(&parent_fd, &name, Mode::RWXU);
         made.or_host(|| format!("make the folder {}", folder.display())).map_err(|e| advised(e, parent))?;
-        let folder_fd = open_folder(&parent_fd, Path::new(&name)).map_err(|e| {
+        let folder_fd = open_folder(&parent_fd, Path::new(&name)).inspect_err(|_| {
             unlinkat(&parent_fd, &name, AtFlags::REMOVEDIR).ok();
-            e
         });
         let folder_fd = folder_fd.or_host(|| format!("open {}", folder.display()))?;
         let owner = rustix::fs::fstat(&folder_fd).or_host(|| format!("look at {}", folder.display()))?;
-        // Who may rename in the folder probed may have put another one in this one's place: it would be emptied.
-        if owner.st_uid != rustix::process::geteuid().as_raw() || owner.st_mode & 0o077 != 0 {
+        // Who may rename in the folder probed may have put another one in this one's place.
+        let ours = owner.st_uid == rustix::process::geteuid().as_raw() && owner.st_mode & 0o077 == 0;
+        if !ours || !is_empty(&folder_fd) {
             return Err(Error::host(format!("{} is not the folder that was made there", folder.display()))
                 .hint("somebody else changes names in the folder probed: name another one"));
         }
@@ -77,7 +82,9 @@ impl Site {
         flock(&folder_fd, FlockOperation::NonBlockingLockExclusive).ok();
         let identity = (facts.dev(), facts.ino());
         let parent = parent.to_owned();
-        Ok(Site { parent, parent_fd, identity, folder, folder_fd, segment_bytes: SEGMENT_BYTES, removed: false })
+        let made = RefCell::default();
+        let segment_bytes = SEGMENT_BYTES;
+        Ok(Site { parent, parent_fd, identity, folder, folder_fd, segment_bytes, made, removed: false })
     }
 
     /// The same with WAL segments of another size.
@@ -103,6 +110,7 @@ impl Site {
     pub fn fill(&self, name: &str, bytes: u64, fill: Fill) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.folder_fd, name, flags, Mode::RUSR | Mode::WUSR)?);
+        self.made.borrow_mut().insert(name.to_owned());
         match fill {
             Fill::Noise | Fill::Zeroes => {
                 let mut noise = ChaCha8Rng::seed_from_u64(1);
@@ -128,7 +136,8 @@ impl Site {
     /// # Errors
     /// The kernel's.
     pub fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
-        Ok(openat(&self.folder_fd, name, flags | OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?.into())
+        Ok(openat(&self.folder_fd, name, flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?
+            .into())
     }
 
     /// Removes a file.
@@ -136,13 +145,17 @@ impl Site {
     /// # Errors
     /// The kernel's.
     pub fn remove(&self, name: &str) -> io::Result<()> {
+        self.made.borrow_mut().remove(name);
         Ok(unlinkat(&self.folder_fd, name, AtFlags::empty())?)
     }
 
     /// Whether the folder probed is still where it was.
     pub fn is_there(&self) -> bool {
-        fs::metadata(&self.parent).is_ok_and(|facts| (facts.dev(), facts.ino()) == self.identity)
-            && self.folder.exists()
+        let gone = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        // A filesystem that only answers with errors is there, and its errors are the result.
+        let parent = fs::metadata(&self.parent);
+        let same = parent.map_or_else(|e| !gone(&e), |facts| (facts.dev(), facts.ino()) == self.identity);
+        same && fs::symlink_metadata(&self.folder).map_or_else(|e| !gone(&e), |_| true)
     }
 
     /// Removes the private folder.
@@ -159,15 +172,12 @@ impl Site {
 
     fn remove_all(&self) -> io::Result<()> {
         let gone = |e: rustix::io::Errno| if e == rustix::io::Errno::NOENT { Ok(()) } else { Err(e) };
-        for entry in Dir::read_from(&self.folder_fd)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name != c"." && name != c".." {
-                unlinkat(&self.folder_fd, name, AtFlags::empty()).or_else(gone)?;
-            }
-        }
+        let names = self.made.borrow();
+        let removed: Vec<_> =
+            names.iter().map(|name| unlinkat(&self.folder_fd, name.as_str(), AtFlags::empty()).or_else(gone)).collect();
         let name = self.folder.file_name().unwrap_or_default();
         unlinkat(&self.parent_fd, name.as_bytes(), AtFlags::REMOVEDIR).or_else(gone)?;
+        removed.into_iter().collect::<Result<(), _>>()?;
         Ok(())
     }
 }
@@ -179,6 +189,11 @@ impl Drop for Site {
             self.remove_all().ok();
         }
     }
+}
+
+fn is_empty(folder: &OwnedFd) -> bool {
+    let ours = |name: &CStr| name == c"." || name == c"..";
+    Dir::read_from(folder).is_ok_and(|mut dir| dir.all(|entry| entry.is_ok_and(|entry| ours(entry.file_name()))))
 }
 
 fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
@@ -240,6 +255,24 @@ mod tests {
         fs::create_dir(&dead).unwrap();
         assert_eq!(strays(place.path()), [dead]);
         site.close().unwrap();
+    }
+
+    #[test]
+    fn what_somebody_else_puts_into_the_private_folder_stays_and_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap();
+        site.fill("ours", 1 << 20, Fill::Hole).unwrap();
+        let theirs = site.folder().join("theirs");
+        fs::write(&theirs, "x").unwrap();
+        // A link in the place of a file of ours leads nowhere.
+        let victim = place.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        fs::remove_file(site.folder().join("ours")).unwrap();
+        std::os::unix::fs::symlink(&victim, site.folder().join("ours")).unwrap();
+        assert!(site.open("ours", OFlags::empty()).is_err());
+        let error = site.close().unwrap_err().to_string();
+        assert!(error.contains("left behind"), "{error}");
+        assert!(theirs.exists() && fs::read(&victim).unwrap() == b"precious");
     }
 
     #[test]

@@ -14,8 +14,12 @@ use crate::units::{Micros, significant};
 
 /// Error numbers of Linux.
 const EIO: i32 = 5;
-/// EINVAL, EFBIG, ENOSPC, ENOSYS, EOPNOTSUPP, EDQUOT: a write was not taken, and nobody was told that it was.
-const HARMLESS: [i32; 6] = [22, 27, 28, 38, 95, 122];
+/// EPERM, EINVAL, EROFS, ENOSYS, EOPNOTSUPP: a call was not taken, and nobody was told that it was.
+const REFUSED: [i32; 5] = [1, 22, 30, 38, 95];
+/// EFBIG, ENOSPC, EDQUOT: the same for a write. A sync that fails with these has lost what was delayed.
+const NO_ROOM: [i32; 3] = [27, 28, 122];
+/// Operations of the deciding row below which nothing good is said.
+const FEWEST_OPERATIONS: u64 = 10;
 
 /// Judges a probe.
 pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
@@ -60,6 +64,13 @@ fn barred(evidence: &Evidence) -> Option<String> {
     let Some(row) = evidence.main() else {
         return Some("no fdatasync or fsync was measured".to_owned());
     };
+    if let Some(headline) = headline(evidence) {
+        return Some(headline);
+    }
+    if row.operations < FEWEST_OPERATIONS {
+        let (done, label) = (row.operations, row.spec.label.trim());
+        return Some(format!("too little was measured: {done} operations of \"{label}\""));
+    }
     if let Some(end) = place.ends.first() {
         return Some(format!("sight ends before a device that stands on nothing: {end}"));
     }
@@ -133,8 +144,10 @@ fn names(evidence: &Evidence) -> String {
 /// The first failed call that was to make something durable.
 fn headline(evidence: &Evidence) -> Option<String> {
     let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
-    let Some((row, failure)) = failures.into_iter().find(|(row, failure)| is_about_durability(row, failure)) else {
-        let synced = |failure: &&Failure| failure.call.contains("sync") || failure.errno == Some(EIO);
+    let Some((row, failure)) =
+        failures.into_iter().find(|(row, failure)| is_about_durability(Some(row.spec.way), failure))
+    else {
+        let synced = |failure: &&Failure| is_about_durability(None, failure);
         return evidence.record.growth_failure.as_ref().filter(synced).map(|failure| {
             format!(
                 "a sync failed: {} after a larger amount was written returned {}, {} after the start",
@@ -156,12 +169,12 @@ fn headline(evidence: &Evidence) -> Option<String> {
 }
 
 /// Whether a failed call was to make something durable: a sync, or a write that is one. What is refused because it cannot
-/// be had here (EINVAL), or for want of space, is not.
-fn is_about_durability(row: &RowFinding, failure: &Failure) -> bool {
-    let writes_are_syncs = matches!(row.spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring);
-    let harmless = failure.errno.is_none_or(|errno| HARMLESS.contains(&errno));
-    let is_write = writes_are_syncs && failure.call.contains("write") && !harmless;
-    failure.call.contains("sync") || failure.errno == Some(EIO) || is_write
+/// be had here, or for want of space, is not.
+fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
+    let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
+    let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
+    let is_write = writes_are_syncs && failure.call.contains("write") && failure.errno.is_some() && !among(&NO_ROOM);
+    !among(&REFUSED) && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
 }
 
 /// What was seen at each device.
