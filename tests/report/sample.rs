@@ -1,5 +1,4 @@
-//! Findings made up for these tests: four stacks, 1, 4 and 16 clients, three trials of sixty seconds; btrfs stalls, one
-//! case was not run, and pg_test_fsync-like rankings beside the transactions.
+//! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
 use pgstrata::analyse::findings::*;
 use pgstrata::record::event::Stage;
