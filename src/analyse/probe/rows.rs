@@ -66,7 +66,9 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
             _ => "nothing was done in its slices".to_owned(),
         };
     };
-    let found = format!("±{} % instead of {} %", significant(half * 100.0), significant(record.precision * 100.0));
+    // Beyond a half intervals are so lopsided that one number says nothing.
+    let wide = if half >= 0.5 { "over ±50".to_owned() } else { format!("±{}", significant(half * 100.0)) };
+    let found = format!("{wide} % instead of {} %", significant(record.precision * 100.0));
     let why = if let Some(failure) = &row.failure {
         format!("it ended early, {} failed", failure.call)
     } else if slices < FEWEST_VALUES {
