@@ -31,10 +31,12 @@ test: ## check, then every test; lists at its end what could not run here and wh
 	@scripts/setup test
 	scripts/test
 
-bench: ## what the instrument costs: prints ratios and their goals (root; 5 minutes)
+bench: ## what the instrument costs: prints ratios and their goals (root; 20 minutes)
 	@scripts/setup demo
 	cargo bench --locked --bench instrument
 	cargo bench --locked --bench report_scale
+	cargo bench --locked --bench probe_cost
+	cargo bench --locked --bench probe
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata

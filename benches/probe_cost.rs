@@ -84,7 +84,7 @@ impl Ground {
         let (mut operations, mut seconds) = (0, 0.0);
         let until = Instant::now() + span;
         while operations == 0 || Instant::now() < until {
-            tape.run(Duration::from_millis(30), OPERATIONS, &Interrupt::never(), || overwrite.once()).unwrap();
+            tape.run(Duration::from_millis(30), (1, OPERATIONS), &Interrupt::never(), || overwrite.once()).unwrap();
             operations += tape.operations().count();
             seconds += tape.elapsed().as_secs_f64();
         }
@@ -118,7 +118,7 @@ impl Ground {
 
     fn fio(&self) -> Option<f64> {
         let mut command = Command::new("fio");
-        let fixed = ["--name=sync", "--ioengine=psync", "--fdatasync=1", "--rw=write", "--bs=8k", "--size=8k"];
+        let fixed = ["--name=sync", "--ioengine=psync", "--fdatasync=1", "--bs=8k", "--rw=write:-8k", "--filesize=16m"];
         let timed = ["--time_based", "--runtime=1", "--output-format=json", "--overwrite=1", "--thread"];
         command.args(fixed).args(timed).arg(format!("--filename={}", self.path().display()));
         let output = command.output().unwrap();

@@ -10,6 +10,7 @@ use super::measures::{MeasureSums, rate_of};
 use super::series::Buckets;
 use super::steadiness::{SteadinessSums, whole_seconds};
 use super::strata::StrataSums;
+use super::synced::SyncedSums;
 use crate::record::case::CaseSpec;
 use crate::record::facts::{DataFacts, Fits};
 use crate::record::trial::{Figures, StatementFigures, TrialRecord};
@@ -34,6 +35,7 @@ pub struct CaseSums {
     fits: Option<Fits>,
     database_bytes: Option<u64>,
     statements: Vec<(StatementFigures, u32)>,
+    synced: SyncedSums,
 }
 
 impl CaseSums {
@@ -51,6 +53,7 @@ impl CaseSums {
             fits: None,
             database_bytes: None,
             statements: Vec::new(),
+            synced: SyncedSums::default(),
         }
     }
 
@@ -71,6 +74,9 @@ impl CaseSums {
         }
         if let Some(cost) = record.telemetry_cpu_us.filter(|_| figures.elapsed_us > 0) {
             self.telemetry_share = self.telemetry_share.max(cost as f64 / figures.elapsed_us as f64);
+        }
+        if let Some(probe) = &figures.probe {
+            self.synced.add(probe);
         }
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
         let processes = bottleneck::processes(&seconds);
@@ -157,6 +163,7 @@ impl CaseSums {
             fits: self.fits,
             database_bytes: self.database_bytes,
             statements: self.statements(),
+            synced: self.synced.finding(),
             cautions: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use super::case::CaseSums;
 use super::durability::IN_MEMORY;
 use super::findings::{CaseFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
+use super::synced;
 use crate::record::facts::{DeviceFacts, Fits, HostFacts, StackFacts, WriteCache};
 use crate::record::run::RunRecord;
 use crate::units::Bytes;
@@ -21,6 +22,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     }
     let mut remarks = failures(found);
     remarks.extend(checks(&sums.trials));
+    remarks.extend(found.synced.iter().flat_map(synced::remarks));
     let torn = |trial: &TrialFinding| setting(trial, "full_page_writes") == Some("off");
     if sums.trials.iter().any(torn) {
         let what = "full_page_writes = off: a page torn by a power cut cannot be repaired";

@@ -24,7 +24,8 @@ pub const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 /// Block devices that live in memory, by the kernel's name for them.
 const MEMORY_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
 /// Mount options that keep a filesystem from flushing: ext3, ext4, btrfs, old xfs, reiserfs, f2fs, overlayfs.
-const HOLD_BACK: [&str; 5] = ["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile"];
+const HOLD_BACK: [&str; 6] =
+    ["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
 
 /// Detail of a layer that says where and why the devices below it can be followed no further.
 const DEVICES_END: &str = "devices end";
@@ -172,7 +173,8 @@ fn devices_end(stack: &StackFacts) -> Option<&str> {
 /// The mount option that holds flushes back; `volatile` is one of overlayfs alone.
 pub(super) fn held_back(mount: &MountFacts) -> Option<&str> {
     let options = mount.super_options.iter().chain(&mount.options).map(String::as_str);
-    let applies = |option: &str| HOLD_BACK.contains(&option) && (option != "volatile" || mount.fstype == "overlay");
+    let applies =
+        |option: &str| HOLD_BACK.contains(&option) && (!option.ends_with("volatile") || mount.fstype == "overlay");
     options.into_iter().find(|option| applies(option))
 }
 

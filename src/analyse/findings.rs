@@ -1,6 +1,7 @@
 //! What analysis concludes: the one thing that renderers see. Also what `--json` prints, so names are for the reader.
 
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
+pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
 pub use crate::record::event::Stage;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, StackFacts, WriteCache};
 pub use crate::record::trial::{CrossCheck, Gap, StageTime, StatementFigures};
@@ -196,8 +197,47 @@ pub struct CaseFinding {
     pub database_bytes: Option<u64>,
     /// Mean latency of statements, over trials.
     pub statements: Vec<StatementFigures>,
+    /// The probe's rows, where the case measured synced writes without a server.
+    pub synced: Option<Synced>,
     /// What a reader should know, in this case's own figures: "storage is not what this measured: ...".
     pub cautions: Vec<String>,
+}
+
+/// What the probes of a case's trials say together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Synced {
+    /// How believable: each verdict that a trial came to.
+    pub verdicts: Vec<SyncedVerdict>,
+    /// The rows, in the order of the probe.
+    pub rows: Vec<SyncedRow>,
+}
+
+/// A verdict that some trials came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncedVerdict {
+    /// In one word.
+    pub kind: VerdictKind,
+    /// Why, in the words of the first of them.
+    pub reason: String,
+    /// How many trials.
+    pub trials: u32,
+}
+
+/// A row of the probe, over trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncedRow {
+    /// Which part of the probe's table.
+    pub family: Family,
+    /// As the probe calls it.
+    pub label: String,
+    /// Operations a second.
+    pub rate: Option<Estimate>,
+    /// Why there is none.
+    pub unavailable: Option<String>,
+    /// Latencies of the first trial.
+    pub latency: Option<LatencyFinding>,
+    /// What the device that the filesystem stands on did for an operation of the first trial.
+    pub device_work: Option<String>,
 }
 
 /// One measure of a case.

@@ -22,6 +22,7 @@ pub mod remark;
 pub mod series;
 pub mod steadiness;
 pub mod strata;
+mod synced;
 pub mod verdict;
 
 #[cfg(test)]

@@ -71,9 +71,24 @@ pub fn line(text: &str) -> Result<()> {
 /// As [`bytes`].
 pub fn json(value: &impl Serialize) -> Result<()> {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => line(&text),
+        Ok(text) => line(&json_harmless(&text)),
         Err(error) => Err(Error::bug(error.to_string()).while_doing("write JSON")),
     }
+}
+
+/// JSON whose characters cannot drive a terminal: controls that JSON allows as they are, and marks that reverse the
+/// direction of text, are written as escapes. They can stand inside strings only.
+fn json_harmless(text: &str) -> String {
+    let risky = |c: char| c == '\u{7f}' || matches!(c, '\u{80}'..='\u{9f}') || reverses(c);
+    if !text.contains(risky) {
+        return text.to_owned();
+    }
+    let escaped = |c: char| if risky(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    text.chars().map(escaped).collect()
+}
+
+fn reverses(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Writes a line to standard error, where remarks go that are no result. Without a reader it is dropped.
@@ -132,10 +147,9 @@ fn escape(text: &str, keep_lines: bool, keep_colours: bool) -> String {
             rest = &rest[length..];
             continue;
         }
-        let reverses = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         match c {
             '\n' | '\t' if keep_lines => out.push(c),
-            c if c.is_control() || reverses => out.extend(c.escape_unicode()),
+            c if c.is_control() || reverses(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
         rest = &rest[c.len_utf8()..];
@@ -173,6 +187,13 @@ mod tests {
              \u{1b}[1;96mhint:\u{1b}[0m mend\\u{1b}it\n"
         );
         assert!(shown(&error, false).starts_with("error: bad\n\\u{1b}[1m"));
+    }
+
+    #[test]
+    fn json_keeps_its_meaning_and_drives_no_terminal() {
+        let text = json_harmless("\"a\u{9b}31m\u{7f}\u{202e}ö\"");
+        assert_eq!(text, "\"a\\u009b31m\\u007f\\u202eö\"");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), "a\u{9b}31m\u{7f}\u{202e}ö");
     }
 
     #[test]

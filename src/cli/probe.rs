@@ -11,7 +11,7 @@ use crate::host::time::{now, wall_us};
 use crate::probe::{self, Choice, Observer, Request, Stage};
 use crate::record::probe::ProbeRecord;
 use crate::report;
-use crate::units::Bytes;
+use crate::units::{Bytes, Micros};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -28,40 +28,46 @@ const NEWEST_SERVER: u32 = 18;
 /// did for it, judges whether what is seen can be believed, and recommends a wal_sync_method.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata probe /var/lib/postgresql                 ten seconds; needs neither root nor PostgreSQL
-  pgstrata probe . --seconds 60 --precision 1        longer, until every rate is known to 1 %
-  pgstrata probe . --json | jq .findings.verdict     for programs: record and findings
-  pgstrata probe . --format pg_test_fsync            the very text of pg_test_fsync 18
+  pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
+  pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is known to 1 %
+  pgstrata probe . --json | jq .findings.verdict    for programs: record and findings
+  pgstrata probe . --format pg_test_fsync           the very text of pg_test_fsync 18
 
-It writes at most 64 MiB, at most 5 % of what is free, into a folder of its own in DIR, and removes it on every way out.
+It writes four files of at most 16 MiB each, 5 % of what is free at most, into a folder of its own
+in DIR, and removes it on every way out. On filesystems that copy on write, blocks that were
+overwritten stay taken until the next commit.
 
-Its rows differ from pg_test_fsync's in this: they run in short slices in turn and not 5 s each at a stretch, so that the
-cache of a device, or its burst credit, is shared by all rows; the first operation of each slice is not counted; a failed
-fdatasync is a failure here and a fast success there; and a monotonic clock is read after every operation.
-Which row a server equals: the WAL row of its wal_sync_method, buffered, recycled segment. Before 16 a server at
-wal_level=minimal wrote the open_* methods with O_DIRECT, since 16 one with debug_io_direct=wal does for all methods;
-pg_test_fsync always does for open_*, so that its open_* rows are not what a server at its defaults does.
+How it differs from pg_test_fsync: rows run in short slices in turn and not 5 s at a stretch, so that
+a device's cache or burst credit is shared by all; the first operation of each slice is not counted;
+a failed fdatasync is a failure and no fast success; the clock is a monotonic one, read after every
+operation. --format pg_test_fsync says how many whole seconds a row had on average, at least 1.
 
-Exit code: 0 measured, 1 measured but a sync or write failed, 2 DIR is no folder, 3 DIR cannot be written, is full or
-vanished, 130 interrupted.")]
+Which row a server equals: the WAL row of its wal_sync_method, buffered, recycled segment, as long
+as each commit fills a page. Before 16, a server at wal_level=minimal wrote the open_* methods with
+O_DIRECT; since 16, one with debug_io_direct=wal does so for all methods. pg_test_fsync always does
+for open_*: its open_* rows are not what a server at its defaults does. The row of mmap makes the
+page writable by madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
+
+Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is no folder,
+3 DIR cannot be written, is full or vanished, 130 interrupted.")]
 pub struct Args {
     /// A folder on the filesystem to probe
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Time for measuring, seconds; ends earlier once every rate is known
+    /// Time for measuring: seconds (0.2 to 86400) or a span like 2min; ends earlier once every rate is known
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: Duration,
-    /// Half an interval over its rate at which a rate counts as known, percent; 0 uses all the time
+    /// Half an interval over its rate at which a rate counts as known, percent (to 50); 0 uses all the time
     #[arg(long, value_name = "PCT", default_value = "5", value_parser = precision)]
     precision: f64,
     /// Size of one write of WAL: 1kB to 64kB, as the server is built
     #[arg(long, value_name = "SIZE", default_value = "8kB", value_parser = wal_block)]
     wal_block: u32,
-    /// Writers of the row with group commit
+    /// Writers of the row with group commit (2 to 256)
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(2..=256))]
     writers: u32,
-    /// Major version of the server that the recommendation is for [default: the newest installed, else 18]
-    #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(9..=99))]
+    /// Major version of the server that the recommendation is for (12 to 18) [default: the newest installed, else 18]
+    #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(12..=18))]
     server: Option<u32>,
     /// Seed of the order in which rows take turns [default: another one each time]
     #[arg(long, value_name = "N")]
@@ -78,7 +84,12 @@ pub struct Args {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let seconds = match text.parse() {
+        Ok(seconds) => seconds,
+        Err(_) => Micros::parse(text)
+            .map_err(|_| "not a number of seconds, nor a span like 30s or 2min".to_owned())?
+            .seconds(),
+    };
     match (0.2..=86_400.0).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),
         false => Err("from 0.2 to 86400 seconds".to_owned()),
@@ -86,9 +97,10 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn precision(text: &str) -> Result<f64, String> {
-    let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| "not a number of percent".to_owned())?;
+    let percent: f64 =
+        text.strip_suffix('%').unwrap_or(text).parse().map_err(|_| "not a number of percent".to_owned())?;
     match (0.0..=50.0).contains(&percent) {
-        true => Ok(percent / 100.0),
+        true => Ok(percent.abs() / 100.0),
         false => Err("from 0 to 50 percent".to_owned()),
     }
 }
@@ -100,6 +112,10 @@ fn wal_block(text: &str) -> Result<u32, String> {
         None => Err("PostgreSQL has WAL blocks of 1kB, 2kB, 4kB, 8kB, 16kB, 32kB or 64kB".to_owned()),
     }
 }
+
+/// Said at the first interrupt, and at the second.
+const ASKED: &[u8] = b"\rinterrupted: removing the files; once more leaves at once\n";
+const LEFT: &[u8] = b"\rleft at once: a folder pgstrata-probe-... may be left in DIR, rm -r it\n";
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -114,7 +130,7 @@ struct Document<'a> {
 /// When the folder cannot be probed; interrupted.
 pub fn run(args: &Args) -> Result<u8> {
     let host = Host::this();
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
     let format = match () {
         () if args.json => "json",
         () if args.csv => "csv",
@@ -135,18 +151,25 @@ pub fn run(args: &Args) -> Result<u8> {
     progress.bar.finish_and_clear();
     let record = measured?;
     let findings = analyse::probe::find(&record, server);
+    if format != "txt" {
+        record.notes.iter().for_each(|note| out::remark(&out::harmless(note)));
+    }
     match format {
         "json" => out::json(&Document { record: &record, findings: &findings })?,
         "csv" => out::bytes(report::probe::csv(&findings).as_bytes())?,
         "pg_test_fsync" => out::bytes(report::probe::pg_test_fsync(&findings).as_bytes())?,
         _ => out::bytes(report::probe::terminal(&findings).as_bytes())?,
     }
-    let failed = record.rows.iter().any(|row| row.failure.is_some());
+    let left = record.notes.iter().any(|note| note.contains("left behind"));
+    let failed = left || record.growth_failure.is_some() || record.rows.iter().any(|row| row.failure.is_some());
     Ok(if failed { EXIT_INCOMPLETE } else { 0 })
 }
 
 fn newest_installed(host: &Host) -> Option<u32> {
-    install::find_all(host).into_iter().map(|install| install.major).max()
+    // What pgstrata fetched for itself is nobody's server.
+    let cache = install::cache_folder();
+    let own = |install: &install::Installation| install.bin.starts_with(&cache);
+    install::find_all(host).into_iter().filter(|install| !own(install)).map(|install| install.major).max()
 }
 
 /// A bar on standard error, where that is a terminal.

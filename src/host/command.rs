@@ -231,15 +231,21 @@ fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> 
     let fed = command.stdin.clone().zip(child.stdin.take());
     let (out, err) = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let feed = move || {
             if let Some((text, mut pipe)) = fed {
                 // A child that exits without reading its input closes the pipe; its exit code tells the story.
                 drop(pipe.write_all(&text));
             }
-        });
-        let out = scope.spawn(move || drain(out));
-        let err = scope.spawn(move || drain(err));
+        };
+        // Where no thread can be had, the child is left without its pipes, which ends it.
+        let thread = std::thread::Builder::new;
+        let readers: std::io::Result<_> = (|| {
+            thread().spawn_scoped(scope, feed)?;
+            Ok((thread().spawn_scoped(scope, move || drain(out))?, thread().spawn_scoped(scope, move || drain(err))?))
+        })();
         let status = wait(command, &mut child);
+        let (out, err) = readers
+            .map_err(|e| Error::host(format!("no thread to read what {} prints: {e}", command.program.display())))?;
         let stdout = out.join().unwrap_or_default();
         let stderr = err.join().unwrap_or_default();
         Ok((Output { stdout, stderr }, status?.code()))

@@ -1,7 +1,7 @@
 //! Interrupts: the first asks for an orderly end, the second leaves at once.
 
 use crate::error::{Context, Error, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,22 +16,33 @@ const LEFT: &[u8] = b"\rleft at once; `pgstrata clean` undoes what is built\n";
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens for SIGINT, SIGTERM and SIGHUP, and answers each on standard error at once. A second one ends the process
+    /// Listens for SIGINT, SIGTERM, SIGHUP and SIGQUIT, and answers each on standard error at once. A second one ends the process
     /// with exit code 130; what it had built is then in the ledger for `pgstrata clean`.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
-    #[expect(unsafe_code, reason = "a signal handler that speaks")]
     pub fn listen() -> Result<Interrupt> {
+        Interrupt::listen_saying(ASKED, LEFT)
+    }
+
+    /// Same, with other words for the first and for a second one. A file that outgrows its limit (SIGXFSZ) becomes a write
+    /// that fails, instead of the end.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    #[expect(unsafe_code, reason = "a signal handler that speaks")]
+    pub fn listen_saying(asked: &'static [u8], left: &'static [u8]) -> Result<Interrupt> {
+        let unheard = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGXFSZ, unheard).or_host(|| "listen for signals".to_owned())?;
         let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             let flag = Arc::clone(&flag);
             let answer = move || {
                 let again = flag.swap(true, Ordering::SeqCst);
                 // SAFETY: file descriptor 2 is never closed by this program; writing to a closed one only fails.
                 let stderr = unsafe { BorrowedFd::borrow_raw(2) };
                 // Where nobody listens any more there is nobody to tell.
-                rustix::io::write(stderr, if again { LEFT } else { ASKED }).ok();
+                rustix::io::write(stderr, if again { left } else { asked }).ok();
                 if again {
                     signal_hook::low_level::exit(130);
                 }

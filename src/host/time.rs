@@ -30,6 +30,13 @@ pub fn rfc3339(wall_us: u64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
+/// The same with its fraction of a second, to the microsecond.
+#[must_use]
+pub fn rfc3339_us(wall_us: u64) -> String {
+    let micros = i64::try_from(wall_us).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_microsecond(micros).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
+}
+
 /// Sleeps.
 pub fn sleep(span: Duration) {
     std::thread::sleep(span);

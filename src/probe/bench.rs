@@ -2,23 +2,27 @@
 
 use super::counters::{Counters, growth};
 use super::group::Group;
-use super::operation::Operation;
+use super::operation::{FILE, Operation};
 use super::row::{Done, Row};
 use super::schedule::{self, Work};
 use super::site::Site;
 use super::tape::{Failed, Tape};
+use super::walk::RECYCLED;
 use super::{AlignedNoise, Observer, Request, rows};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
-use crate::host::time::{Instant, micros, now};
+use crate::host::time::{Instant, micros, now, sleep};
 use crate::record::facts::DeviceFacts;
-use crate::record::probe::{PlaceFacts, RowRecord, Slice, Way};
+use crate::record::probe::{DeviceCounts, Failure, Idle, PlaceFacts, RowRecord, RowSpec, Segment, Slice, Way};
 use std::time::Duration;
 
 /// How much of the file a mapping covers: a huge page where the filesystem has those (its files are whole ones), else
 /// enough for one write on any page size.
 const MAPPED_LEAST: u64 = 64 << 10;
+
+/// A pause after each round. Long enough to see a neighbour that writes all the time, a thousandth of a probe of 10 s.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The rows and what they run on.
 pub struct RealBench<'a> {
@@ -32,6 +36,7 @@ pub struct RealBench<'a> {
     ticker: Ticker,
     tape: Tape,
     done: Vec<Done>,
+    pauses: Idle,
     begun: Instant,
     interrupt: &'a Interrupt,
     observer: &'a dyn Observer,
@@ -72,7 +77,7 @@ impl<'a> RealBench<'a> {
         let mut rows = specs.into_iter().map(Row::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
             match row.spec().way {
-                Way::FsyncWritethrough => row.cannot_be_had("only macOS and Windows have it".to_owned()),
+                Way::FsyncWritethrough => row.cannot_be_had("Linux does not have it".to_owned()),
                 Way::Msync => {}
                 _ if !setting.writable => {
                     row.cannot_be_had("this filesystem has no write(2), only mmap(2)".to_owned());
@@ -93,6 +98,7 @@ impl<'a> RealBench<'a> {
             tape: Tape::new(setting.ticker.clone()),
             ticker: setting.ticker.clone(),
             done: Vec::new(),
+            pauses: Idle::default(),
             begun: setting.begun,
             interrupt: setting.interrupt,
             observer: setting.observer,
@@ -104,9 +110,13 @@ impl<'a> RealBench<'a> {
         self.rows.len()
     }
 
-    /// What they measured.
-    pub fn close(self) -> Vec<RowRecord> {
-        self.rows.into_iter().map(Row::close).collect()
+    /// What they measured, and what the devices did in the pauses.
+    pub fn close(self) -> (Vec<RowRecord>, Idle) {
+        let mut rows = self.rows;
+        for row in rows.iter_mut().filter(|row| !row.has_ended() && row.operations() == 0) {
+            row.cannot_be_had("the time was used up before its turn".to_owned());
+        }
+        (rows.into_iter().map(Row::close).collect(), self.pauses)
     }
 
     fn open(&self, row: usize) -> Result<Runner<'a>, Failed> {
@@ -123,11 +133,12 @@ impl<'a> RealBench<'a> {
             Ok(runner) => runner,
             Err(failed) => return Ok(Err(failed)),
         };
-        if let Err(failed) = runner.run(&mut self.tape, Duration::ZERO, 1, self.interrupt) {
+        let first = runner.prepare().and_then(|()| runner.first(&mut self.tape, self.interrupt));
+        if let Err(failed) = first.and_then(|()| runner.prepare()) {
             return Ok(Err(failed));
         }
         let before = self.counters.read();
-        let outcome = runner.run(&mut self.tape, span, usize::MAX, self.interrupt);
+        let outcome = runner.run(&mut self.tape, span, self.interrupt);
         let devices = growth(self.devices, &before, &self.counters.read());
         let (began, ended) = self.collect(&runner);
         let elapsed = ended.saturating_duration_since(began);
@@ -152,31 +163,75 @@ impl<'a> RealBench<'a> {
         Ok(outcome.map(|_| work))
     }
 
+    /// After a failed sync the kernel may have dropped the pages of the file and calls them clean: what any row says of it
+    /// from then on is worth nothing, and a fast success above all.
+    fn end_rows_of_the_same_file(&mut self, failed: usize, failure: &Failure) {
+        const EIO: i32 = 5;
+        if !(failure.call.contains("sync") || failure.errno == Some(EIO)) {
+            return;
+        }
+        let label = self.rows[failed].spec().label.trim().to_owned();
+        let file = file_of(self.rows[failed].spec()).to_owned();
+        for row in 0..self.rows.len() {
+            if row != failed && !self.rows[row].has_ended() && file_of(self.rows[row].spec()) == file {
+                self.rows[row].cannot_be_had(format!(
+                    "ended with \"{label}\", whose {} failed on the same file: {}",
+                    failure.call, failure.message
+                ));
+                self.runners[row] = None;
+            }
+        }
+    }
+
     /// Puts the operations of the slice into `done`, in the order of their ends; from when to when they ran.
     fn collect(&mut self, runner: &Runner<'_>) -> (Instant, Instant) {
-        let tapes = match runner {
-            Runner::One(_) => std::slice::from_ref(&self.tape),
-            Runner::Group(group) => group.tapes(),
+        let done = |(ended, took): (Instant, Duration)| Done {
+            ended_ns: nanos(ended.duration_since(self.begun)),
+            latency_ns: nanos(took),
         };
         self.done.clear();
-        for tape in tapes {
-            self.done.extend(tape.operations().map(|(ended, took)| Done {
-                ended_ns: nanos(ended.duration_since(self.begun)),
-                latency_ns: nanos(took),
-            }));
+        match runner {
+            Runner::One(_) => {
+                self.done.extend(self.tape.operations().map(done));
+                (self.tape.begun(), self.tape.begun() + self.tape.elapsed())
+            }
+            Runner::Group(group) => {
+                let (began, left) = group.steady();
+                let all = group.tapes().iter().flat_map(Tape::operations);
+                self.done.extend(all.filter(|(ended, _)| *ended > began && *ended <= left).map(done));
+                self.done.sort_unstable_by_key(|done| done.ended_ns);
+                (began, left)
+            }
         }
-        if tapes.len() > 1 {
-            self.done.sort_unstable_by_key(|done| done.ended_ns);
-        }
-        let began = tapes.iter().map(Tape::begun).min().unwrap_or(self.begun);
-        let ended = tapes.iter().map(|tape| tape.begun() + tape.elapsed()).max().unwrap_or(began);
-        (began, ended)
+    }
+}
+
+/// Name of the file that a row writes.
+fn file_of(spec: &RowSpec) -> &str {
+    match spec.segment {
+        None => FILE,
+        Some(Segment::Recycled) => RECYCLED,
+        Some(_) => &spec.id,
     }
 }
 
 impl schedule::Bench for RealBench<'_> {
     fn elapsed(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    fn pause(&mut self) {
+        let before = self.counters.read();
+        let begun = now();
+        sleep(PAUSE);
+        self.pauses.elapsed_us += micros(begun.elapsed());
+        let grown = growth(self.devices, &before, &self.counters.read());
+        if self.pauses.devices.is_empty() {
+            self.pauses.devices = grown;
+        } else {
+            let sums = self.pauses.devices.iter_mut().zip(grown);
+            sums.for_each(|(sum, grown)| *sum = sum.zip(grown).map(|(sum, grown)| added(sum, grown)));
+        }
     }
 
     fn slice(&mut self, row: usize, span: Duration) -> Result<Option<Work>> {
@@ -189,10 +244,10 @@ impl schedule::Bench for RealBench<'_> {
             Err(failed) => {
                 let at = now().duration_since(self.begun);
                 self.rows[row].failed(&failed, micros(at));
-                // The kernel may have dropped the pages: what this file says from now on is worth nothing.
                 self.runners[row] = None;
-                if self.rows[row].record().failure.is_some() {
+                if let Some(failure) = self.rows[row].record().failure.clone() {
                     self.observer.failed(nanos(at))?;
+                    self.end_rows_of_the_same_file(row, &failure);
                 }
                 Ok(None)
             }
@@ -201,11 +256,26 @@ impl schedule::Bench for RealBench<'_> {
 }
 
 impl Runner<'_> {
-    /// Runs for `span`; gives the number of syncs where it is not that of the operations.
-    fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, stop: &Interrupt) -> Result<Option<u64>, Failed> {
+    fn prepare(&mut self) -> Result<(), Failed> {
         match self {
-            Runner::One(operation) => operation.run(tape, span, most, stop).map(|()| None),
-            Runner::Group(group) => group.run(span, most, stop).map(Some),
+            Runner::One(operation) => operation.prepare(),
+            Runner::Group(_) => Ok(()),
+        }
+    }
+
+    /// The operation before the first that counts. A group's own beginning does not count already.
+    fn first(&mut self, tape: &mut Tape, stop: &Interrupt) -> Result<(), Failed> {
+        match self {
+            Runner::One(operation) => operation.run(tape, Duration::ZERO, 1, stop),
+            Runner::Group(_) => Ok(()),
+        }
+    }
+
+    /// Runs for `span`; gives the number of syncs where it is not that of the operations.
+    fn run(&mut self, tape: &mut Tape, span: Duration, stop: &Interrupt) -> Result<Option<u64>, Failed> {
+        match self {
+            Runner::One(operation) => operation.run(tape, span, usize::MAX, stop).map(|()| None),
+            Runner::Group(group) => group.run(span, usize::MAX, stop).map(Some),
         }
     }
 
@@ -214,6 +284,15 @@ impl Runner<'_> {
             Runner::One(operation) => operation.take_segments_us(),
             Runner::Group(_) => Vec::new(),
         }
+    }
+}
+
+fn added(one: DeviceCounts, other: DeviceCounts) -> DeviceCounts {
+    DeviceCounts {
+        writes: one.writes + other.writes,
+        write_bytes: one.write_bytes + other.write_bytes,
+        flushes: one.flushes.zip(other.flushes).map(|(one, other)| one + other),
+        reads: one.reads + other.reads,
     }
 }
 

@@ -2,6 +2,9 @@
 //!
 //! As in the server (XLogFlush, src/backend/access/transam/xlog.c): a writer adds its block to the log, then waits for
 //! the right to flush; who gets it writes all that was added and syncs once, the others find their block flushed.
+//!
+//! Counted is only while all of them are at it: from the end of the first sync, which serves whoever came first, to the
+//! moment at which the first writer leaves.
 
 use super::operation::{flags, sync, write_at};
 use super::site::Site;
@@ -9,6 +12,7 @@ use super::tape::{Failed, Tape};
 use super::walk::RECYCLED;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
+use crate::host::time::{Instant, now};
 use crate::record::probe::{RowSpec, Way};
 use std::fs::File;
 use std::io;
@@ -35,10 +39,39 @@ struct Log {
     flushed: u64,
     /// Whether somebody flushes now.
     leader: bool,
-    /// Syncs done.
-    syncs: u64,
+    /// When each sync of this run was done.
+    syncs: Vec<Instant>,
     /// The call that failed, and with what; all end then.
     failed: Option<(&'static str, Option<i32>, String)>,
+}
+
+/// Commits of each writer in a run: enough syncs that the first and the last are not most of it.
+const LEAST: usize = 4;
+
+/// Holds the writers until all of them are there.
+#[derive(Default)]
+struct Gate {
+    /// Whether they may write; `None` as long as they wait.
+    open: Mutex<Option<bool>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn open(&self, go: bool) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
+        self.opened.notify_all();
+    }
+
+    /// Waits; whether to write.
+    fn passed(&self) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *open {
+                Some(go) => return go,
+                None => open = self.opened.wait(open).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
 }
 
 impl<'a> Group<'a> {
@@ -61,29 +94,51 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Runs all writers for `span`, each at least once. Gives the number of syncs; what was done is on the tapes.
+    /// Runs all writers for `span`, each at least [`LEAST`] times. Gives the number of syncs within [`Group::steady`]; what
+    /// was done is on the tapes.
     ///
     /// # Errors
     /// With the call that failed.
     pub fn run(&mut self, span: Duration, most: usize, interrupt: &Interrupt) -> Result<u64, Failed> {
         let mut tapes = std::mem::take(&mut self.tapes);
-        let before = self.log().syncs;
+        self.log().syncs.clear();
         let this = &*self;
-        std::thread::scope(|threads| {
+        let gate = Gate::default();
+        let spawned = std::thread::scope(|threads| {
             for tape in &mut tapes {
-                // How it ended is in the log, for all of them.
-                threads.spawn(move || tape.run(span, most, interrupt, || this.commit()).ok());
+                let gate = &gate;
+                let write = move || match gate.passed() {
+                    // How it ended is in the log, for all of them.
+                    true => tape.run(span, (LEAST.min(most), most), interrupt, || this.commit()).ok(),
+                    false => None,
+                };
+                if let Err(error) = std::thread::Builder::new().spawn_scoped(threads, write) {
+                    gate.open(false);
+                    return Err(Failed { call: "clone", error });
+                }
             }
+            gate.open(true);
+            Ok(())
         });
         self.tapes = tapes;
+        spawned?;
+        let steady = self.steady();
         let mut log = self.log();
         match log.failed.take() {
             Some((call, errno, words)) => {
                 let error = errno.map_or_else(|| io::Error::other(words), io::Error::from_raw_os_error);
                 Err(Failed { call, error })
             }
-            None => Ok(log.syncs - before),
+            None => Ok(log.syncs.iter().filter(|at| **at > steady.0 && **at <= steady.1).count() as u64),
         }
+    }
+
+    /// The time in which all writers were at it.
+    pub fn steady(&self) -> (Instant, Instant) {
+        let first = |tape: &Tape| tape.operations().next().map(|(ended, _)| ended);
+        let begun = self.tapes.iter().filter_map(first).min().unwrap_or_else(now);
+        let left = self.tapes.iter().map(|tape| tape.begun() + tape.elapsed()).min().unwrap_or(begun);
+        (begun, left.max(begun))
     }
 
     /// What the writers did.
@@ -121,7 +176,7 @@ impl<'a> Group<'a> {
             match outcome {
                 Ok(()) => {
                     log.flushed = to;
-                    log.syncs += 1;
+                    log.syncs.push(now());
                 }
                 Err(failed) => {
                     log.failed = Some((failed.call, failed.error.raw_os_error(), failed.error.to_string()));
@@ -163,11 +218,12 @@ mod tests {
         let memory = crate::probe::aligned_noise();
         let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
-        let commits: usize = group.tapes().iter().map(Tape::len).sum();
+        let commits: usize = group.tapes().iter().map(|tape| tape.operations().count()).sum();
         assert_eq!(commits, 400);
-        assert!(syncs >= 50 && syncs <= 400, "{syncs}");
+        assert!((40..=400).contains(&syncs), "{syncs}");
         let log = group.log();
-        assert_eq!((log.added, log.flushed, log.syncs), (400, 400, syncs));
+        assert_eq!((log.added, log.flushed), (400, 400));
+        assert!(log.syncs.len() as u64 >= syncs && log.syncs.len() >= 50);
     }
 
     #[test]
@@ -179,9 +235,9 @@ mod tests {
         let memory = crate::probe::aligned_noise();
         let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A descriptor that cannot be written.
-        group.file = File::open(site.path(RECYCLED)).unwrap();
+        group.file = File::open(site.folder().join(RECYCLED)).unwrap();
         let failed = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap_err();
         assert_eq!((failed.call, failed.error.raw_os_error()), ("write", Some(9)));
-        assert_eq!(group.tapes().iter().map(Tape::len).sum::<usize>(), 0);
+        assert_eq!(group.tapes().iter().map(|tape| tape.operations().count()).sum::<usize>(), 0);
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::time::{Instant, micros, now};
 use crate::record::facts::DeviceFacts;
-use crate::record::probe::{Growth, Way};
+use crate::record::probe::{Failure, Growth, Way};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct Ground<'a> {
     pub begun: Instant,
 }
 
-/// Measures in rounds until `span` is over. A failure ends it and is told in words.
+/// Measures in rounds until `span` is over. A failure ends it and is told.
 ///
 /// # Errors
 /// Interrupted.
@@ -44,7 +44,7 @@ pub fn measure(
     counters: &mut Counters,
     span: Duration,
     interrupt: &Interrupt,
-) -> Result<(Vec<Growth>, Option<String>)> {
+) -> Result<(Vec<Growth>, Option<Failure>)> {
     let mut found = Vec::new();
     let until = now() + span;
     for round in 0..ROUNDS {
@@ -56,8 +56,10 @@ pub fn measure(
             match once(ground, counters, bytes) {
                 Ok(growth) => found.push(growth),
                 Err(failed) => {
-                    let (_, words) = words(&failed);
-                    return Ok((found, Some(format!("{} after {bytes} bytes were written: {words}", failed.call))));
+                    let (errno, message) = words(&failed);
+                    let (call, at_us) = (failed.call.to_owned(), micros(ground.begun.elapsed()));
+                    let after_operations = found.len() as u64;
+                    return Ok((found, Some(Failure { call, errno, message, at_us, after_operations })));
                 }
             }
         }
@@ -88,7 +90,9 @@ fn write(file: &File, bytes: &[u8], length: u64) -> Result<(), Failed> {
     let mut at = 0;
     while at < length {
         let piece = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE).min(bytes.len());
-        write_at(file, &bytes[..piece], at)?;
+        // No two neighbouring pieces alike, as far as memory goes.
+        let from = usize::try_from(at).unwrap_or(0) % (bytes.len() - piece + 1);
+        write_at(file, &bytes[from..from + piece], at)?;
         at += piece as u64;
     }
     Ok(())

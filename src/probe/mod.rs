@@ -6,6 +6,7 @@
 
 mod bench;
 mod counters;
+mod cpu;
 mod group;
 mod growth;
 pub mod operation;
@@ -24,8 +25,8 @@ use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
-use crate::host::time::{micros, now, rfc3339, sleep, wall_us};
-use crate::record::probe::{FORMAT, Family, Idle, PlaceFacts, ProbeRecord};
+use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
+use crate::record::probe::{CpuWait, FORMAT, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord};
 use bench::{RealBench, Setting};
 use counters::Counters;
 use growth::Ground;
@@ -107,7 +108,7 @@ const IDLE_SHARE: u32 = 20;
 const IDLE_LEAST: Duration = Duration::from_millis(50);
 const IDLE_MOST: Duration = Duration::from_secs(2);
 /// Share of the budget for growth.
-const GROWTH_SHARE: u32 = 12;
+const GROWTH_SHARE: u32 = 20;
 /// How often a wait looks for an interrupt.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -141,10 +142,10 @@ impl AlignedNoise {
 /// too little free or vanishes, interrupted. Failures of syncs are no errors but part of the record. Nothing is left in
 /// the folder either way.
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
-    let place = place::facts(host, &request.folder)?;
-    let segment_bytes = place::segment_bytes(&place)?;
-    let mut notes = notes_of(&place, segment_bytes);
-    let folder = PathBuf::from(&place.folder);
+    let (place, folder) = place::facts(host, &request.folder)?;
+    let files = if request.choice == Choice::All { place::FILES } else { 1 };
+    let segment_bytes = place::segment_bytes(&place, files)?;
+    let mut notes = Vec::new();
     let strays = site::strays(&folder);
     notes.extend(
         strays.iter().map(|stray| format!("{} was left by a probe that was killed: rm -r it", stray.display())),
@@ -154,43 +155,27 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let idle = idle(&place, &mut counters, request.budget, interrupt)?;
     observer.stage(Stage::Files);
     let site = Site::make(&folder)?.with_segments_of(segment_bytes);
-    let writable = make_files(&site, request.choice, segment_bytes)?;
-    let started = wall_us();
-    let noise = aligned_noise();
-    let ticker = Ticker::of(host);
-    let (begun, rows) = {
-        let begun = now();
-        observer.began(started);
-        let setting =
-            Setting { site: &site, place: &place, noise: &noise, writable, ticker, begun, interrupt, observer };
-        let mut bench = RealBench::new(request, &setting, &mut counters)?;
-        run_rows(&mut bench, request, Duration::from_micros(idle.elapsed_us), observer)?;
-        (begun, bench.close())
+    let ground = Surroundings { host, request, place: &place, site: &site, interrupt, observer };
+    let measured = on_site(&ground, &mut counters, Duration::from_micros(idle.elapsed_us));
+    let is_there = site.is_there();
+    let left = site.close().err();
+    let Measured { started, elapsed_us, cpu, rows, pauses, growth, growth_failure } = match (measured, left) {
+        (Ok(measured), left) => {
+            notes.extend(left.map(|left| left.to_string()));
+            measured
+        }
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(left)) => return Err(error.hint(format!("{left}"))),
     };
-    observer.stage(Stage::Growth);
-    let ground =
-        Ground { site: &site, file_bytes: segment_bytes, bytes: noise.bytes(), devices: &place.devices, begun };
-    let span = request.budget / GROWTH_SHARE;
-    let any_failed = rows.iter().any(|row| row.failure.is_some());
-    let growth = if writable && !any_failed && request.choice == Choice::All {
-        let (growth, failed) = growth::measure(&ground, &mut counters, span, interrupt)?;
-        notes.extend(failed.map(|failed| format!("a sync failed outside the rows: {failed}")));
-        growth
-    } else {
-        Vec::new()
-    };
-    let elapsed_us = micros(begun.elapsed());
-    if !site.is_there() {
-        return Err(Error::host(format!("{} vanished while it was probed", place.folder))
+    if !is_there {
+        let left = notes.last().filter(|note| note.contains("left behind")).map(|left| format!("; {left}"));
+        return Err(Error::host(format!("{} vanished while it was probed{}", place.folder, left.unwrap_or_default()))
             .hint("the figures of a folder that is not there any more are worth nothing: probe again"));
-    }
-    if let Err(e) = site.close() {
-        notes.push(e.to_string());
     }
     Ok(ProbeRecord {
         format: FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        started: rfc3339(started),
+        started,
         seed: request.seed,
         precision: request.precision,
         budget_us: micros(request.budget),
@@ -199,21 +184,60 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         file_bytes: segment_bytes,
         segment_bytes,
         idle,
+        cpu,
+        pauses,
         rows,
         growth,
+        growth_failure,
         notes,
     })
 }
 
-fn notes_of(place: &PlaceFacts, segment_bytes: u64) -> Vec<String> {
-    let mut notes = Vec::new();
-    if segment_bytes < site::SEGMENT_BYTES {
-        let (are, free) = (crate::units::Bytes(segment_bytes), crate::units::Bytes(place.free_bytes.unwrap_or(0)));
-        notes.push(format!(
-            "files of {are} and not of 16 MiB, as all four must be under 5 % of the {free} that are free"
-        ));
-    }
-    notes
+/// What a measurement happens in.
+struct Surroundings<'a> {
+    host: &'a Host,
+    request: &'a Request,
+    place: &'a PlaceFacts,
+    site: &'a Site,
+    interrupt: &'a Interrupt,
+    observer: &'a dyn Observer,
+}
+
+/// What came of it.
+struct Measured {
+    started: String,
+    elapsed_us: u64,
+    cpu: Option<CpuWait>,
+    rows: Vec<RowRecord>,
+    pauses: Idle,
+    growth: Vec<Growth>,
+    growth_failure: Option<Failure>,
+}
+
+/// Makes the files and runs everything on them.
+fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<Measured> {
+    let Surroundings { host, request, place, site, interrupt, observer } = *around;
+    let bytes = site.segment_bytes();
+    let writable = make_files(site, request.choice, bytes)?;
+    let noise = aligned_noise();
+    let ticker = Ticker::of(host);
+    let (started, begun) = (wall_us(), now());
+    observer.began(started);
+    let setting = Setting { site, place, noise: &noise, writable, ticker, begun, interrupt, observer };
+    let mut bench = RealBench::new(request, &setting, counters)?;
+    let before = cpu::look(host);
+    run_rows(&mut bench, request, idle, observer)?;
+    let cpu = cpu::since(&before, host);
+    let (rows, pauses) = bench.close();
+    observer.stage(Stage::Growth);
+    let ground = Ground { site, file_bytes: bytes, bytes: noise.bytes(), devices: &place.devices, begun };
+    let any_failed = rows.iter().any(|row| row.failure.is_some());
+    let (growth, growth_failure) = match writable && !any_failed && request.choice == Choice::All {
+        true => growth::measure(&ground, counters, request.budget / GROWTH_SHARE, interrupt)?,
+        false => (Vec::new(), None),
+    };
+    let elapsed_us = micros(begun.elapsed());
+    Ok(Measured { started: rfc3339_us(started), elapsed_us, cpu, rows, pauses, growth, growth_failure })
 }
 
 /// Watches the devices while nothing is done.
@@ -231,7 +255,7 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
 
 /// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
 fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
-    let doing = |name: &str| format!("write {}", site.path(name).display());
+    let doing = |name: &str| format!("write {}", site.folder().join(name).display());
     match site.fill(operation::FILE, bytes, Fill::Noise) {
         // hugetlbfs: files can be mapped but not written.
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
@@ -250,8 +274,7 @@ fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
 }
 
 fn advised(error: Error, site: &Site) -> Error {
-    let folder = site.path("");
-    let folder = folder.parent().and_then(Path::parent).unwrap_or(Path::new("/")).display().to_string();
+    let folder = site.folder().parent().unwrap_or(Path::new("/")).display().to_string();
     match error.to_string() {
         text if text.contains("No space") => error.hint(format!("make room on the filesystem of {folder}")),
         text if text.contains("quota") => error.hint(format!("your quota on the filesystem of {folder} is used up")),

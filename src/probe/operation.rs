@@ -1,6 +1,7 @@
 //! The operations of the rows that have one writer: each exactly the system calls that it is named after.
 
-use super::site::{self, Site};
+use super::rows;
+use super::site::Site;
 use super::tape::{Failed, Tape};
 use super::walk::Walk;
 use crate::host::mapped::Mapped;
@@ -11,7 +12,6 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Name of the file that all rows but those of the WAL write, as pg_test_fsync has one for all.
@@ -22,14 +22,14 @@ pub(super) enum Operation<'a> {
     /// Writes at the file's beginning.
     Overwrite(Overwrite<'a>),
     /// Opens and closes the file each time.
-    Descriptor { path: PathBuf, bytes: &'a [u8], sync_first: bool },
+    Descriptor { site: &'a Site, bytes: &'a [u8], sync_first: bool },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
     /// pwritev2 with RWF_DSYNC.
     RwfDsync { file: File, bytes: &'a [u8] },
     /// io_uring.
     Uring { ring: Box<Ring>, file: File, bytes: &'a [u8] },
-    /// mmap and msync.
+    /// mmap and msync; madvise(MADV_POPULATE_WRITE) takes the place of the page fault.
     Msync { mapped: Mapped, bytes: &'a [u8] },
 }
 
@@ -53,17 +53,16 @@ impl<'a> Operation<'a> {
         bytes: &'a [u8],
         mapped_bytes: usize,
     ) -> Result<Operation<'a>, Failed> {
-        let bytes = &bytes[..spec.write_bytes as usize];
+        let noise = bytes;
+        let bytes = &noise[..spec.write_bytes as usize];
         let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
         if spec.segment.is_some() {
-            return Walk::open(spec, site, bytes).map(Operation::Walk);
+            return Walk::open(spec, site, noise).map(Operation::Walk);
         }
         Ok(match (spec.family, spec.way) {
-            (Family::Descriptor, _) => Operation::Descriptor {
-                path: site.path(FILE),
-                bytes,
-                sync_first: spec.id == "descriptor.write_fsync_close",
-            },
+            (Family::Descriptor, _) => {
+                Operation::Descriptor { site, bytes, sync_first: spec.label == rows::WRITE_FSYNC_CLOSE }
+            }
             (_, Way::RwfDsync) => Operation::RwfDsync { file: open(flags(spec))?, bytes },
             (_, Way::IoUring) => {
                 let ring = Ring::new().map_err(|error| Failed { call: "io_uring_setup", error })?;
@@ -78,32 +77,42 @@ impl<'a> Operation<'a> {
         })
     }
 
-    /// Runs for `span`, at least once; what was done is on `tape`.
+    /// Makes ready for a run, outside of what is timed and counted: a new segment where the last one is used up.
+    ///
+    /// # Errors
+    /// With the call that failed.
+    pub fn prepare(&mut self) -> Result<(), Failed> {
+        match self {
+            Operation::Walk(walk) => walk.prepare(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs for `span`, at least once; what was done is on `tape`. To be prepared before.
     ///
     /// # Errors
     /// With the call that failed.
     pub fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, interrupt: &Interrupt) -> Result<(), Failed> {
         match self {
-            Operation::Overwrite(overwrite) => tape.run(span, most, interrupt, || overwrite.once()),
-            Operation::Descriptor { path, bytes, sync_first: true } => {
-                tape.run(span, most, interrupt, || write_fsync_close(path, bytes))
+            Operation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
+            Operation::Descriptor { site, bytes, sync_first: true } => {
+                tape.run(span, (1, most), interrupt, || write_fsync_close(site, bytes))
             }
-            Operation::Descriptor { path, bytes, sync_first: false } => {
-                tape.run(span, most, interrupt, || write_close_fsync(path, bytes))
+            Operation::Descriptor { site, bytes, sync_first: false } => {
+                tape.run(span, (1, most), interrupt, || write_close_fsync(site, bytes))
             }
             Operation::Walk(walk) => {
-                walk.prepare()?;
                 let most = most.min(walk.left());
-                tape.run(span, most, interrupt, || walk.once())
+                tape.run(span, (1, most), interrupt, || walk.once())
             }
-            Operation::RwfDsync { file, bytes } => tape.run(span, most, interrupt, || {
+            Operation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
                 let written = rustix::io::pwritev2(&*file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC);
                 whole("pwritev2", written.map_err(Failed::of("pwritev2"))?, bytes.len())
             }),
             Operation::Uring { ring, file, bytes } => {
-                tape.run(span, most, interrupt, || write_and_sync_by_ring(ring, file, bytes))
+                tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
             }
-            Operation::Msync { mapped, bytes } => tape.run(span, most, interrupt, || {
+            Operation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
                 mapped.write(bytes).map_err(|error| Failed { call: "madvise(MADV_POPULATE_WRITE)", error })?;
                 mapped.sync(bytes.len()).map_err(|error| Failed { call: "msync", error })
             }),
@@ -177,24 +186,24 @@ fn short(call: &'static str, written: usize, wanted: usize) -> Failed {
     Failed { call, error: io::Error::new(io::ErrorKind::WriteZero, words) }
 }
 
-fn reopened(path: &std::path::Path) -> Result<File, Failed> {
-    site::open(path, OFlags::empty()).map_err(|error| Failed { call: "open", error })
+fn reopened(site: &Site) -> Result<File, Failed> {
+    site.open(FILE, OFlags::empty()).map_err(|error| Failed { call: "open", error })
 }
 
 /// As pg_test_fsync has it: the second open and close make it as much work as the other order.
-fn write_fsync_close(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failed> {
-    let file = reopened(path)?;
+fn write_fsync_close(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
+    let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     sync(&file, Way::Fsync)?;
     drop(file);
-    reopened(path).map(drop)
+    reopened(site).map(drop)
 }
 
-fn write_close_fsync(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failed> {
-    let file = reopened(path)?;
+fn write_close_fsync(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
+    let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     drop(file);
-    sync(&reopened(path)?, Way::Fsync)
+    sync(&reopened(site)?, Way::Fsync)
 }
 
 fn write_and_sync_by_ring(ring: &mut Ring, file: &File, bytes: &[u8]) -> Result<(), Failed> {
@@ -233,7 +242,7 @@ mod tests {
             match ran {
                 Ok(()) => {
                     let length = (spec.write_bytes * spec.writes) as usize;
-                    let read = std::fs::read(site.path(FILE)).unwrap();
+                    let read = std::fs::read(site.folder().join(FILE)).unwrap();
                     let wanted: Vec<u8> =
                         (0..spec.writes).flat_map(|_| &bytes[..spec.write_bytes as usize]).copied().collect();
                     assert_eq!(read[..length], wanted, "{}", spec.id);

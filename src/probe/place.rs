@@ -8,7 +8,7 @@ use crate::record::probe::PlaceFacts;
 use crate::units::Bytes;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files of the size of a segment that exist at the same time: the one of the rows of pg_test_fsync, the recycled
 /// segment, a zero-filled and an extended one.
@@ -18,14 +18,18 @@ const SMALLEST_SEGMENT: u64 = 1 << 20;
 /// Share of the free space that the files may take: a twentieth.
 const FREE_OVER_FILES: u64 = 20;
 
-/// Looks at the folder.
+/// Looks at the folder; its facts, and its path as the kernel has it (names may be no UTF-8).
 ///
 /// # Errors
 /// When it does not exist, is no folder or cannot be looked at.
-pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
+pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let seen = fs::metadata(folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
             .hint("name a folder on the filesystem that is to be probed; `mkdir` makes one"),
+        ErrorKind::NotADirectory | ErrorKind::InvalidFilename => Error::user(format!("{}: {e}", folder.display())),
+        _ if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            Error::user(format!("{}: {e}", folder.display()))
+        }
         _ => Error::host(format!("{}: {e}", folder.display())),
     })?;
     if !seen.is_dir() {
@@ -35,7 +39,7 @@ pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
     let absolute = fs::canonicalize(folder).or_host(|| format!("resolve {}", folder.display()))?;
     let below = devices::below(host, &absolute)?;
     let machine = machine::facts(host);
-    Ok(PlaceFacts {
+    let facts = PlaceFacts {
         folder: absolute.display().to_string(),
         mount: mount::mount_of(host, &absolute).ok(),
         devices: below.devices,
@@ -43,7 +47,8 @@ pub fn facts(host: &Host, folder: &Path) -> Result<PlaceFacts> {
         free_bytes: free_bytes(&absolute)?,
         kernel: machine.kernel,
         hypervisor: machine::is_virtual(host).then(|| machine.machine.unwrap_or_else(|| "virtual machine".to_owned())),
-    })
+    };
+    Ok((facts, absolute))
 }
 
 /// Bytes that the user may still write; `None` where the filesystem has no size (ramfs).
@@ -52,19 +57,19 @@ fn free_bytes(folder: &Path) -> Result<Option<u64>> {
     Ok((told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize)))
 }
 
-/// Size of each file: 16 MiB, or as much less that all of them are a twentieth of what is free.
+/// Size of each of so many files: 16 MiB, or as much less that all of them are a twentieth of what is free.
 ///
 /// # Errors
 /// When even the smallest would be more.
-pub fn segment_bytes(place: &PlaceFacts) -> Result<u64> {
+pub fn segment_bytes(place: &PlaceFacts, files: u64) -> Result<u64> {
     let Some(free) = place.free_bytes else { return Ok(SEGMENT_BYTES) };
-    let fits = |bytes: &u64| bytes * FILES * FREE_OVER_FILES <= free;
+    let fits = |bytes: &u64| bytes * files * FREE_OVER_FILES <= free;
     let sizes = std::iter::successors(Some(SEGMENT_BYTES), |bytes| Some(bytes / 2));
     sizes.take_while(|bytes| *bytes >= SMALLEST_SEGMENT).find(fits).ok_or_else(|| {
-        let least = SMALLEST_SEGMENT * FILES * FREE_OVER_FILES;
+        let least = SMALLEST_SEGMENT * files * FREE_OVER_FILES;
         Error::host(format!("{} has {} free, too little for a probe", place.folder, Bytes(free))).hint(format!(
             "it writes {} at least and never more than 5 % of what is free: make {} free",
-            Bytes(SMALLEST_SEGMENT * FILES),
+            Bytes(SMALLEST_SEGMENT * files),
             Bytes(least)
         ))
     })
@@ -81,14 +86,14 @@ mod tests {
 
     #[test]
     fn the_files_are_never_more_than_a_twentieth_of_what_is_free() {
-        assert_eq!(segment_bytes(&place(None)).unwrap(), 16 << 20);
+        assert_eq!(segment_bytes(&place(None), FILES).unwrap(), 16 << 20);
         for free_mib in [80u64, 100, 200, 500, 1279, 1280, 100_000] {
             let free = free_mib << 20;
-            let bytes = segment_bytes(&place(Some(free))).unwrap();
+            let bytes = segment_bytes(&place(Some(free)), FILES).unwrap();
             assert!(bytes * FILES * 20 <= free && (1 << 20..=16 << 20).contains(&bytes), "{free_mib} {bytes}");
         }
-        assert_eq!(segment_bytes(&place(Some(1280 << 20))).unwrap(), 16 << 20);
-        let error = segment_bytes(&place(Some(79 << 20))).unwrap_err();
+        assert_eq!(segment_bytes(&place(Some(1280 << 20)), FILES).unwrap(), 16 << 20);
+        let error = segment_bytes(&place(Some(79 << 20)), FILES).unwrap_err();
         assert_eq!(error.kind(), Kind::Host);
         assert!(error.to_string().contains("79"), "{error}");
     }

@@ -67,8 +67,7 @@ impl Row {
         self.record.slices.iter().map(|slice| slice.operations).sum()
     }
 
-    /// Keeps an operation. They come in the order of their ends, but for those of several writers, which may be mixed
-    /// within one slice.
+    /// Keeps an operation. They come in the order of their ends.
     ///
     /// # Errors
     /// Never in practice: the histogram grows as wide as it must.
@@ -174,15 +173,17 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
             "a direct write of {} bytes is refused: it is no multiple of the device's sector or the filesystem's block",
             spec.write_bytes
         )),
-        ("write" | "pwritev2" | "io_uring write", Some(EINVAL)) => {
-            Some("this filesystem has no write(2), only mmap(2)".to_owned())
+        ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) if spec.direct => {
+            Some("no RWF_DSYNC (Linux 4.7) or no direct write of this size here".to_owned())
         }
-        ("pwritev2", Some(EOPNOTSUPP | ENOSYS)) => Some("no RWF_DSYNC here: Linux 4.7 brought it".to_owned()),
+        ("io_uring write", Some(EINVAL)) => Some("no IORING_OP_WRITE: Linux 5.6 brought it".to_owned()),
+        ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) => Some("no RWF_DSYNC here: Linux 4.7 brought it".to_owned()),
         ("io_uring_setup", _) => Some(match errno {
             Some(ENOSYS) => "no io_uring: Linux 5.1 brought it".to_owned(),
             Some(EPERM) => "io_uring is forbidden (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
             _ => format!("io_uring cannot be set up: {}", failed.error),
         }),
+        ("clone", _) => Some(format!("its threads cannot be started: {}", failed.error)),
         ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem refuses shared mappings".to_owned()),
         ("madvise(MADV_POPULATE_WRITE)", Some(EINVAL)) => {
             Some("no MADV_POPULATE_WRITE (Linux 5.14): without it a full disk would end the process".to_owned())

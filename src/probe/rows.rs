@@ -8,6 +8,9 @@ use crate::record::probe::{Family, RowSpec, Segment, Way};
 /// A page of WAL as PostgreSQL is built by default (`XLOG_BLCKSZ`), bytes.
 pub const WAL_BLOCK: u32 = 8192;
 
+/// Name of the row that syncs before it closes.
+pub const WRITE_FSYNC_CLOSE: &str = "write, fsync, close";
+
 /// The five ways of `wal_sync_method`, in pg_test_fsync's order.
 const METHODS: [(Way, &str); 5] = [
     (Way::OpenDatasync, "open_datasync"),
@@ -66,7 +69,7 @@ fn compat() -> Vec<RowSpec> {
         let row = spec(Family::OpenSyncSizes, &id, &label, Way::OpenSync);
         rows.push(RowSpec { writes, write_bytes: kib << 10, direct: true, ..row });
     }
-    rows.push(spec(Family::Descriptor, "descriptor.write_fsync_close", "write, fsync, close", Way::Fsync));
+    rows.push(spec(Family::Descriptor, "descriptor.write_fsync_close", WRITE_FSYNC_CLOSE, Way::Fsync));
     rows.push(spec(Family::Descriptor, "descriptor.write_close_fsync", "write, close, fsync", Way::Fsync));
     rows.push(spec(Family::NotSynced, "not_synced.write", "write", Way::None));
     rows

@@ -4,10 +4,15 @@ use crate::error::{Context, Error, Result};
 use crate::host::files;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rustix::fs::OFlags;
-use std::fs::{self, File, OpenOptions};
+use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the private folder's name begins with; then comes an id.
@@ -19,13 +24,19 @@ pub const SEGMENT_BYTES: u64 = 16 << 20;
 /// Written at once when a file is filled.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The private folder.
+/// The private folder. Held open, with the folder that it lies in: what is made through it is also removed through it,
+/// wherever the names lead meanwhile (a filesystem unmounted, a folder renamed).
 pub struct Site {
     parent: PathBuf,
+    parent_fd: OwnedFd,
     /// Device and inode of the folder probed: whether it is still the same at the end.
     identity: (u64, u64),
     folder: PathBuf,
+    /// Locked for as long as the probe lives.
+    folder_fd: OwnedFd,
     segment_bytes: u64,
+    /// Files that were made: these are removed and no others.
+    made: RefCell<BTreeSet<String>>,
     removed: bool,
 }
 
@@ -49,10 +60,31 @@ impl Site {
     /// When it cannot be made, with what would make it go.
     pub fn make(parent: &Path) -> Result<Site> {
         let facts = fs::metadata(parent).or_host(|| format!("look at {}", parent.display()))?;
-        let folder = parent.join(format!("{PREFIX}{}", files::random_id()?));
-        files::make_folder(&folder, 0o700).map_err(|e| advised(e, parent))?;
+        let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent_fd = openat(CWD, parent, path_only, Mode::empty());
+        let parent_fd = parent_fd.or_host(|| format!("open {}", parent.display()))?;
+        let name = format!("{PREFIX}{}", files::random_id()?);
+        let folder = parent.join(&name);
+        let made = mkdirat(&parent_fd, &name, Mode::RWXU);
+        made.or_host(|| format!("make the folder {}", folder.display())).map_err(|e| advised(e, parent))?;
+        let folder_fd = open_folder(&parent_fd, Path::new(&name)).inspect_err(|_| {
+            unlinkat(&parent_fd, &name, AtFlags::REMOVEDIR).ok();
+        });
+        let folder_fd = folder_fd.or_host(|| format!("open {}", folder.display()))?;
+        let owner = rustix::fs::fstat(&folder_fd).or_host(|| format!("look at {}", folder.display()))?;
+        // Who may rename in the folder probed may have put another one in this one's place.
+        let ours = owner.st_uid == rustix::process::geteuid().as_raw() && owner.st_mode & 0o077 == 0;
+        if !ours || !is_empty(&folder_fd) {
+            return Err(Error::host(format!("{} is not the folder that was made there", folder.display()))
+                .hint("somebody else changes names in the folder probed: name another one"));
+        }
+        // Where the filesystem has no locks, nobody can tell a living probe's folder from a dead one's.
+        flock(&folder_fd, FlockOperation::NonBlockingLockExclusive).ok();
         let identity = (facts.dev(), facts.ino());
-        Ok(Site { parent: parent.to_owned(), identity, folder, segment_bytes: SEGMENT_BYTES, removed: false })
+        let parent = parent.to_owned();
+        let made = RefCell::default();
+        let segment_bytes = SEGMENT_BYTES;
+        Ok(Site { parent, parent_fd, identity, folder, folder_fd, segment_bytes, made, removed: false })
     }
 
     /// The same with WAL segments of another size.
@@ -66,9 +98,9 @@ impl Site {
         self.segment_bytes
     }
 
-    /// Path of a file of this name.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    /// Path of the private folder, for messages.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Makes a file of `bytes`, which must not be there, fills and syncs it.
@@ -76,7 +108,9 @@ impl Site {
     /// # Errors
     /// The kernel's.
     pub fn fill(&self, name: &str, bytes: u64, fill: Fill) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(name))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.folder_fd, name, flags, Mode::RUSR | Mode::WUSR)?);
+        self.made.borrow_mut().insert(name.to_owned());
         match fill {
             Fill::Noise | Fill::Zeroes => {
                 let mut noise = ChaCha8Rng::seed_from_u64(1);
@@ -102,7 +136,8 @@ impl Site {
     /// # Errors
     /// The kernel's.
     pub fn open(&self, name: &str, flags: OFlags) -> io::Result<File> {
-        open(&self.path(name), flags)
+        Ok(openat(&self.folder_fd, name, flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?
+            .into())
     }
 
     /// Removes a file.
@@ -110,13 +145,17 @@ impl Site {
     /// # Errors
     /// The kernel's.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path(name))
+        self.made.borrow_mut().remove(name);
+        Ok(unlinkat(&self.folder_fd, name, AtFlags::empty())?)
     }
 
     /// Whether the folder probed is still where it was.
     pub fn is_there(&self) -> bool {
-        fs::metadata(&self.parent).is_ok_and(|facts| (facts.dev(), facts.ino()) == self.identity)
-            && self.folder.exists()
+        let gone = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        // A filesystem that only answers with errors is there, and its errors are the result.
+        let parent = fs::metadata(&self.parent);
+        let same = parent.map_or_else(|e| !gone(&e), |facts| (facts.dev(), facts.ino()) == self.identity);
+        same && fs::symlink_metadata(&self.folder).map_or_else(|e| !gone(&e), |_| true)
     }
 
     /// Removes the private folder.
@@ -125,13 +164,21 @@ impl Site {
     /// When it cannot be, with its path. One that has vanished is no error.
     pub fn close(mut self) -> Result<()> {
         self.removed = true;
-        match fs::remove_dir_all(&self.folder) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                let path = self.folder.display();
-                Err(Error::host(format!("{path} is left behind: {e}")).hint(format!("rm -r {path}")))
-            }
-            _ => Ok(()),
-        }
+        self.remove_all().map_err(|e| {
+            let path = self.folder.display();
+            Error::host(format!("{path} is left behind: {e}")).hint(format!("rm -r {path}"))
+        })
+    }
+
+    fn remove_all(&self) -> io::Result<()> {
+        let gone = |e: rustix::io::Errno| if e == rustix::io::Errno::NOENT { Ok(()) } else { Err(e) };
+        let names = self.made.borrow();
+        let removed: Vec<_> =
+            names.iter().map(|name| unlinkat(&self.folder_fd, name.as_str(), AtFlags::empty()).or_else(gone)).collect();
+        let name = self.folder.file_name().unwrap_or_default();
+        unlinkat(&self.parent_fd, name.as_bytes(), AtFlags::REMOVEDIR).or_else(gone)?;
+        removed.into_iter().collect::<Result<(), _>>()?;
+        Ok(())
     }
 }
 
@@ -139,24 +186,29 @@ impl Drop for Site {
     fn drop(&mut self) {
         if !self.removed {
             // On the way out of an error, an interrupt or a panic: there is something worse to tell.
-            drop(fs::remove_dir_all(&self.folder));
+            self.remove_all().ok();
         }
     }
 }
 
-/// Private folders of earlier probes that were killed.
+fn is_empty(folder: &OwnedFd) -> bool {
+    let ours = |name: &CStr| name == c"." || name == c"..";
+    Dir::read_from(folder).is_ok_and(|mut dir| dir.all(|entry| entry.is_ok_and(|entry| ours(entry.file_name()))))
+}
+
+fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Private folders of earlier probes that were killed: nobody holds their lock.
 pub fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
-    entries.flatten().filter(ours).map(|entry| entry.path()).collect()
-}
-
-/// Opens a file for reading and writing, with further flags.
-///
-/// # Errors
-/// The kernel's.
-pub fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path)
+    let dead = |path: &PathBuf| {
+        let opened = open_folder(CWD, path);
+        opened.is_ok_and(|fd| flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
+    };
+    entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()
 }
 
 fn advised(error: Error, parent: &Path) -> Error {
@@ -179,11 +231,11 @@ mod tests {
     #[test]
     fn the_private_folder_is_gone_on_every_way_out() {
         let place = tempfile::tempdir().unwrap();
-        let left = || strays(place.path()).len();
+        let left = || fs::read_dir(place.path()).unwrap().count();
         let site = Site::make(place.path()).unwrap();
         site.fill("file", 3 << 20, Fill::Noise).unwrap();
         assert!(site.fill("file", 1, Fill::Zeroes).is_err(), "a file that is there is never written over");
-        assert_eq!((fs::metadata(site.path("file")).unwrap().len(), left()), (3 << 20, 1));
+        assert_eq!((fs::metadata(site.folder().join("file")).unwrap().len(), left()), (3 << 20, 1));
         site.close().unwrap();
         assert_eq!(left(), 0);
         let panicked = std::panic::catch_unwind(|| {
@@ -192,6 +244,35 @@ mod tests {
         });
         assert!(panicked.is_err());
         assert_eq!(left(), 0);
+    }
+
+    #[test]
+    fn the_folder_of_a_living_probe_is_no_stray_and_a_dead_ones_is() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap();
+        assert_eq!(strays(place.path()), Vec::<PathBuf>::new());
+        let dead = place.path().join(format!("{PREFIX}dead"));
+        fs::create_dir(&dead).unwrap();
+        assert_eq!(strays(place.path()), [dead]);
+        site.close().unwrap();
+    }
+
+    #[test]
+    fn what_somebody_else_puts_into_the_private_folder_stays_and_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        let site = Site::make(place.path()).unwrap();
+        site.fill("ours", 1 << 20, Fill::Hole).unwrap();
+        let theirs = site.folder().join("theirs");
+        fs::write(&theirs, "x").unwrap();
+        // A link in the place of a file of ours leads nowhere.
+        let victim = place.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        fs::remove_file(site.folder().join("ours")).unwrap();
+        std::os::unix::fs::symlink(&victim, site.folder().join("ours")).unwrap();
+        assert!(site.open("ours", OFlags::empty()).is_err());
+        let error = site.close().unwrap_err().to_string();
+        assert!(error.contains("left behind"), "{error}");
+        assert!(theirs.exists() && fs::read(&victim).unwrap() == b"precious");
     }
 
     #[test]
@@ -205,6 +286,7 @@ mod tests {
         fs::create_dir(&probed).unwrap();
         assert!(!site.is_there());
         site.close().unwrap();
+        assert_eq!(fs::read_dir(place.path().join("away")).unwrap().count(), 0, "removed wherever it is now");
     }
 
     #[test]
@@ -213,7 +295,7 @@ mod tests {
         let site = Site::make(place.path()).unwrap();
         for (name, fill) in [("a", Fill::Noise), ("b", Fill::Zeroes), ("c", Fill::LastByte), ("d", Fill::Hole)] {
             site.fill(name, 2 << 20, fill).unwrap();
-            assert_eq!(fs::metadata(site.path(name)).unwrap().len(), 2 << 20, "{fill:?}");
+            assert_eq!(fs::metadata(site.folder().join(name)).unwrap().len(), 2 << 20, "{fill:?}");
         }
     }
 }

@@ -14,7 +14,9 @@ pub const RECYCLED: &str = "recycled";
 /// A row's way through its segments.
 pub struct Walk<'a> {
     site: &'a Site,
-    bytes: &'a [u8],
+    /// What is written, block by block: no two neighbours alike, as in WAL.
+    noise: &'a [u8],
+    block: usize,
     way: Way,
     flags: OFlags,
     segment: Segment,
@@ -32,13 +34,14 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn open(spec: &RowSpec, site: &'a Site, bytes: &'a [u8]) -> Result<Walk<'a>, Failed> {
+    pub fn open(spec: &RowSpec, site: &'a Site, noise: &'a [u8]) -> Result<Walk<'a>, Failed> {
         let segment = spec.segment.unwrap_or(Segment::Recycled);
         let recycled = segment == Segment::Recycled;
         let name = if recycled { RECYCLED.to_owned() } else { spec.id.clone() };
         let mut walk = Walk {
             site,
-            bytes,
+            noise,
+            block: spec.write_bytes as usize,
             way: spec.way,
             flags: flags(spec),
             segment,
@@ -62,7 +65,7 @@ impl<'a> Walk<'a> {
     pub fn left(&self) -> usize {
         match self.segment {
             Segment::Recycled => usize::MAX,
-            _ => usize::try_from((self.segment_bytes - self.at) / self.bytes.len() as u64).unwrap_or(usize::MAX),
+            _ => usize::try_from((self.segment_bytes - self.at) / self.block as u64).unwrap_or(usize::MAX),
         }
     }
 
@@ -96,14 +99,16 @@ impl<'a> Walk<'a> {
     /// in the server.
     #[inline]
     pub fn once(&mut self) -> Result<(), Failed> {
-        if self.at + self.bytes.len() as u64 > self.segment_bytes {
+        if self.at + self.block as u64 > self.segment_bytes {
             self.file = None;
             self.file = Some(self.reopened()?);
             self.at = 0;
         }
         let Some(file) = &self.file else { return Ok(()) };
-        write_at(file, self.bytes, self.at)?;
-        self.at += self.bytes.len() as u64;
+        let from = usize::try_from(self.at).unwrap_or(0) % (self.noise.len() - self.block + 1).max(1);
+        let from = from - from % self.block;
+        write_at(file, &self.noise[from..from + self.block], self.at)?;
+        self.at += self.block as u64;
         sync(file, self.way)
     }
 
@@ -129,7 +134,7 @@ mod tests {
         let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
         let memory = crate::probe::aligned_noise();
         for id in ["wal.fdatasync.zero_filled", "wal.fdatasync.extended"] {
-            let mut walk = Walk::open(&spec(id, 65_536), &site, &memory.bytes()[..65_536]).unwrap();
+            let mut walk = Walk::open(&spec(id, 65_536), &site, memory.bytes()).unwrap();
             for segment in 1..=2 {
                 walk.prepare().unwrap();
                 let mut places = BTreeSet::new();
@@ -140,8 +145,9 @@ mod tests {
                 assert_eq!(places.len(), 16, "{id}, segment {segment}");
             }
             assert_eq!(walk.take_made_us().len(), 2);
-            let written = std::fs::read(site.path(id)).unwrap();
-            assert!(written.chunks(65_536).all(|block| block == &memory.bytes()[..65_536]));
+            let written = std::fs::read(site.folder().join(id)).unwrap();
+            assert!(written.chunks(65_536).all(|block| memory.bytes().chunks(65_536).any(|noise| noise == block)));
+            assert_ne!(written[..65_536], written[65_536..131_072], "no two neighbours alike");
         }
     }
 
@@ -151,11 +157,11 @@ mod tests {
         let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
-        let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, &memory.bytes()[..65_536]).unwrap();
+        let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, memory.bytes()).unwrap();
         for _ in 0..17 {
             walk.once().unwrap();
         }
         assert_eq!(walk.at, 65_536);
-        assert_eq!(std::fs::metadata(site.path(RECYCLED)).unwrap().len(), 1 << 20);
+        assert_eq!(std::fs::metadata(site.folder().join(RECYCLED)).unwrap().len(), 1 << 20);
     }
 }

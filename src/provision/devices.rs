@@ -41,7 +41,7 @@ pub fn devices_below(host: &Host, folder: &Path) -> Result<Vec<DeviceFacts>> {
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
 pub fn below(host: &Host, folder: &Path) -> Result<Below> {
-    let mut walk = Walk { host, table: mount::table(host)?, below: Below::default() };
+    let mut walk = Walk { host, table: mount::table(host)?, below: Below::default(), overlays: 0 };
     walk.file(&mount::resolve(folder)?, 0);
     Ok(walk.below)
 }
@@ -50,6 +50,8 @@ struct Walk<'a> {
     host: &'a Host,
     table: Vec<Mount>,
     below: Below,
+    /// Overlays gone through.
+    overlays: u32,
 }
 
 impl Walk<'_> {
@@ -60,8 +62,12 @@ impl Walk<'_> {
             Err(e) => return self.below.ends.push(e.to_string()),
         };
         let nodes = devices_of(self.host, mount);
-        match upper_folder(mount).filter(|_| depth <= DEEPEST) {
-            Some(upper) => self.file(&upper, depth + 1),
+        // An overlay is no device: what holds its upper folder is what the filesystem stands on.
+        match upper_folder(mount).filter(|_| self.overlays < DEEPEST) {
+            Some(upper) => {
+                self.overlays += 1;
+                self.file(&upper, depth);
+            }
             None if nodes.is_empty() => self.below.ends.push(described(mount)),
             None => nodes.into_iter().for_each(|node| self.device(node, depth)),
         }
@@ -72,7 +78,9 @@ impl Walk<'_> {
         if known || depth > DEEPEST {
             return;
         }
+        let place = self.below.devices.len();
         self.below.devices.push(facts(self.host, node, depth));
+        let is_loop = node.backing_file(self.host).is_some();
         if let Some(disk) = node.whole_disk(self.host) {
             self.device(disk, depth + 1);
         } else if let Some(file) = node.backing_file(self.host) {
@@ -80,6 +88,8 @@ impl Walk<'_> {
         } else {
             node.slaves(self.host).into_iter().for_each(|slave| self.device(slave, depth + 1));
         }
+        let ends = node.whole_disk(self.host).is_none() && node.slaves(self.host).is_empty();
+        self.below.devices[place].stands_on_nothing = Some(ends && !(is_loop && self.below.devices.len() > place + 1));
     }
 }
 
@@ -154,6 +164,7 @@ fn facts(host: &Host, node: Node, depth: u32) -> DeviceFacts {
         discard_max_bytes: queue("discard_max_bytes").and_then(|text| text.parse().ok()),
         backing_file: node.backing_file(host),
         direct_io: node.flag(host, "loop/dio"),
+        stands_on_nothing: None,
         counts_flushes: counts_flushes(host, node).map(|counted| counted && !partition),
     }
 }

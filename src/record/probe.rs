@@ -30,12 +30,18 @@ pub struct ProbeRecord {
     pub file_bytes: u64,
     /// Size of a WAL segment; 16 MiB unless the filesystem has little free.
     pub segment_bytes: u64,
-    /// The time before any file was made, in which we did nothing.
+    /// The time before any file was made, in which the probe did nothing.
     pub idle: Idle,
+    /// What the CPUs let it wait for; `None` where the kernel does not tell.
+    pub cpu: Option<CpuWait>,
+    /// The pauses between the rounds through all rows, added up: what others did meanwhile.
+    pub pauses: Idle,
     /// Its rows, in the order of the table.
     pub rows: Vec<RowRecord>,
     /// How long a sync takes after how much was written.
     pub growth: Vec<Growth>,
+    /// How that ended early.
+    pub growth_failure: Option<Failure>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -59,13 +65,24 @@ pub struct PlaceFacts {
     pub hypervisor: Option<String>,
 }
 
-/// What the devices did while we did nothing.
+/// What the devices did while the probe did nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     /// How long, microseconds.
     pub elapsed_us: u64,
     /// Counters, as in [`Slice::devices`].
     pub devices: Vec<Option<DeviceCounts>>,
+}
+
+/// What waited for a CPU while the rows ran. A sync that is done waits for one too, and is then no figure of the storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuWait {
+    /// For how long, microseconds.
+    pub elapsed_us: u64,
+    /// Time in which the probe's own thread could have run and did not, microseconds (`/proc/thread-self/schedstat`).
+    pub own_us: Option<u64>,
+    /// Time in which some process of the machine waited, microseconds (`/proc/pressure/cpu`).
+    pub some_us: Option<u64>,
 }
 
 /// Growth of a device's counters over an interval.

@@ -3,7 +3,7 @@
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Column, Table};
 use super::words::{bottleneck_title, estimate_text, fits_title, latency, mean_millis, millis, percent};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, FlushShare, MeasureFinding};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, MeasureFinding};
 use crate::units::{Bytes, Micros, grouped, significant};
 use std::collections::BTreeMap;
 
@@ -197,6 +197,43 @@ impl Cases<'_> {
         table
     }
 
+    /// Every row of the probes behind the cases of synced writes.
+    pub fn synced(&self) -> Table {
+        let columns = vec![
+            Column::text("Case").csv(&["case"]),
+            Column::text("Section").csv(&["section"]),
+            Column::text("Row").csv(&["row"]),
+            estimate_column("Rate", "rate", "1/s"),
+            Column::number("p50", "ms").csv(&["p50 (ns)"]),
+            Column::number("p99", "ms").csv(&["p99 (ns)"]),
+            Column::number("slowest", "ms").csv(&["slowest (ns)"]),
+            Column::text("Device, for an operation").csv(&["device work"]),
+        ];
+        let mut table = Table::new("synced", "Synced writes by every way to make them durable", columns).note(
+            "As pgstrata probe measures them. Rates over trials; latencies and device work of the first trial; the rows \
+             called one write, two writes, open_sync sizes, descriptor and not synced are those of pg_test_fsync.",
+        );
+        let ms = |ns: Option<u64>| {
+            let shown = |ns: u64| significant(ns as f64 / 1e6);
+            Cell::number(ns, shown).csv(vec![ns.map(|ns| ns.to_string()).unwrap_or_default()])
+        };
+        for case in self.cases {
+            for row in case.synced.iter().flat_map(|synced| &synced.rows) {
+                table.push(vec![
+                    self.name(case),
+                    Cell::text(section_title(row.family)),
+                    Cell::text(row.label.clone()),
+                    estimate_cell(row.rate.as_ref(), row.unavailable.as_deref()),
+                    ms(row.latency.map(|latency| latency.p50_ns)),
+                    ms(row.latency.and_then(|latency| latency.p99_ns)),
+                    ms(row.latency.map(|latency| latency.max_ns)),
+                    Cell::text(row.device_work.clone().unwrap_or_default()),
+                ]);
+            }
+        }
+        table
+    }
+
     /// Mean latency of each statement.
     pub fn statements(&self) -> Table {
         let columns = vec![
@@ -220,6 +257,19 @@ impl Cases<'_> {
             }
         }
         table
+    }
+}
+
+/// Heading of a part of the probe's table.
+pub(super) fn section_title(family: Family) -> &'static str {
+    match family {
+        Family::OneWrite => "One write",
+        Family::TwoWrites => "Two writes",
+        Family::OpenSyncSizes => "open_sync sizes",
+        Family::Descriptor => "Descriptor",
+        Family::NotSynced => "Not synced",
+        Family::Wal => "WAL",
+        Family::Newer => "Newer (not PostgreSQL's)",
     }
 }
 

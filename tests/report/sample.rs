@@ -1,5 +1,4 @@
-//! Findings made up for these tests: four stacks, 1, 4 and 16 clients, three trials of sixty seconds; btrfs stalls, one
-//! case was not run, and pg_test_fsync-like rankings beside the transactions.
+//! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
 use pgstrata::analyse::findings::*;
 use pgstrata::record::event::Stage;
@@ -293,6 +292,7 @@ fn cases() -> Vec<CaseFinding> {
                 fits: Some(Fits::Memory),
                 database_bytes: Some(784 << 20),
                 statements: if clients == 16 { statements() } else { vec![] },
+                synced: None,
                 cautions,
             });
         }
@@ -313,6 +313,7 @@ fn cases() -> Vec<CaseFinding> {
             fits: None,
             database_bytes: None,
             statements: vec![],
+            synced: None,
             cautions: vec![],
         }
     }));
@@ -445,6 +446,7 @@ fn stack_facts(name: &str, number: u32) -> StackFacts {
         logical_block_bytes: Some(512),
         scheduler: Some("none".to_owned()),
         direct_io: Some(true),
+        stands_on_nothing: Some(true),
         counts_flushes: Some(true),
         ..DeviceFacts::default()
     };

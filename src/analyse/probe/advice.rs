@@ -6,16 +6,18 @@ use super::server::{at_default_settings, method};
 use super::work::SEEN;
 use crate::stats::slices::overlap;
 use crate::units::significant;
+use std::collections::BTreeSet;
 
 /// Default of PostgreSQL on Linux.
 const DEFAULT: &str = "fdatasync";
 
 /// Recommends a method for a server of the major version `server`.
 pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32) -> Recommendation {
+    let mut seen = BTreeSet::new();
     let rows: Vec<(&'static str, &RowFinding)> = evidence
         .rows
         .iter()
-        .filter(|row| at_default_settings(&row.spec))
+        .filter(|row| at_default_settings(&row.spec) && seen.insert(method(row.spec.way)))
         .filter_map(|row| Some((method(row.spec.way)?, row)))
         .collect();
     let candidates: Vec<Candidate> = rows.iter().map(|(method, row)| candidate(evidence, method, row)).collect();
@@ -71,8 +73,9 @@ fn choose(
             return (None, "nothing here survives a power cut, whichever method is the fastest".to_owned());
         }
         VerdictKind::NoFlushSeen => {
-            let why = "no flush was seen, so the fastest method may be the one that does the least: the default";
-            return (Some(DEFAULT), why.to_owned());
+            let why = "no flush was seen: the fastest method may be the one that does the least, and none of them makes a \
+                       commit survive; mend the storage first";
+            return (None, why.to_owned());
         }
         _ => {}
     }
@@ -101,7 +104,17 @@ fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String)
         return (Some(fastest), why);
     };
     if *fastest == DEFAULT {
-        return (Some(DEFAULT), format!("the default is the fastest, {} per second", significant(per_s(row))));
+        let alone = open.iter().filter(|(method, _)| *method != DEFAULT);
+        let apart = |other: &RowFinding| interval(row).zip(interval(other)).is_some_and(|(a, b)| !overlap(a, b));
+        let surely = alone.clone().all(|(_, other)| apart(other));
+        let rate = significant(per_s(row));
+        let why = match surely {
+            true => format!("the default is the fastest, {rate} per second"),
+            false => {
+                format!("no difference seen between the default, {rate} per second, and the fastest of the others")
+            }
+        };
+        return (Some(DEFAULT), why);
     }
     match interval(row).zip(interval(default)) {
         Some((best, usual)) if !overlap(best, usual) => {

@@ -1,8 +1,13 @@
 //! What a reader should know before believing a figure of a probe.
 
 use super::evidence::Evidence;
+use super::findings::{CpuShares, RowFinding};
+use crate::record::probe::{CpuWait, ProbeRecord};
 use crate::units::{Bytes, Micros, significant};
 
+/// A filesystem may write this many times the bytes it is given: journal, log tree, superblocks, whole blocks of 64 kB for
+/// 8 kB. More is someone else's.
+const MOST_JOURNAL: f64 = 20.0;
 /// File size that the rows of pg_test_fsync have there.
 const USUAL_FILE_BYTES: u64 = 16 << 20;
 
@@ -14,7 +19,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
         .rows
         .iter()
         .filter_map(|row| {
-            let rate = row.rate.as_ref()?;
+            let rate = row.rate.as_ref().filter(|_| record.precision > 0.0)?;
             let half = rate.relative_half_width.unwrap_or(f64::INFINITY);
             Some((row.spec.label.trim(), half, rate.imprecise_because.as_deref()?))
         })
@@ -24,7 +29,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
         found.push(format!(
             "{} of {} rows are not known to ±{} %, the least of them \"{label}\": {why}",
             imprecise.len(),
-            evidence.rows.len(),
+            evidence.rows.iter().filter(|row| row.rate.is_some()).count(),
             significant(record.precision * 100.0)
         ));
     }
@@ -32,6 +37,8 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     if worthless {
         found.push("others use the device: the device work of rows marked ~ is theirs as well".to_owned());
     }
+    found.extend(busy_cpus(evidence));
+    found.extend(crowded(evidence));
     if record.file_bytes > 0 && record.file_bytes < USUAL_FILE_BYTES {
         let why = format!("the file is {}, not 16 MiB, for want of free space", Bytes(record.file_bytes));
         found.push(why);
@@ -42,4 +49,55 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
         Micros(record.elapsed_us)
     ));
     found
+}
+
+/// Shares of the time in which something waited for a CPU.
+pub(super) fn cpu(record: &ProbeRecord) -> CpuShares {
+    let share = |us: fn(&CpuWait) -> Option<u64>| {
+        let wait = record.cpu.as_ref().filter(|wait| wait.elapsed_us > 0)?;
+        Some((us(wait)? as f64 / wait.elapsed_us as f64).min(1.0))
+    };
+    CpuShares { own: share(|wait| wait.own_us), some: share(|wait| wait.some_us) }
+}
+
+/// Share of the time in which its own thread may wait for a CPU before latencies are not the storage's.
+const OWN_WAIT: f64 = 0.03;
+/// The same for anybody: kernel threads that complete a sync wait like others. A row of the probe has several writers,
+/// which wait for each other's CPU on a small machine.
+const SOME_WAIT: f64 = 0.25;
+
+/// Whether waiting for CPUs was so much that latencies are not the storage's alone; in words.
+pub(super) fn busy_cpus(evidence: &Evidence) -> Option<String> {
+    let CpuShares { own, some } = cpu(evidence.record);
+    let percent = |share: f64| significant(share * 100.0);
+    if let Some(own) = own.filter(|share| *share > OWN_WAIT) {
+        return Some(format!(
+            "the probe waited for a CPU in {} % of the time: others use the CPUs, and latencies are not the storage's alone",
+            percent(own)
+        ));
+    }
+    let some = some.filter(|share| *share > SOME_WAIT)?;
+    Some(format!(
+        "in {} % of the time some process waited for a CPU: latencies may be those of busy CPUs and not of the storage",
+        percent(some)
+    ))
+}
+
+/// The row of which a device wrote more than it can have caused, journal and all.
+fn crowded(evidence: &Evidence) -> Option<String> {
+    let excess = |row: &RowFinding| {
+        let own = f64::from(row.spec.write_bytes) * f64::from(row.spec.writes);
+        let most = row.work.iter().map(|work| work.bytes_per_op).reduce(f64::max)?;
+        (own > 0.0 && row.spec.writers <= 1).then_some((most / own, most))
+    };
+    let rows = evidence.rows.iter().filter_map(|row| Some((row, excess(row)?)));
+    let (row, (times, bytes)) = rows.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    (times > MOST_JOURNAL).then(|| {
+        format!(
+            "{} were written to the device for each operation of \"{}\": others, too, wrote meanwhile, and latencies may be \
+             theirs",
+            Bytes(bytes.round() as u64),
+            row.spec.label.trim()
+        )
+    })
 }

@@ -57,9 +57,14 @@ impl<'a> Evidence<'a> {
         self.rows.iter().filter(fits)
     }
 
-    /// Devices furthest down.
+    /// Devices that stand on nothing that can be seen; those furthest down where that was not recorded.
     pub fn lowest(&self) -> Vec<&'a DeviceFacts> {
         let devices = &self.record.place.devices;
+        let leaves: Vec<&DeviceFacts> =
+            devices.iter().filter(|device| device.stands_on_nothing == Some(true)).collect();
+        if !leaves.is_empty() {
+            return leaves;
+        }
         let depth = devices.iter().map(|device| device.depth).max();
         devices.iter().filter(|device| Some(device.depth) == depth).collect()
     }
@@ -74,11 +79,7 @@ impl<'a> Evidence<'a> {
         let mut ends = self.record.place.ends.clone();
         if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {
             let names: Vec<&str> = self.lowest().iter().map(|device| device.name.as_str()).collect();
-            let by = self.record.place.hypervisor.as_deref().map_or_else(String::new, |who| format!(" of {who}"));
-            ends.push(format!(
-                "{} is a virtual disk{by}: what it stands on cannot be seen from here",
-                names.join(", ")
-            ));
+            ends.push(format!("{} is a virtual disk: what it stands on cannot be seen from here", names.join(", ")));
         }
         ends
     }

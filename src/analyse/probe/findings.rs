@@ -36,6 +36,8 @@ pub struct ProbeFindings {
     pub place: PlaceFacts,
     /// Bounds of every row's histogram.
     pub histogram: HistogramScale,
+    /// Share of the time in which the probe's own thread, and anybody on the machine, waited for a CPU.
+    pub cpu: CpuShares,
     /// What the devices did while the probe did nothing.
     pub idle: Vec<IdleTraffic>,
     /// The rows in the order of the table.
@@ -54,6 +56,15 @@ pub struct ProbeFindings {
     pub standing: Standing,
     /// What a reader should know before believing a figure.
     pub caveats: Vec<String>,
+}
+
+/// Waits for a CPU while the rows ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuShares {
+    /// Share of the time in which the probe's own thread waited; `None` where the kernel does not tell.
+    pub own: Option<f64>,
+    /// Share of the time in which some process of the machine waited.
+    pub some: Option<f64>,
 }
 
 /// Bounds of the histograms: a bin is a half of a decade; the first holds what is faster too, the last what is slower.
@@ -141,6 +152,8 @@ pub struct RateFinding {
 pub struct LatencyFinding {
     /// Operations whose latency is known.
     pub operations: u64,
+    /// A tenth of the operations were as fast or faster.
+    pub p10_ns: u64,
     /// Median.
     pub p50_ns: u64,
     /// 99th percentile; from 100 operations on.

@@ -49,26 +49,31 @@ pub(super) fn counts(row: &RowRecord) -> Counts {
 pub(super) fn figures(counts: &Counts, slowest: &[Slow]) -> Option<LatencyFinding> {
     let operations = total(counts);
     let exact = slowest.iter().map(|slow| slow.latency_ns).max();
+    let max_ns = exact.or_else(|| counts.keys().next_back().copied())?;
+    // Those in the histogram are rounded up.
+    let at = |quantile| percentile(counts, quantile).map(|ns| ns.min(max_ns));
     Some(LatencyFinding {
         operations,
-        p50_ns: percentile(counts, 0.5)?,
-        p99_ns: percentile(counts, 0.99).filter(|_| operations >= FEWEST_FOR_P99),
-        p999_ns: percentile(counts, 0.999).filter(|_| operations >= FEWEST_FOR_P999),
-        max_ns: exact.or_else(|| counts.keys().next_back().copied())?,
+        p10_ns: at(0.1)?,
+        p50_ns: at(0.5)?,
+        p99_ns: at(0.99).filter(|_| operations >= FEWEST_FOR_P99),
+        p999_ns: at(0.999).filter(|_| operations >= FEWEST_FOR_P999),
+        max_ns,
     })
 }
 
 /// The series of a row; seconds without an operation are not in it.
 pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
+    let slowest = row.slowest.iter().map(|slow| slow.latency_ns).max().unwrap_or(u64::MAX);
     let one = |second: &SecondLatencies| {
         let counts: Counts = second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
         let operations = total(&counts);
         Some(SecondFinding {
             second: second.second,
             operations,
-            p50_ns: percentile(&counts, 0.5)?,
-            p99_ns: percentile(&counts, 0.99).filter(|_| operations >= FEWEST_FOR_P99),
-            max_ns: counts.keys().next_back().copied()?,
+            p50_ns: percentile(&counts, 0.5)?.min(slowest),
+            p99_ns: percentile(&counts, 0.99).filter(|_| operations >= FEWEST_FOR_P99).map(|ns| ns.min(slowest)),
+            max_ns: counts.keys().next_back().copied()?.min(slowest),
         })
     };
     row.seconds.iter().filter_map(one).collect()

@@ -49,6 +49,7 @@ pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
         segment_bytes: record.segment_bytes,
         place: record.place.clone(),
         histogram: latency::scale(),
+        cpu: caveats::cpu(record),
         idle: work::idle(record),
         caveats: caveats::caveats(&evidence),
         stall_rule: latency::stall_rule(),

@@ -7,8 +7,8 @@ use crate::stats::autocorrelation::FEWEST_VALUES;
 use crate::stats::slices;
 use crate::units::significant;
 
-/// Share of the budget from which on it counts as used up.
-const USED_UP: f64 = 0.95;
+/// Share of the budget from which on it counts as used up: the idle interval is not in the time taken.
+const USED_UP: f64 = 0.8;
 
 /// Every row of the record, in its order.
 pub(super) fn rows(record: &ProbeRecord, server: u32) -> Vec<RowFinding> {
@@ -66,7 +66,9 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
             _ => "nothing was done in its slices".to_owned(),
         };
     };
-    let found = format!("±{} % instead of {} %", significant(half * 100.0), significant(record.precision * 100.0));
+    // Beyond a half intervals are so lopsided that one number says nothing.
+    let wide = if half >= 0.5 { "over ±50".to_owned() } else { format!("±{}", significant(half * 100.0)) };
+    let found = format!("{wide} % instead of {} %", significant(record.precision * 100.0));
     let why = if let Some(failure) = &row.failure {
         format!("it ended early, {} failed", failure.call)
     } else if slices < FEWEST_VALUES {

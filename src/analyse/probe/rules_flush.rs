@@ -45,23 +45,25 @@ fn most_flushed<'a>(
 
 /// A sync after which nothing was written.
 pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
+    // Bytes and not writes: an empty flush is a write too, and a journal's commit carries its flush.
+    let own = |row: &RowFinding| f64::from(row.spec.write_bytes.max(1)) * f64::from(row.spec.writes.max(1));
     let top = |row: &'_ RowFinding| {
         let works: Vec<&DeviceWork> = row.work.iter().filter(|work| work.depth == 0).collect();
-        (!works.is_empty()).then(|| works.iter().map(|work| work.writes_per_op).sum::<f64>())
+        (!works.is_empty()).then(|| works.iter().map(|work| work.bytes_per_op).sum::<f64>() / own(row))
     };
     // A driver that passes requests on may count none at all.
-    let deeper = |row: &RowFinding| row.work.iter().any(|work| work.depth > 0 && work.writes_per_op >= SEEN);
-    let (row, writes) = evidence
+    let deeper = |row: &RowFinding| row.work.iter().any(|work| work.depth > 0 && work.bytes_per_op / own(row) >= SEEN);
+    let (row, share) = evidence
         .single_writes()
         .filter_map(|row| Some((row, top(row)?)))
-        .filter(|(row, writes)| *writes < SEEN && !(*writes == 0.0 && deeper(row)))
+        .filter(|(row, share)| *share < SEEN && !(*share == 0.0 && deeper(row)))
         .min_by(|a, b| a.1.total_cmp(&b.1))?;
     let sentence = format!(
-        "only {} per operation of \"{}\" reached the device below the filesystem, although each operation syncs",
-        amount(writes, "write", "writes"),
+        "only {} % of what \"{}\" wrote reached the device below the filesystem, although each operation syncs",
+        significant(share * 100.0),
         row.spec.label.trim()
     );
-    let measured = Measured { number: writes, threshold: SEEN, unit: "writes per operation" };
+    let measured = Measured { number: share, threshold: SEEN, unit: "of the bytes written" };
     let source = "each operation makes one block dirty, and its sync has to write it";
     Some(rule("no_write", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
 }

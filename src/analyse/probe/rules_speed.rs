@@ -53,8 +53,22 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("rotation", Some(kind), Some(measured), source, sentence))
 }
 
+/// Memory that keeps its data without power: faster than any of these rules foresees.
+fn is_persistent_memory(evidence: &Evidence) -> bool {
+    let dax = |option: &String| option == "dax" || option == "dax=always";
+    let mount = evidence.record.place.mount.as_ref();
+    evidence.record.place.devices.iter().any(|device| device.name.starts_with("pmem"))
+        || mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(dax))
+}
+
+/// Filesystems on other machines: how fast the network is cannot be seen from here.
+const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "gpfs"];
+
 /// Rates that only memory reaches.
 pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
+    if is_persistent_memory(evidence) {
+        return None;
+    }
     let rows = evidence.single_writes().filter_map(|row| Some((row, surely_above(row.rate.as_ref()?)?)));
     let (row, per_s) = rows.filter(|(_, per_s)| *per_s > MOST_SYNCS_PER_S).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let sentence = format!(
@@ -63,7 +77,7 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
         significant(per_s)
     );
     let measured = Measured { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
-    let source = "the fastest published devices sync 41 000 times a second, tmpfs 820 000 and more";
+    let source = "the fastest published, two protected NVMe SSDs mirrored, sync 40 473 times a second (centminmod-sysbench); tmpfs 820 000";
     Some(rule("too_many_syncs", Some(VerdictKind::Implausible), Some(measured), source, sentence))
 }
 
@@ -75,18 +89,19 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
         .iter()
         .filter(|device| writes_back(device))
         .find(|device| work_of(row, &device.name).is_some_and(flushed))?;
-    let p50 = row.latency?.p50_ns;
-    if p50 >= FASTEST_FLUSH_NS {
+    // The fastest tenth and not the median: whatever slows the machine down makes no flush honest.
+    let p10 = row.latency?.p10_ns;
+    if p10 >= FASTEST_FLUSH_NS {
         return None;
     }
     let sentence = format!(
-        "{} says that its cache is volatile, flushes reach it, and half of \"{}\" took {} or less: a protected cache that \
+        "{} says that its cache is volatile, flushes reach it, and a tenth of \"{}\" took {} or less: a protected cache that \
          still reports a volatile one, or a flush that is not done",
         device.name,
         row.spec.label.trim(),
-        span(p50 as f64)
+        span(p10 as f64)
     );
-    let measured = Measured { number: p50 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
+    let measured = Measured { number: p10 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
     let source = "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room";
     Some(rule("fast_flush", Some(VerdictKind::Implausible), Some(measured), source, sentence))
 }
@@ -97,7 +112,8 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
     let arrived = |growth: &&GrowthFinding| growth.reached_device.is_some_and(|reached| reached >= SEEN);
     let mount = evidence.record.place.mount.as_ref();
     let synchronous = mount.is_some_and(|mount| mount.options.iter().chain(&mount.super_options).any(|o| o == "sync"));
-    let largest = large(evidence).filter(|growth| !arrived(growth) && !synchronous)?;
+    let far = mount.is_some_and(|mount| NETWORK.contains(&mount.fstype.as_str()));
+    let largest = large(evidence).filter(|growth| !arrived(growth) && !synchronous && !far)?;
     let implied = largest.sync_bytes_per_s.filter(|implied| *implied > FASTEST_BUS_BYTES_PER_S)?;
     let nothing_visible = evidence.record.place.devices.is_empty();
     let kind = if nothing_visible { VerdictKind::NoFlushSeen } else { VerdictKind::Implausible };
@@ -197,10 +213,11 @@ pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
     let sentence = if apart {
         let times = significant(ratio);
         format!(
-            "fsync costs {times} times fdatasync: what writing the file's times, through a journal if there is one, costs"
+            "fsync of one write costs {times} times its fdatasync: what writing the file's times, through a journal if there is one, costs"
         )
     } else {
-        "no difference seen between fsync and fdatasync: writing the file's times costs nothing here, or is not done"
+        "no difference seen between fsync and fdatasync of one write after the other; at a calmer pace the file's times \
+         change with each of them, and fsync may cost more"
             .to_owned()
     };
     let measured = Measured { number: ratio, threshold: 1.0, unit: "times fdatasync" };

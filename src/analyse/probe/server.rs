@@ -6,6 +6,7 @@
 
 use super::findings::ServerRow;
 use crate::record::probe::{Family, ProbeRecord, RowSpec, Segment, Way};
+use std::collections::BTreeSet;
 
 /// First major version with `debug_io_direct`.
 const DEBUG_IO_DIRECT: u32 = 16;
@@ -84,7 +85,10 @@ fn direct(spec: &RowSpec, server: u32) -> String {
 
 /// For each method, the row that equals a server at default settings.
 pub(super) fn equals(record: &ProbeRecord, server: u32) -> Vec<ServerRow> {
-    let rows = record.rows.iter().map(|row| &row.spec).filter(|spec| at_default_settings(spec));
+    let mut seen = BTreeSet::new();
+    // A row of group commit with a single writer is the same as the plain one.
+    let rows = record.rows.iter().map(|row| &row.spec);
+    let rows = rows.filter(|spec| at_default_settings(spec) && seen.insert(method(spec.way)));
     let one = |spec: &RowSpec| {
         let method = method(spec.way)?.to_owned();
         Some(ServerRow {

@@ -3,6 +3,7 @@
 //! The order, what is worst first: memory; no flush seen; implausible; unknown, where sight is barred or the facts
 //! contradict each other; looks protected; looks honest. A failed sync is said before all of them.
 
+use super::caveats::busy_cpus;
 use super::evidence::{Evidence, flushed, work_of, writes_back};
 use super::findings::{
     DeviceFacts, Failure, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, Way, WriteCache,
@@ -13,7 +14,12 @@ use crate::units::{Micros, significant};
 
 /// Error numbers of Linux.
 const EIO: i32 = 5;
-const EINVAL: i32 = 22;
+/// EPERM, EINVAL, EROFS, ENOSYS, EOPNOTSUPP: a call was not taken, and nobody was told that it was.
+const REFUSED: [i32; 5] = [1, 22, 30, 38, 95];
+/// EFBIG, ENOSPC, EDQUOT: the same for a write. A sync that fails with these has lost what was delayed.
+const NO_ROOM: [i32; 3] = [27, 28, 122];
+/// Operations of the deciding row below which nothing good is said.
+const FEWEST_OPERATIONS: u64 = 10;
 
 /// Judges a probe.
 pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
@@ -47,9 +53,7 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (VerdictKind, String) {
     }
     match barred(evidence) {
         Some(why) => (VerdictKind::Unknown, why),
-        None if evidence.lowest().iter().all(|device| device.write_cache == Some(WriteCache::WriteThrough)) => {
-            (VerdictKind::LooksProtected, protected(evidence))
-        }
+        None if all_write_through(evidence) => (VerdictKind::LooksProtected, protected(evidence)),
         None => (VerdictKind::LooksHonest, honest(evidence)),
     }
 }
@@ -60,13 +64,26 @@ fn barred(evidence: &Evidence) -> Option<String> {
     let Some(row) = evidence.main() else {
         return Some("no fdatasync or fsync was measured".to_owned());
     };
+    if let Some(headline) = headline(evidence) {
+        return Some(headline);
+    }
+    if row.operations < FEWEST_OPERATIONS {
+        let (done, label) = (row.operations, row.spec.label.trim());
+        return Some(format!("too little was measured: {done} operations of \"{label}\""));
+    }
     if let Some(end) = place.ends.first() {
         return Some(format!("sight ends before a device that stands on nothing: {end}"));
     }
     if place.devices.is_empty() {
         return Some("no block device is visible below the folder".to_owned());
     }
-    evidence.lowest().into_iter().find_map(|device| not_good(device, row))
+    let device = evidence.lowest().into_iter().find_map(|device| not_good(device, row));
+    let busy = || busy_cpus(evidence).map(|busy| format!("flushes were seen, but their times say nothing: {busy}"));
+    device.or_else(|| busy().filter(|_| !all_write_through(evidence)))
+}
+
+fn all_write_through(evidence: &Evidence) -> bool {
+    evidence.lowest().iter().all(|device| device.write_cache == Some(WriteCache::WriteThrough))
 }
 
 /// Why nothing good can be said of one of the lowest devices.
@@ -88,8 +105,8 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     }
     work.worthless.then(|| {
         format!(
-            "flushes were seen at {name}, but others use it too: idle traffic alone would be {} % of what was counted, and \
-             {} % is the most that is believed",
+            "flushes were seen at {name}, but others use it too: what they did while the probe paused would be {} % of what was \
+             counted; up to {} % is believed",
             significant(work.idle_share.unwrap_or(1.0) * 100.0),
             significant(WORTHLESS * 100.0)
         )
@@ -127,7 +144,19 @@ fn names(evidence: &Evidence) -> String {
 /// The first failed call that was to make something durable.
 fn headline(evidence: &Evidence) -> Option<String> {
     let failures = evidence.rows.iter().filter_map(|row| Some((row, row.failure.as_ref()?)));
-    let (row, failure) = failures.into_iter().find(|(row, failure)| is_about_durability(row, failure))?;
+    let Some((row, failure)) =
+        failures.into_iter().find(|(row, failure)| is_about_durability(Some(row.spec.way), failure))
+    else {
+        let synced = |failure: &&Failure| is_about_durability(None, failure);
+        return evidence.record.growth_failure.as_ref().filter(synced).map(|failure| {
+            format!(
+                "a sync failed: {} after a larger amount was written returned {}, {} after the start",
+                failure.call,
+                failure.message,
+                Micros(failure.at_us)
+            )
+        });
+    };
     Some(format!(
         "a sync failed: {} of \"{}\" returned {}, {} after the start and {} operations; the kernel may have dropped the data, \
          and a second fsync would not say so",
@@ -139,12 +168,13 @@ fn headline(evidence: &Evidence) -> Option<String> {
     ))
 }
 
-/// Whether a failed call was to make something durable: a sync, or a write that is one. A write that the filesystem does
-/// not take in this form (EINVAL) is not.
-fn is_about_durability(row: &RowFinding, failure: &Failure) -> bool {
-    let writes_are_syncs = matches!(row.spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring);
-    let refused = failure.errno == Some(EINVAL);
-    failure.call.contains("sync") || failure.errno == Some(EIO) || (writes_are_syncs && !refused)
+/// Whether a failed call was to make something durable: a sync, or a write that is one. What is refused because it cannot
+/// be had here, or for want of space, is not.
+fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
+    let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
+    let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
+    let is_write = writes_are_syncs && failure.call.contains("write") && failure.errno.is_some() && !among(&NO_ROOM);
+    !among(&REFUSED) && (failure.call.contains("sync") || failure.errno == Some(EIO) || is_write)
 }
 
 /// What was seen at each device.

@@ -7,7 +7,7 @@
 use super::findings::{DeviceWork, IdleTraffic};
 use crate::analyse::strata::uncounted;
 use crate::record::facts::{DeviceFacts, WriteCache};
-use crate::record::probe::{DeviceCounts, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
 use crate::units::{Bytes, significant};
 
 /// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the
@@ -63,9 +63,10 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
     Some(work)
 }
 
-/// Whether the kernel may make a row's write durable by FUA instead of a flush.
+/// Whether the kernel may make a row's write durable by FUA instead of a flush: direct writes alone. A buffered one is
+/// written back first and then flushed (generic_write_sync in fs.h).
 fn asks_for_fua(spec: &RowSpec) -> bool {
-    matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
+    spec.direct && matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
 }
 
 /// Whether the kernel counts a flush without data as a write: a sync with nothing to write showed as many writes as
@@ -78,12 +79,18 @@ fn counts_flushes_as_writes(record: &ProbeRecord, place: usize) -> bool {
     2 * counts.iter().filter(as_writes).count() > counts.len()
 }
 
+/// Writes for each flush from which on flushes are taken for writes without data. Not 2: now and then two are merged.
+const SURELY_EMPTY: f64 = 1.8;
+
 /// The slices in which the device was counted, its writes without empty flushes.
 fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, DeviceCounts)> {
     let of = |slice: &Slice| {
         let counts = slice.devices.get(place).copied().flatten()?;
-        let empty = counts.flushes.filter(|_| empty_flushes).unwrap_or(0);
-        Some(DeviceCounts { writes: counts.writes.saturating_sub(empty), ..counts })
+        // A write that carries its flush with it (PREFLUSH, FUA: a journal's commit) is one write and up to two flushes:
+        // only where there is at least another write for each flush, flushes are surely writes of their own.
+        let flushes =
+            counts.flushes.filter(|flushes| empty_flushes && counts.writes as f64 >= SURELY_EMPTY * *flushes as f64);
+        Some(DeviceCounts { writes: counts.writes.saturating_sub(flushes.unwrap_or(0)), ..counts })
     };
     slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| Some((slice, of(slice)?))).collect()
 }
@@ -114,7 +121,11 @@ impl PerOperation {
             let mut each: Vec<f64> = values.iter().map(|(count, operations)| count / operations).collect();
             each.sort_by(f64::total_cmp);
             let middle = each.len() / 2;
-            Some(if each.len() % 2 == 0 { f64::midpoint(each[middle - 1], each[middle]) } else { each[middle] })
+            Some(if each.len().is_multiple_of(2) {
+                f64::midpoint(each[middle - 1], each[middle])
+            } else {
+                each[middle]
+            })
         };
         Some(PerOperation {
             writes: figure(|counts| Some(counts.writes))?,
@@ -142,13 +153,24 @@ fn sum(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<Sum> {
     })
 }
 
+/// What the device at `place` did while the probe did nothing, before and between its rounds, and for how long, seconds.
+fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
+    let of = |idle: &Idle| Some((idle.devices.get(place).copied().flatten()?, idle.elapsed_us as f64 / 1e6));
+    let (before, before_s) = of(&record.idle)?;
+    let (between, between_s) = of(&record.pauses).unwrap_or_default();
+    let counts = DeviceCounts {
+        writes: before.writes + between.writes,
+        write_bytes: before.write_bytes + between.write_bytes,
+        flushes: before.flushes.map(|flushes| flushes + between.flushes.unwrap_or(0)),
+        reads: before.reads + between.reads,
+    };
+    let seconds = before_s + between_s;
+    (seconds > 0.0).then_some((counts, seconds))
+}
+
 /// The greatest share that the idle traffic would have of what was counted.
 fn idle_share(record: &ProbeRecord, place: usize, sum: &Sum, flushes: Option<f64>) -> Option<f64> {
-    let idle = record.idle.devices.get(place).copied().flatten()?;
-    let idle_s = record.idle.elapsed_us as f64 / 1e6;
-    if idle_s <= 0.0 {
-        return None;
-    }
+    let (idle, idle_s) = idle_of(record, place)?;
     let share = |idle: u64, counted: f64| {
         let expected = idle as f64 / idle_s * sum.seconds;
         (counted > 0.0).then(|| (expected / counted).min(1.0))
@@ -180,7 +202,7 @@ fn words(work: &DeviceWork) -> String {
     }
     if let (true, Some(share)) = (work.worthless, work.idle_share) {
         let percent = significant(share * 100.0);
-        text.push_str(&format!("; worthless: idle traffic alone would be {percent} % of it"));
+        text.push_str(&format!("; not usable: others' traffic would be {percent} % of it"));
     }
     text
 }
@@ -194,13 +216,8 @@ pub(super) fn amount(value: f64, one: &str, many: &str) -> String {
 
 /// Traffic of each device that has counters while the probe did nothing.
 pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
-    let seconds = record.idle.elapsed_us as f64 / 1e6;
-    if seconds <= 0.0 {
-        return Vec::new();
-    }
-    let devices = record.place.devices.iter().zip(&record.idle.devices);
-    let one = |(device, counts): (&DeviceFacts, &Option<DeviceCounts>)| {
-        let counts = (*counts)?;
+    let one = |(place, device): (usize, &DeviceFacts)| {
+        let (counts, seconds) = idle_of(record, place)?;
         Some(IdleTraffic {
             device: device.name.clone(),
             writes_per_s: counts.writes as f64 / seconds,
@@ -208,5 +225,5 @@ pub(super) fn idle(record: &ProbeRecord) -> Vec<IdleTraffic> {
             flushes_per_s: counts.flushes.map(|flushes| flushes as f64 / seconds),
         })
     };
-    devices.filter_map(one).collect()
+    record.place.devices.iter().enumerate().filter_map(one).collect()
 }

@@ -49,7 +49,8 @@ impl Tree {
 
     fn below(&self, mounts: &str, path: &str) -> Below {
         let host = self.host();
-        let mut walk = Walk { host: &host, table: mountinfo::parse(mounts).unwrap(), below: Below::default() };
+        let mut walk =
+            Walk { host: &host, table: mountinfo::parse(mounts).unwrap(), below: Below::default(), overlays: 0 };
         walk.file(Path::new(path), 0);
         walk.below
     }

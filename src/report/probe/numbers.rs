@@ -33,11 +33,12 @@ fn scaled(value: f64) -> String {
     }
 }
 
-/// Half an interval over its rate in at most 6 characters: `±4.2%`.
+/// Half an interval over its rate in at most 5 characters: `±4.2%`. Intervals are laid off on the logarithm: beyond a half
+/// they are so lopsided that one number says nothing.
 pub(super) fn half_width(relative: f64) -> String {
     let percent = relative * 100.0;
     match percent {
-        p if p >= 999.5 => ">±999%".to_owned(),
+        p if p >= 50.0 => ">±50%".to_owned(),
         p if p < 0.05 => "±0%".to_owned(),
         p if p < 9.95 => format!("±{p:.1}%"),
         p => format!("±{p:.0}%"),
@@ -65,7 +66,7 @@ pub(super) fn amount(value: f64) -> String {
         v if !v.is_finite() => "?".to_owned(),
         0.0 => "0".to_owned(),
         v if v < 0.005 => "<0.01".to_owned(),
-        v if v < 0.95 => format!("{v:.2}"),
+        v if v < 0.095 => format!("{v:.2}"),
         v if v < 9.95 => format!("{v:.1}"),
         v if v < 999.5 => format!("{v:.0}"),
         v if v < 99_950.0 => format!("{:.1}k", v / 1e3),
@@ -113,7 +114,7 @@ mod tests {
             ["42.3", "1024", "123 000", "12.3M"]
         );
         assert_eq!([span(950), span(1_480_000), span(12_300_000_000)], ["950ns", "1.48ms", "12.3s"]);
-        assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±999%"]);
+        assert_eq!([half_width(0.042), half_width(0.42), half_width(42.0)], ["±4.2%", "±42%", ">±50%"]);
         assert_eq!([amount(1.0), amount(0.02), amount(12.3)], ["1.0", "0.02", "12"]);
         assert_eq!([bytes(8192.0), bytes(8400.0), bytes(0.0)], ["8k", "8.2k", "0"]);
     }
@@ -122,6 +123,11 @@ mod tests {
     fn a_single_stall_is_seen_in_the_histogram() {
         assert_eq!(histogram(&[0, 100_000, 1000, 1]), "·█▅▁");
         assert_eq!(histogram(&[0, 0]), "··");
+    }
+
+    #[test]
+    fn a_half_has_one_decimal_so_that_three_amounts_fit_beside_each_other() {
+        assert_eq!([amount(0.54), amount(0.096), amount(0.94)], ["0.5", "0.1", "0.9"]);
     }
 
     proptest! {

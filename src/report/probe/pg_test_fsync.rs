@@ -56,11 +56,23 @@ fn methods(findings: &ProbeFindings, family: Family, what: &str) -> String {
         "\nCompare file sync methods using {what}:\n(in \"wal_sync_method\" preference order, except fdatasync is Linux's \
          default)\n"
     );
+    let mut refused = false;
     for (way, name) in METHODS {
         let row = of_family(findings, family).find(|row| row.spec.way == way);
+        refused |= row.is_some_and(refuses_direct);
         text.push_str(&line(name, row));
     }
+    if refused {
+        text.push_str(
+            "* This file system and its mount options do not support direct\n  I/O, e.g. ext4 in journaled mode.\n",
+        );
+    }
     text
+}
+
+/// A row that writes past the page cache where the filesystem takes no such writes.
+fn refuses_direct(row: &RowFinding) -> bool {
+    row.spec.direct && row.unavailable.is_some()
 }
 
 /// One line; a row that cannot be had or failed has no number.
@@ -69,7 +81,10 @@ fn line(label: &str, row: Option<&RowFinding>) -> String {
     let rate = usable.and_then(|row| row.rate.as_ref()).map(|rate| rate.per_s).filter(|per_s| *per_s > 0.0);
     match rate {
         Some(per_s) => format!("        {label:<30}{per_s:>13.3} ops/sec  {:>6.0} usecs/op\n", 1e6 / per_s),
-        None => format!("        {label:<30}{:>21}\n", "n/a"),
+        None => {
+            let none = if row.is_some_and(refuses_direct) { "n/a*" } else { "n/a" };
+            format!("        {label:<30}{none:>21}\n")
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of rows.
 
+use super::super::cases::section_title;
 use super::super::terminal::{paragraph, printable, width};
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
 use super::sections::spoken;
@@ -11,24 +12,24 @@ use crate::units::{Micros, significant};
 const LABEL: usize = 26;
 const WORK: usize = 14;
 
-/// The sections in their order, with their headings.
-const SECTIONS: [(Family, &str); 7] = [
-    (Family::OneWrite, "One write"),
-    (Family::TwoWrites, "Two writes"),
-    (Family::OpenSyncSizes, "open_sync sizes"),
-    (Family::Descriptor, "Descriptor"),
-    (Family::NotSynced, "Not synced"),
-    (Family::Wal, "WAL"),
-    (Family::Newer, "Newer (not PostgreSQL's)"),
+/// The sections in their order.
+const SECTIONS: [Family; 7] = [
+    Family::OneWrite,
+    Family::TwoWrites,
+    Family::OpenSyncSizes,
+    Family::Descriptor,
+    Family::NotSynced,
+    Family::Wal,
+    Family::Newer,
 ];
 
 /// The table with its legend.
 pub(super) fn table(findings: &ProbeFindings) -> String {
     let mut text = line("", ["ops/s", "±", "p50", "p99", "p99.9", "max"], "latency", "device work");
-    for (family, heading) in SECTIONS {
+    for family in SECTIONS {
         let rows: Vec<&RowFinding> = findings.rows.iter().filter(|row| row.spec.family == family).collect();
         if !rows.is_empty() {
-            text.push_str(heading);
+            text.push_str(section_title(family));
             text.push('\n');
             rows.iter().for_each(|row| text.push_str(&row_lines(row)));
         }
@@ -131,7 +132,7 @@ fn legend(findings: &ProbeFindings) -> String {
     } else {
         ""
     };
-    let doubt = if rows().any(|work| work.worthless) { "; ~ idle traffic alone would be over 10 % of it" } else { "" };
+    let doubt = if rows().any(|work| work.worthless) { "; ~ others' traffic would be over 10 % of it" } else { "" };
     let bounds = [scale.upper_ns.first().copied().unwrap_or(scale.low_ns), scale.high_ns].map(spoken);
     let latency = format!(
         "latency: a character for each half decade, from {} or less at the left to {} or more at the right; its height is \

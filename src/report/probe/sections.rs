@@ -8,6 +8,7 @@ use crate::analyse::probe::findings::{
     Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry, VerdictKind,
 };
 use crate::units::{Bytes, significant};
+use std::collections::BTreeSet;
 
 /// Stalls that are listed.
 const MOST_STALLS: usize = 10;
@@ -80,7 +81,9 @@ fn idle_words(idle: &IdleTraffic) -> String {
 }
 
 fn growth_words(growth: &GrowthFinding) -> String {
-    let per_s = growth.sync_bytes_per_s.filter(|_| growth.written_bytes >= 1 << 20);
+    // A sync that moves nothing has no speed.
+    let moved = growth.written_bytes >= 1 << 20 && growth.reached_device.is_some();
+    let per_s = growth.sync_bytes_per_s.filter(|_| moved);
     let per_s = per_s.map_or_else(String::new, |per_s| format!(" ({} GB/s)", significant(per_s / 1e9)));
     let written =
         if growth.written_bytes == 0 { "nothing".to_owned() } else { Bytes(growth.written_bytes).to_string() };
@@ -102,6 +105,9 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
         .flat_map(|row| row.stalls.iter().map(move |stall| (row, stall.at_us, stall.latency_ns)))
         .collect();
     all.sort_by_key(|(_, _, latency)| std::cmp::Reverse(*latency));
+    // Writers that wait for the same sync stall together: one of them tells of it.
+    let mut told = BTreeSet::new();
+    all.retain(|(row, at_us, _)| told.insert((row.spec.id.as_str(), at_us / 1_000_000)));
     let total = findings.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.stalls_in_all));
     let mut text = "\nStalls\n".to_owned();
     if total == 0 {
@@ -136,7 +142,9 @@ pub(super) fn verdict(findings: &ProbeFindings) -> String {
         text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
     }
     text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &verdict.reason))));
-    for rule in verdict.rules.iter().filter(|rule| rule.sentence != verdict.reason) {
+    // Of memory nothing else is worth a word.
+    let speaks = |rule: &&FiredRule| verdict.kind != VerdictKind::Memory || rule.speaks_for == Some(verdict.kind);
+    for rule in verdict.rules.iter().filter(speaks).filter(|rule| rule.sentence != verdict.reason) {
         text.push_str(&paragraph("  - ", &rule_words(rule)));
     }
     text + &paragraph("  ", &format!("What would settle it: {}.", verdict.would_settle_it))
@@ -205,6 +213,9 @@ pub(super) fn caveats(findings: &ProbeFindings) -> String {
 
 /// How far the precision was reached.
 pub(super) fn precision(findings: &ProbeFindings) -> String {
+    if findings.precision == 0.0 {
+        return "all the time was to be used".to_owned();
+    }
     let rated = || findings.rows.iter().filter_map(|row| row.rate.as_ref());
     let precise = rated().filter(|rate| rate.precise).count();
     format!("{precise} of {} rows are known to ±{}", rated().count(), percent(findings.precision))

@@ -47,7 +47,10 @@ fn about(findings: &ProbeFindings) -> String {
         })
         .collect();
     let over = if devices.is_empty() { String::new() } else { format!(", over {}", devices.join(", ")) };
-    let machine = place.hypervisor.as_ref().map_or_else(String::new, |who| format!(", a guest of {who}"));
+    let machine = place.hypervisor.as_ref().map_or_else(String::new, |who| match who.as_str() {
+        "virtual machine" => ", a virtual machine".to_owned(),
+        who => format!(", a virtual machine ({who})"),
+    });
     format!(
         "{}{on}{over}. Linux {}{machine}; {}; {} of measuring, files of {}; {}.",
         place.folder,

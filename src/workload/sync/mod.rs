@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::probe::{self, Choice, Done, Observer, Request, WAL_BLOCK};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::probe::{Family, ProbeRecord, RowRecord, Segment};
+use crate::record::probe::{FORMAT, Family, ProbeRecord, RowRecord, Segment};
 use crate::record::trial::{Figures, Measure};
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
@@ -118,12 +118,14 @@ impl Workload for Sync {
     fn read(&self, _options: &Options, raw: &Raw) -> Result<Figures> {
         let record: ProbeRecord =
             serde_json::from_value(raw.counts.clone()).or_store(|| "read what sync counted".to_owned())?;
-        Ok(Figures {
-            elapsed_us: record.elapsed_us,
-            measures: as_the_server(&record).map(measure).collect(),
-            probe: Some(Box::new(record)),
-            ..Figures::default()
-        })
+        if record.format > FORMAT {
+            let what = format!("a probe of format {}; this pgstrata reads up to {FORMAT}", record.format);
+            return Err(Error::store(what).hint("use the pgstrata that measured it, or a newer one"));
+        }
+        // The main measure is PostgreSQL's default on Linux.
+        let mut measures: Vec<Measure> = as_the_server(&record).map(measure).collect();
+        measures.sort_by_key(|measure| measure.name != "fdatasync");
+        Ok(Figures { elapsed_us: record.elapsed_us, measures, probe: Some(Box::new(record)), ..Figures::default() })
     }
 }
 
@@ -174,7 +176,6 @@ fn measure(row: &RowRecord) -> Measure {
     // What a stack did before it lost a write is no measure of it.
     let slices = if unavailable.is_none() { row.slices.as_slice() } else { &[] };
     let elapsed_ns: u64 = slices.iter().map(|slice| slice.elapsed_ns).sum();
-    let sum_ns = if unavailable.is_none() { elapsed_ns } else { 0 };
     Measure {
         name: row.spec.label.clone(),
         operation: format!("{} of WAL + sync", Bytes(u64::from(row.spec.write_bytes))),
@@ -183,7 +184,7 @@ fn measure(row: &RowRecord) -> Measure {
         skipped: 0,
         late: 0,
         elapsed_us: elapsed_ns / 1000,
-        latency_us_sum: sum_ns / 1000,
+        latency_us_sum: elapsed_ns / 1000,
         unavailable,
         slice_rates: slices.iter().map(|slice| slice.operations as f64 / (slice.elapsed_ns as f64 / 1e9)).collect(),
     }

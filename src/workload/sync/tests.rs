@@ -30,7 +30,7 @@ fn the_methods_of_the_server_are_the_measures_and_the_whole_probe_is_kept() {
     let raw = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &ears).unwrap();
     let figures = Sync.read(&Options::default(), &raw).unwrap();
     let names: Vec<&str> = figures.measures.iter().map(|measure| measure.name.as_str()).collect();
-    assert_eq!(names, ["open_datasync", "fdatasync", "fsync", "open_sync"]);
+    assert_eq!(names, ["fdatasync", "open_datasync", "fsync", "open_sync"]);
     for measure in &figures.measures {
         assert!(measure.done > Some(0) && !measure.slice_rates.is_empty(), "{measure:?}");
         assert!(measure.latency_us_sum <= measure.elapsed_us);

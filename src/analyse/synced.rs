@@ -1,0 +1,127 @@
+//! What the probes of a case's trials say together: the rate of every row over trials, what the devices did, and how
+//! believable it is.
+
+use super::findings::{Estimate, Synced, SyncedRow, SyncedVerdict};
+use super::probe::findings::{ProbeFindings, RowFinding};
+use super::remark::{Remark, Weight};
+use crate::record::probe::ProbeRecord;
+use crate::stats::interval::{TrialMean, mean_over_trials};
+
+/// Version for which the probe's advice is computed; it is not shown here.
+const SERVER: u32 = 18;
+
+/// The probes of a case so far.
+#[derive(Debug, Clone, Default)]
+pub struct SyncedSums {
+    verdicts: Vec<SyncedVerdict>,
+    rows: Vec<RowSums>,
+}
+
+#[derive(Debug, Clone)]
+struct RowSums {
+    row: RowFinding,
+    rates: Vec<f64>,
+}
+
+impl SyncedSums {
+    /// Adds the probe of a trial.
+    pub fn add(&mut self, record: &ProbeRecord) {
+        let ProbeFindings { rows, verdict, .. } = super::probe::find(record, SERVER);
+        let known = self.verdicts.iter_mut().find(|known| known.kind == verdict.kind);
+        match known {
+            Some(known) => known.trials += 1,
+            None => {
+                let reason = verdict.headline.unwrap_or(verdict.reason);
+                self.verdicts.push(SyncedVerdict { kind: verdict.kind, reason, trials: 1 });
+            }
+        }
+        for row in rows {
+            let rate = row.rate.as_ref().filter(|_| row.failure.is_none()).map(|rate| rate.per_s);
+            match self.rows.iter_mut().find(|known| known.row.spec.id == row.spec.id) {
+                Some(known) => known.rates.extend(rate),
+                None => self.rows.push(RowSums { rates: rate.into_iter().collect(), row }),
+            }
+        }
+    }
+
+    /// What they say together; `None` without a probe.
+    #[must_use]
+    pub fn finding(&self) -> Option<Synced> {
+        (!self.rows.is_empty())
+            .then(|| Synced { verdicts: self.verdicts.clone(), rows: self.rows.iter().map(RowSums::finding).collect() })
+    }
+}
+
+impl RowSums {
+    fn finding(&self) -> SyncedRow {
+        let failure = self.row.failure.as_ref();
+        let failed = failure.map(|failure| format!("{} failed: {}", failure.call, failure.message));
+        let missing = || self.row.unavailable.clone().or(failed);
+        let rate = self.rate();
+        SyncedRow {
+            family: self.row.spec.family,
+            label: self.row.spec.label.trim().to_owned(),
+            unavailable: if rate.is_none() { missing() } else { None },
+            rate,
+            latency: self.row.latency,
+            device_work: self.row.work.first().map(|work| format!("{}: {}", work.device, work.words)),
+        }
+    }
+
+    fn rate(&self) -> Option<Estimate> {
+        let trials: Vec<TrialMean> = self.rates.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
+        let found = mean_over_trials(&trials)?;
+        Some(Estimate {
+            value: found.mean,
+            low: found.ends.map(|ends| ends.0),
+            high: found.ends.map(|ends| ends.1),
+            trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// What a reader of the case must know of it.
+pub fn remarks(synced: &Synced) -> Vec<Remark> {
+    use super::probe::findings::VerdictKind::{Implausible, NoFlushSeen};
+    let suspect = synced.verdicts.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible));
+    let words = suspect.map(|found| match found.kind {
+        NoFlushSeen => format!("synced writes are suspect, no flush was seen: {}", found.reason),
+        _ => format!("synced writes are faster than what can be seen explains: {}", found.reason),
+    });
+    words.map(|words| Remark::plain(Weight::Unsafe, words)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::probe::findings::VerdictKind;
+    use super::super::probe::sample::{find, honest, paced};
+    use super::*;
+
+    #[test]
+    fn rows_have_their_mean_over_trials_and_verdicts_are_counted() {
+        let mut sums = SyncedSums::default();
+        assert_eq!(sums.finding(), None);
+        for per_s in [900, 1000, 1100] {
+            let mut record = honest();
+            paced(find(&mut record, "wal.fsync.recycled"), per_s);
+            sums.add(&record);
+        }
+        let found = sums.finding().unwrap();
+        assert_eq!(found.verdicts.len(), 1);
+        assert_eq!((found.verdicts[0].kind, found.verdicts[0].trials), (VerdictKind::LooksHonest, 3));
+        let is_it = |row: &&SyncedRow| row.family == crate::record::probe::Family::Wal && row.label == "fsync";
+        let rate = found.rows.iter().find(is_it).unwrap().rate.unwrap();
+        assert!((rate.value - 1000.0).abs() < 30.0 && rate.low.unwrap() < 900.0, "{rate:?}");
+        assert!(remarks(&found).is_empty());
+    }
+
+    #[test]
+    fn a_case_that_does_not_flush_is_remarked_on() {
+        let mut record = honest();
+        record.place.mount.as_mut().unwrap().super_options.push("barrier=0".to_owned());
+        let mut sums = SyncedSums::default();
+        sums.add(&record);
+        let text = remarks(&sums.finding().unwrap())[0].text();
+        assert!(text.contains("no flush was seen") && text.contains("barrier=0"), "{text}");
+    }
+}

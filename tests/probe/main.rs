@@ -1,0 +1,14 @@
+//! `pgstrata probe` on real filesystems, honest and lying, failing and vanishing.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
+
+mod failures;
+mod faults;
+mod fuse;
+mod ground;
+mod kinds;
+mod midway;
+mod output;
+mod program;
+mod refusals;
+mod signals;
+mod verdicts;

@@ -1,0 +1,119 @@
+//! What a probe says of ground that lies, that is memory, and that is honest.
+
+use crate::faults::can_fuse;
+use crate::fuse::{Faults, Fuse, Syncs};
+use crate::ground::{Image, Mount, can_make, can_mount, disk_folder};
+use crate::program::{Measured, measured, operations};
+use pgstrata::record::probe::DeviceCounts;
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+
+/// Flushes of the device below the filesystem for each operation of a row.
+fn flushes_per_operation(result: &Measured, row: &str) -> f64 {
+    let row = result.row(row);
+    let of = |counts: &[Option<DeviceCounts>]| counts[0].unwrap().flushes.unwrap();
+    let flushes: u64 = row.slices.iter().map(|slice| of(&slice.devices)).sum();
+    let operations: u64 = row.slices.iter().map(|slice| slice.operations).sum();
+    flushes as f64 / operations as f64
+}
+
+/// An image on the machine's disk with barriers: the loop device sees a flush for each sync.
+fn is_flushed_and_not_convicted(kind: &str) {
+    let image = Image::on_disk(kind);
+    let mount = image.mount("");
+    let result = measured(mount.path(), "3");
+    result.is_not_convicted();
+    let flushes = flushes_per_operation(&result, "one_write.fdatasync");
+    assert!((0.9..2.1).contains(&flushes), "{flushes} flushes per operation on {kind}");
+}
+
+#[test]
+fn a_tmpfs_is_memory() {
+    if !can_mount("probe of a tmpfs") {
+        return;
+    }
+    let mount = Mount::tmpfs("256m");
+    let result = measured(mount.path(), "2");
+    assert_eq!(result.verdict(), "memory");
+    assert!(result.record.place.devices.is_empty());
+}
+
+#[test]
+fn ext4_without_barriers_sends_no_flush_and_with_them_is_not_convicted() {
+    if !can_make("probe of ext4", &["ext4"]) {
+        return;
+    }
+    let image = Image::on_disk("ext4");
+    {
+        let lying = image.mount("barrier=0");
+        let result = measured(lying.path(), "2");
+        assert_eq!(result.verdict(), "no_flush_seen");
+        let flushes = flushes_per_operation(&result, "one_write.fdatasync");
+        assert!(flushes < 0.05, "{flushes}");
+    }
+    let honest = image.mount("barrier=1");
+    let result = measured(honest.path(), "3");
+    result.is_not_convicted();
+    let flushes = flushes_per_operation(&result, "one_write.fdatasync");
+    assert!((0.9..1.2).contains(&flushes), "{flushes}");
+}
+
+#[test]
+fn xfs_with_barriers_is_not_convicted() {
+    if can_make("probe of xfs", &["xfs"]) {
+        is_flushed_and_not_convicted("xfs");
+    }
+}
+
+#[test]
+fn btrfs_with_barriers_is_not_convicted() {
+    if can_make("probe of btrfs", &["btrfs"]) {
+        is_flushed_and_not_convicted("btrfs");
+    }
+}
+
+/// Runs something, and the threads and programs that it starts, on a single CPU.
+fn on_one_cpu(work: impl FnOnce() + Send + 'static) {
+    let pinned = std::thread::spawn(move || {
+        let mut here = CpuSet::new();
+        here.set(sched_getcpu());
+        sched_setaffinity(None, &here).unwrap();
+        work();
+    });
+    pinned.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+/// On a machine that is busy a lying filesystem is too slow to be found out each time.
+const ATTEMPTS: usize = 4;
+
+#[test]
+fn a_fuse_whose_sync_does_nothing_is_found_out() {
+    if !can_fuse("probe of a lying FUSE") {
+        return;
+    }
+    // Only ground on which writes are as fast as memory can be told from an honest one that writes through: room for files
+    // of full size, and no way between two CPUs.
+    on_one_cpu(is_found_out);
+}
+
+fn is_found_out() {
+    let below = Mount::tmpfs("2g");
+    let fuse = Fuse::mount(below.path(), Faults { syncs: Syncs::Ignored, forgets: true, ..Faults::default() });
+    let found_out = (0..ATTEMPTS).any(|_| {
+        let result = measured(&fuse.mount, "2");
+        assert!(["no_flush_seen", "unknown"].contains(&result.verdict()), "{}", result.findings["verdict"]);
+        result.verdict() == "no_flush_seen"
+    });
+    assert!(found_out && fuse.syncs() > 0);
+}
+
+#[test]
+fn an_honest_fuse_is_not_convicted() {
+    if !can_fuse("probe of an honest FUSE") || !can_make("probe of an honest FUSE", &[]) {
+        return;
+    }
+    let below = disk_folder();
+    let fuse = Fuse::mount(below.path(), Faults::default());
+    let result = measured(&fuse.mount, "2");
+    assert_eq!(result.verdict(), "unknown", "{}", result.findings["verdict"]);
+    assert!(operations(result.row("one_write.fdatasync")) > 0);
+}
