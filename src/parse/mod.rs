@@ -18,6 +18,7 @@ pub mod mount_output;
 pub mod mountinfo;
 pub mod os_release;
 pub mod output;
+pub mod pg_test_fsync;
 pub mod pg_version;
 pub mod pgbench_log;
 pub mod pgbench_summary;
