@@ -21,6 +21,7 @@ pub mod output;
 pub mod pg_test_fsync;
 pub mod pg_version;
 pub mod pgbench_log;
+pub mod pgbench_output;
 pub mod pgbench_summary;
 pub mod pressure;
 pub mod proc_pid_stat;
