@@ -20,6 +20,7 @@ pub mod os_release;
 pub mod output;
 pub mod pg_test_fsync;
 pub mod pg_version;
+pub mod pgbench_any_log;
 pub mod pgbench_log;
 pub mod pgbench_output;
 pub mod pgbench_summary;
