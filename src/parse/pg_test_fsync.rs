@@ -28,8 +28,10 @@ pub fn looks_like(lines: &[Line<'_>]) -> bool {
 /// All outputs in a text, in order.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let words: Vec<Word<'_>> = web::words(lines).into_iter().filter(|word| word.text != "|").collect();
-    let mut reading = Reading { lines, ..Reading::default() };
+    let commands = web::commands(lines);
+    let mut words = web::words_without(lines, &commands);
+    words.retain(|word| word.text != "|");
+    let mut reading = Reading { lines, commands, ..Reading::default() };
     let mut at = 0;
     // Words since the last row: its name is at their end, headings and notes before it.
     let mut since = 0;
@@ -55,6 +57,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 }
 
 /// What a row says.
+#[derive(Clone, Copy)]
 enum Value<'a> {
     /// Operations a second and perhaps microseconds an operation.
     Rate(Word<'a>, f64, Option<(Word<'a>, f64)>),
@@ -164,7 +167,8 @@ fn name(words: &[Word<'_>]) -> Option<Name> {
 fn sizes_name(words: &[Word<'_>]) -> Option<(u64, usize)> {
     const MOST_WORDS: usize = 8;
     let tail = &words[words.len().saturating_sub(MOST_WORDS)..];
-    let open_sync = tail.iter().rposition(|word| word.text == "open_sync")?;
+    // Chinese puts no blank behind it.
+    let open_sync = tail.iter().rposition(|word| word.text.contains("open_sync"))?;
     let star = tail.iter().rposition(|word| word.text.ends_with('*') && is_absent(word.text).is_none());
     let times = star.and_then(|star| match tail[star].text.strip_suffix('*') {
         Some("") => star.checked_sub(1).filter(|at| is_whole(tail[*at].text)),
@@ -207,6 +211,8 @@ fn size(words: &[Word<'_>]) -> Option<(u64, usize)> {
 #[derive(Default)]
 struct Reading<'a> {
     lines: &'a [Line<'a>],
+    /// Commands behind prompts, with their lines.
+    commands: Vec<(u32, &'a str)>,
     outputs: Vec<Output>,
     /// The tables of the output that is being read.
     tables: Vec<table::Table>,
@@ -226,7 +232,10 @@ impl Reading<'_> {
 
     fn begin(&mut self, line: u32) {
         self.close();
-        self.outputs.push(Output { tool: "pg_test_fsync", lines: (line, line), ..Output::default() });
+        let from = self.outputs.last().map_or(0, |output| output.lines.1);
+        let command = web::command_of(&self.commands, "pg_test_fsync", from, line);
+        let facts = command.map(|command| ("command".to_owned(), command.to_owned())).into_iter().collect();
+        self.outputs.push(Output { tool: "pg_test_fsync", lines: (line, line), facts, ..Output::default() });
     }
 
     /// The output is whole: names the tests of its tables.

@@ -402,7 +402,6 @@ fn transaction_row(line: &Line<'_>, transaction: &Transaction) -> Row {
     let mut row = Row { line: line.number, ..Row::default() };
     row.labels = vec![("client", word(0)), ("transaction", word(1)), ("script", word(3))];
     let mut keep = |name: &str, unit, at: usize, value: u64| {
-        #[allow(clippy::cast_precision_loss)]
         let value = value as f64;
         row.figures.push(Figure { name: name.to_owned(), unit, value, text: word(at), line: line.number });
     };

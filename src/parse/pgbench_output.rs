@@ -75,11 +75,8 @@ struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     fn new(lines: &[Line<'a>]) -> Reading<'a> {
-        let prompt = |line: &Line<'a>| web::prompt(line.text).map(|command| (line.number, command));
-        let commands: Vec<(u32, &str)> = lines.iter().filter_map(prompt).collect();
-        let is_prompt = |line: &&Line<'_>| commands.binary_search_by_key(&line.number, |(number, _)| *number).is_err();
-        let kept: Vec<Line<'a>> = lines.iter().filter(is_prompt).copied().collect();
-        let words = web::words(&kept);
+        let commands = web::commands(lines);
+        let words = web::words_without(lines, &commands);
         let taken = vec![false; words.len()];
         Reading { words, taken, at: 0, commands, outputs: Vec::new(), summary: None, script: None, statements: None }
     }
@@ -199,9 +196,8 @@ impl<'a> Reading<'a> {
         // A command belongs to the output that stands below it.
         let from = self.outputs.last().map_or(0, |output| output.lines.1);
         let mut output = Output { tool, lines: (line, line), ..Output::default() };
-        let is_its = |(number, command): &&(u32, &str)| (from..line).contains(number) && command.contains("pgbench");
-        let command = self.commands.iter().rev().find(is_its);
-        output.facts.extend(command.map(|(_, command)| ("command".to_owned(), (*command).to_owned())));
+        let command = web::command_of(&self.commands, "pgbench", from, line);
+        output.facts.extend(command.map(|command| ("command".to_owned(), command.to_owned())));
         self.outputs.push(output);
         self.summary = None;
         self.script = None;
@@ -215,10 +211,7 @@ impl<'a> Reading<'a> {
         if dashed {
             let script = self.script.get_or_insert_with(|| Script { name: String::new(), row: None });
             if let Some(row) = script.row {
-                self.outputs
-                    .last_mut()
-                    .and_then(|output| output.rows.get_mut(row))
-                    .map(|row| row.figures.extend(figures));
+                self.extend_row(row, figures);
                 return true;
             }
             let labels = vec![("part", "script".to_owned()), ("script", script.name.clone())];
@@ -232,12 +225,7 @@ impl<'a> Reading<'a> {
             self.begin(RUN, line);
         }
         match self.summary {
-            Some(row) => {
-                self.outputs
-                    .last_mut()
-                    .and_then(|output| output.rows.get_mut(row))
-                    .map(|row| row.figures.extend(figures));
-            }
+            Some(row) => self.extend_row(row, figures),
             None => {
                 let labels = vec![("part", "summary".to_owned())];
                 self.summary = Some(self.row(RUN, Row { labels, figures, line, ..Row::default() }));
@@ -245,6 +233,12 @@ impl<'a> Reading<'a> {
         }
         self.statements = None;
         true
+    }
+
+    fn extend_row(&mut self, row: usize, figures: Vec<Figure>) {
+        if let Some(row) = self.outputs.last_mut().and_then(|output| output.rows.get_mut(row)) {
+            row.figures.extend(figures);
+        }
     }
 
     /// Adds a row to the last output of a tool, which it begins where there is none; says which row it is.
@@ -286,14 +280,14 @@ impl<'a> Reading<'a> {
     fn statement(&mut self) -> bool {
         let Some(statements) = &self.statements else { return false };
         let (counts, last) = (statements.counts, statements.row);
-        if last.is_none() || self.statement_may_begin(last) {
-            if let Some(row) = self.statement_row(counts) {
-                let line = row.line;
-                let row = self.row(RUN, row);
-                self.statements = Some(Statements { counts, row: Some(row) });
-                self.extend_to(line);
-                return true;
-            }
+        if (last.is_none() || self.statement_may_begin(last))
+            && let Some(row) = self.statement_row(counts)
+        {
+            let line = row.line;
+            let row = self.row(RUN, row);
+            self.statements = Some(Statements { counts, row: Some(row) });
+            self.extend_to(line);
+            return true;
         }
         let Some(before) = self.at.checked_sub(1).map(|before| self.words[before]) else { return false };
         let word = self.words[self.at];
@@ -371,16 +365,27 @@ impl<'a> Reading<'a> {
             if output.version.is_none() && output.tool == RUN {
                 output.version = items::version(output).map(str::to_owned);
             }
+            // What ended a run early stands right behind it, or before its summary.
+            let aborted = |line: &&Line<'_>| {
+                let near = (output.lines.0..=output.lines.1.saturating_add(2)).contains(&line.number);
+                near && (line.text.contains("Run was aborted") || line.text.contains(" aborted in "))
+            };
+            let note = |line: &Line<'_>| format!("line {}: {}", line.number, shortened(line.text));
+            output.notes.extend(lines.iter().filter(aborted).map(note));
             let inside = lines.iter().filter(|line| (output.lines.0..=output.lines.1).contains(&line.number));
             let unread = inside.filter(|line| left.binary_search(&line.number).is_ok()).map(|line| Unread {
                 line: line.number,
-                text: line.text.chars().take(200).collect(),
+                text: shortened(line.text),
                 wanted: "an item that pgbench prints".to_owned(),
             });
             output.unread = unread.collect();
         }
         self.outputs
     }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(200).collect()
 }
 
 /// A number without the brackets, commas and signs around it.

@@ -151,18 +151,17 @@ pub(super) fn settle(output: &mut Output, tables: &[Table], has_head: bool) {
     for table in tables {
         let place = of_methods.iter().position(|other| std::ptr::eq(*other, table));
         let test = match table.test {
-            Test::Methods(_) => {
-                match (table.methods, place, of_methods.len()) {
-                    (Some(Writes::One), ..) => "one write",
-                    (Some(Writes::Two), ..) | (None, Some(1), _) => "two writes",
-                    (None, _, 2..) => "one write",
-                    (None, ..) if has_head => "one write",
-                    (None, ..) => {
-                        output.notes.push("its beginning is missing: whether its first rows are of one write or of two cannot be told".to_owned());
-                        "one write or two"
-                    }
+            Test::Methods(_) => match (table.methods, place, of_methods.len()) {
+                (Some(Writes::Two), ..) | (None, Some(1), _) => "two writes",
+                (Some(Writes::One), ..) | (None, _, 2..) => "one write",
+                (None, ..) if has_head => "one write",
+                (None, ..) => {
+                    let note =
+                        "its beginning is missing: whether its first rows are of one write or of two cannot be told";
+                    output.notes.push(note.to_owned());
+                    "one write or two"
                 }
-            }
+            },
             Test::Sizes => "open_sync sizes",
             Test::Descriptor => "descriptor",
             Test::NotSynced => "not synced",
@@ -191,14 +190,14 @@ pub(super) fn head(words: &[Word<'_>]) -> Option<(Figure, usize)> {
                 _ => (figure("seconds_per_test", "s", first, value), 4),
             });
         }
-        return None;
+        return foreign_head(words);
     }
     // `на тест отводится 5 сек.`, `テスト１件あたり 5秒`, `검사 간격: 5초`: the number stands last.
     let number_at = match (first.text, word(1)) {
         ("на", "тест") => 3,
         ("テスト１件あたり", _) => 1,
         ("검사", "간격:") => 2,
-        _ => return None,
+        _ => return foreign_head(words),
     };
     let stated = words.get(number_at)?;
     let digits = stated.text.trim_end_matches(['秒', '초']);
@@ -206,6 +205,27 @@ pub(super) fn head(words: &[Word<'_>]) -> Option<(Figure, usize)> {
     let mut figure = figure("seconds_per_test", "s", stated, value);
     figure.text = digits.to_owned();
     Some((figure, number_at + if number_at == 3 { 2 } else { 1 }))
+}
+
+/// The head in a language that is not known: a short line with one whole number, over the line about direct I/O, which is
+/// in that language too. Takes the words of the line.
+fn foreign_head(words: &[Word<'_>]) -> Option<(Figure, usize)> {
+    const MOST_WORDS: usize = 6;
+    let first = words.first().filter(|word| word.first)?;
+    let end = words.iter().take(MOST_WORDS + 1).position(|word| word.line != first.line)?;
+    let (line, below) = words.split_at(end);
+    let below: Vec<&str> = below.iter().take_while(|word| word.line == first.line + 1).map(|word| word.text).collect();
+    let english = below.contains(&"supported") && below.contains(&"platform");
+    if english || !below.iter().any(|word| word.contains("O_DIRECT") || word.contains("F_NOCACHE")) {
+        return None;
+    }
+    let mut numbers = line.iter().filter(|word| word.text.contains(|c: char| c.is_ascii_digit()));
+    let (word, None) = (numbers.next()?, numbers.next()) else { return None };
+    let mut runs = word.text.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
+    let (text, None) = (runs.next()?, runs.next()) else { return None };
+    let mut figure = figure("seconds_per_test", "s", word, web::number(text)?);
+    figure.text = text.to_owned();
+    Some((figure, end))
 }
 
 /// Version, facts and notes from the words of an output, whose headings may begin before its first row.

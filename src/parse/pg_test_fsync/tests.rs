@@ -123,6 +123,37 @@ fn every_language_reads_like_english() {
 }
 
 #[test]
+fn a_language_without_a_catalogue_at_hand_reads_by_the_order_of_its_rows() {
+    let english = fixture("pg_test_fsync/15-en.txt");
+    let translations = [
+        ("1 second per test", "每个测试1秒"),
+        ("O_DIRECT supported on this platform for", "此平台支持O_DIRECT用于"),
+        ("Compare file sync methods using one 8kB write", "用8kB写比较文件同步方法"),
+        ("Compare file sync methods using two 8kB writes", "再用8kB写比较文件同步方法"),
+        ("open_sync writes", "open_sync写入"),
+        ("open_sync write", "open_sync写入"),
+        ("n/a", "不可用"),
+        ("ops/sec", "操作/秒"),
+        ("usecs/op", "微秒/操作"),
+    ];
+    let chinese = translations.iter().fold(english.clone(), |text, (from, to)| text.replace(from, to));
+    let (known, read) = (one(&english), one(&chinese));
+    assert_eq!(read.version.as_deref(), Some("11 or newer"));
+    assert_eq!(strip(&[read]), strip(&[known]));
+}
+
+#[test]
+fn the_command_of_an_output_is_known() {
+    let text = fixture(&format!("published/{}", PUBLISHED[5].0));
+    let output = one(&format!("$ ls -l\nroot@db1:~# pg_test_fsync -f /mnt/a/x\n{text}"));
+    assert!(
+        output.facts.contains(&("command".to_owned(), "pg_test_fsync -f /mnt/a/x".to_owned())),
+        "{:?}",
+        output.facts
+    );
+}
+
+#[test]
 fn several_outputs_with_prose_between_are_told_apart() {
     let (first, second) =
         (fixture(&format!("published/{}", PUBLISHED[0].0)), fixture(&format!("published/{}", PUBLISHED[5].0)));

@@ -105,7 +105,6 @@ pub(super) fn interval(words: &[&str]) -> Result<Interval, &'static str> {
 /// Skipped transactions are counted but have no latency, so the mean may lie below the least.
 fn is_possible(count: u64, sums: &Sums) -> bool {
     const RELATIVE: f64 = 1e-6;
-    #[allow(clippy::cast_precision_loss)]
     let count = count as f64;
     let Sums { sum_us, sum_us2, min_us, max_us } = *sums;
     if count == 0.0 {
@@ -113,7 +112,7 @@ fn is_possible(count: u64, sums: &Sums) -> bool {
     }
     // All are printed rounded to whole numbers.
     let mean = sum_us / count;
-    let least = mean * sum_us * (1.0 - RELATIVE) - mean - 1.0;
+    let least = mean.max(min_us) * sum_us * (1.0 - RELATIVE) - mean - sum_us - min_us - 1.0;
     let most = sum_us * max_us * (1.0 + RELATIVE) + sum_us + max_us + 1.0;
     min_us <= max_us && mean <= max_us + 1.0 && (least..=most).contains(&sum_us2)
 }

@@ -187,7 +187,7 @@ proptest! {
             prop_assert!(all.len() as u64 + end.lines_unread <= end.lines);
             let feeds = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
             prop_assert!(end.lines == feeds || end.lines == feeds + 1);
-            let _ = kind(bytes);
+            prop_assert!(kind(bytes).is_none() || !bytes.is_empty());
         }
         let _ = (read(&web::lines(&text)), intervals(&web::lines(&text)));
     }

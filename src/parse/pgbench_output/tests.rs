@@ -206,6 +206,9 @@ fn a_number_that_is_none_and_a_line_that_is_unknown_are_told() {
     assert_eq!(outputs[0].unread.len(), 1);
     assert_eq!((outputs[0].unread[0].line, outputs[0].unread[0].text.as_str()), (3, "latency median = 7 ms"));
     assert!(outputs[0].notes[0].starts_with("line 5:"));
+    let aborted =
+        format!("{}Run was aborted; the above results are incomplete.\n", fixture("pgbench/15-unmeasured.out"));
+    assert_eq!(one(&aborted).notes, ["line 14: Run was aborted; the above results are incomplete."]);
 }
 
 /// Labels and figures of all rows, without their places.
@@ -298,6 +301,13 @@ fn print(form: &Form, seed: u32) -> String {
             whole()
         ),
     };
+    text += &print_scripts(form, &mut whole);
+    if form.comma { text.replace(".5", ",5").replace(".25 ", ",25 ").replace(".125 ", ",125 ") } else { text }
+}
+
+/// The part about each script, as far as `form` has one.
+fn print_scripts(form: &Form, whole: &mut impl FnMut() -> u32) -> String {
+    let mut text = String::new();
     for script in 1..=if form.scripts { 2 } else { 1 } {
         let dash = if form.scripts { " - " } else { "" };
         if form.scripts {
@@ -313,7 +323,7 @@ fn print(form: &Form, seed: u32) -> String {
             );
         }
         if form.statements {
-            let (and, count) = if version >= 150 { (" and failures", "           7") } else { ("", "") };
+            let (and, count) = if form.version >= 150 { (" and failures", "           7") } else { ("", "") };
             text += &format!("{dash}statement latencies in milliseconds{and}:\n");
             for statement in [
                 "\\set aid random(1, 100000 * :scale)",
@@ -324,7 +334,7 @@ fn print(form: &Form, seed: u32) -> String {
             }
         }
     }
-    if form.comma { text.replace(".5", ",5").replace(".25 ", ",25 ").replace(".125 ", ",125 ") } else { text }
+    text
 }
 
 proptest! {
