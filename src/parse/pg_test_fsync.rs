@@ -20,8 +20,14 @@ const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writet
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
     lines.iter().any(|line| {
-        METHODS.iter().chain(&["write,"]).any(|method| line.text.contains(method))
-            && line.text.split_whitespace().any(|word| is_unit(word) || is_absent(word).is_some())
+        if !METHODS.iter().chain(&["write,"]).any(|method| line.text.contains(method)) {
+            return false;
+        }
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        words.windows(2).any(|two| match METHODS.contains(&two[0]) {
+            true => is_absent(two[1]).is_some(),
+            false => web::number(two[0]).is_some() && is_unit(two[1]),
+        })
     })
 }
 

@@ -199,6 +199,16 @@ fn runs_of_one_text_are_told_apart_and_know_their_commands() {
 }
 
 #[test]
+fn a_run_that_a_page_joined_to_its_prompt_reads() {
+    for name in ["statements", "scripts", "rate-limit"] {
+        let run = fixture(&format!("pgbench/18-{name}.out"));
+        let joined = Mangling { joined: true, collapse: true, ..Mangling::default() }.apply(&run);
+        let read = read(&web::lines(&format!("me@db1:~$ pgbench -c 8 -T 60 bench {joined}")));
+        assert_eq!(strip(&read), strip(&[one(&run)]), "{name}");
+    }
+}
+
+#[test]
 fn a_number_that_is_none_and_a_line_that_is_unknown_are_told() {
     let outputs = read(&web::lines(
         "scaling factor: 1\nnumber of transactions actually processed: 5\nlatency median = 7 ms\nlatency average = nan ms\ntps = 5.5\n",
