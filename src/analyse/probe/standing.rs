@@ -4,7 +4,7 @@ use super::findings::{Family, ProbeVerdict, RowFinding, Standing, StandingEntry,
 use serde::Deserialize;
 
 /// The published figures.
-const DEVICES: &str = include_str!("devices.toml");
+const DEVICES: &str = include_str!("../../../shelf/sync-devices/devices.toml");
 
 #[derive(Debug, Deserialize)]
 struct Published {
