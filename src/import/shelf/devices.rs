@@ -1,9 +1,7 @@
 //! A file of typical devices as cases: one row a device and way to make a write durable. The probe reads the same file.
 
 use crate::error::{Error, Result};
-use crate::record::imported::{
-    ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial,
-};
+use crate::record::imported::{ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toml::Spanned;
