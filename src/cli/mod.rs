@@ -15,6 +15,7 @@ mod probe;
 mod progress;
 mod report;
 mod run;
+mod shelf;
 
 pub use catalogue::catalogue;
 
@@ -63,6 +64,7 @@ enum Command {
     Run(run::Args),
     Probe(probe::Args),
     Report(report::Args),
+    Shelf(shelf::Args),
     Clean(clean::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -76,6 +78,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),
             Command::Report(args) => report::run(args),
+            Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Completions(args) => completions::run(args),
