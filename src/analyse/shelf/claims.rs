@@ -7,6 +7,7 @@
 
 use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
 use super::select::{Found, case, counted, length, rows};
+use super::words::{percent, rate};
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Absent, Compare, Conclusion, Reaches};
 use crate::stats::autocorrelation;
@@ -58,13 +59,13 @@ fn of_all(comparisons: &[Comparison], repeat: Option<&Repeat>, because: &mut Vec
     let single = comparisons.iter().any(|it| it.interval.is_none());
     if let Some(repeat) = repeat.filter(|_| single && least < Support::Shown) {
         because.push(format!(
-            "how far runs repeat is not told; the one thing measured twice, {} ({}), gave {} and {} {}: {} % apart",
+            "how far runs repeat is not told; the one thing measured twice, {} ({}), gave {} and {} {}: {} apart",
             repeat.what,
             repeat.case,
-            significant(repeat.values.0),
-            significant(repeat.values.1),
+            rate(repeat.values.0),
+            rate(repeat.values.1),
             repeat.unit,
-            significant(repeat.apart * 100.0)
+            percent(repeat.apart)
         ));
     }
     let Some(pooled) = pooled(comparisons) else { return Some(least) };
@@ -209,7 +210,7 @@ fn support(found: &Ratio, least: Option<f64>, repeat: Option<&Repeat>) -> Suppor
 
 fn sentence(it: &Comparison, length: Option<&str>) -> String {
     let unit = &it.unit;
-    let (value, over) = (significant(it.value), significant(it.over_value));
+    let (value, over) = (rate(it.value), rate(it.over_value));
     let mut text = format!("{} {value} {unit}, {} {over} {unit}: {} times", it.case, it.over, significant(it.ratio));
     match it.interval {
         Some((low, high)) => {
@@ -219,12 +220,12 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
             let length = length.map_or_else(String::new, |length| format!(" of {length}"));
             text.push_str(&format!("; one run{length} each, so no interval"));
             if let Some(least) = it.least_half_width {
-                text.push_str(&format!(" (counting alone leaves ±{} %, the least)", significant(least * 100.0)));
+                text.push_str(&format!(" (counting alone leaves ±{}, the least)", percent(least)));
             }
             if it.ratio >= BEYOND_KNOWN_SCATTER {
                 text.push_str("; beyond any scatter between runs that is known");
             } else if let Some(scatter) = it.holds_below {
-                text.push_str(&format!("; holds if runs scatter by less than {} %", significant(scatter * 100.0)));
+                text.push_str(&format!("; holds if runs scatter by less than {}", percent(scatter)));
             }
         }
     }

@@ -15,6 +15,7 @@ mod rules_sync;
 mod select;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::record::publication::Publication;
 use findings::ShelfFindings;

@@ -3,6 +3,7 @@
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::select::{Found, rows, synced, tps};
+use super::words::rate;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -44,9 +45,9 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
     let sentence = format!(
         "{what} ran {} times a second with {key}={}, {} with {value}: {} times is the price of durability here, and the \
          faster one loses at a power cut what it acknowledged last",
-        significant(slow.1),
+        rate(slow.1),
         with.facts.get(*key).map_or("its default", String::as_str),
-        significant(fast.1),
+        rate(fast.1),
         significant(ratio)
     );
     let mut remark = rule.says(&[fast.0], Some((ratio, 1.0, "times")), sentence)?;
