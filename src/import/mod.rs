@@ -6,6 +6,9 @@
 mod group;
 mod kinds;
 mod log;
+mod moment;
+mod names;
+mod record;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -13,6 +16,7 @@ mod unpack;
 
 pub use group::{case_name, group, trial};
 pub use kinds::{KINDS, Kind, Role};
+pub use record::{cases, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::parse::output::{Figure, Line, Output, Row};
@@ -117,7 +121,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     let lines = web::lines(text);
     let taken = kinds::outputs(&lines);
     if taken.is_empty() {
-        return Err(unknown(name, &lines));
+        return Err(of_no_tool(name, &lines));
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
     reading.other = other_lines(&lines, &ranges);
@@ -126,7 +130,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
 }
 
 /// That nobody knows what printed this.
-fn unknown(name: &str, lines: &[Line<'_>]) -> Error {
+fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     const MOST_SHOWN: usize = 100;
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
