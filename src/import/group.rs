@@ -54,7 +54,7 @@ impl Group {
         let loads: BTreeSet<String> =
             reading.outputs.iter().filter_map(|output| kinds::load(&output.tool)).map(str::to_owned).collect();
         let name = names::name(&reading.file.name, reading.log.is_some());
-        Group { name, moment: moment::of(&reading), loads, readings: vec![reading] }
+        Group { name, moment: moment::of(&reading.outputs, reading.log.as_ref()), loads, readings: vec![reading] }
     }
 
     fn is_named_like(&self, other: &Group) -> bool {

@@ -1,7 +1,7 @@
 //! When something was measured, as far as its output tells: in seconds since 1970, of UTC or of a clock whose zone
 //! nobody knows. The two are never compared with each other.
 
-use super::Reading;
+use crate::record::imported::{ImportedLog, ImportedOutput};
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
 
@@ -12,14 +12,14 @@ pub(super) struct Moment {
     local: Option<(i64, i64)>,
 }
 
-/// When a file's outputs were made.
-pub(super) fn of(reading: &Reading) -> Moment {
+/// When outputs and a log were made.
+pub(super) fn of(outputs: &[ImportedOutput], log: Option<&ImportedLog>) -> Moment {
     let mut moment = Moment::default();
-    let span = reading.log.as_ref().and_then(|log| log.span_us);
+    let span = log.and_then(|log| log.span_us);
     for us in span.iter().flat_map(|(first, last)| [*first, *last]) {
         moment.see(Stamp::Utc(i64::try_from(us / 1_000_000).unwrap_or(i64::MAX)));
     }
-    for output in &reading.outputs {
+    for output in outputs {
         for (name, value) in &output.facts {
             if name == "timestamp" || name.starts_with("time of report") {
                 stamp(value).into_iter().for_each(|stamp| moment.see(stamp));
@@ -50,6 +50,19 @@ impl Moment {
             one.into_iter().chain(other).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
         };
         Moment { utc: span(self.utc, other.utc), local: span(self.local, other.local) }
+    }
+
+    /// Its beginning in words, UTC where that is known.
+    pub(super) fn beginning(self) -> Option<String> {
+        let date = |seconds| jiff::Timestamp::from_second(seconds).ok();
+        match (self.utc, self.local) {
+            (Some((first, _)), _) => date(first).map(|date| date.to_string()),
+            (None, Some((first, _))) => date(first).map(|date| {
+                let local = date.to_string();
+                format!("{}, of an unknown time zone", local.trim_end_matches('Z'))
+            }),
+            (None, None) => None,
+        }
     }
 
     /// Whether the two overlap; `None` where no clock tells.
@@ -133,6 +146,9 @@ mod tests {
             moment
         };
         let one = of(&[Stamp::Utc(5), Stamp::Utc(9)]);
+        assert_eq!(one.beginning().as_deref(), Some("1970-01-01T00:00:05Z"));
+        let local = of(&[Stamp::Local(7)]).beginning();
+        assert_eq!(local.as_deref(), Some("1970-01-01T00:00:07, of an unknown time zone"));
         assert_eq!(one.overlaps(of(&[Stamp::Utc(9)])), Some(true));
         assert_eq!(one.overlaps(of(&[Stamp::Utc(10)])), Some(false));
         assert_eq!(one.overlaps(of(&[Stamp::Local(7)])), None);

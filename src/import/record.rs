@@ -1,6 +1,7 @@
 //! Trials to cases, and what nobody told about them.
 
 use super::group::{case_name, plain};
+use super::moment::{self, Moment};
 use super::{Reading, group, kinds, names};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedOutput, ImportedTrial};
 use std::collections::BTreeMap;
@@ -36,6 +37,15 @@ fn folder(trial: &ImportedTrial) -> String {
     trial.files.first().map(|file| names::name(&file.name, trial.log.is_some()).folder).unwrap_or_default()
 }
 
+/// When the first of these was measured, as far as its output tells: `2014-06-26T23:52:00Z`, or with words behind it where
+/// the time zone is not known.
+#[must_use]
+pub fn measured(cases: &[ImportedCase]) -> Option<String> {
+    let trials = cases.iter().flat_map(|case| &case.trials);
+    let moments = trials.map(|trial| moment::of(&trial.outputs, trial.log.as_ref()));
+    moments.fold(Moment::default(), Moment::with).beginning()
+}
+
 /// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
 #[must_use]
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
@@ -51,10 +61,7 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     let told = |name: &str| outputs.iter().any(|output| output.facts.iter().any(|(fact, _)| fact == name));
     let of_postgres =
         outputs.iter().any(|output| kinds::load(&output.tool).is_some_and(|it| it.starts_with("pgbench")));
-    let dated = trials.iter().any(|trial| trial.log.as_ref().is_some_and(|log| log.span_us.is_some()))
-        || labelled("time")
-        || told("date")
-        || told("timestamp");
+    let dated = measured(&record.cases).is_some() || told("date") || told("file-date");
     let wanted = [
         ("when it was measured", origin.measured.is_some() || dated),
         ("machine: CPUs and memory", origin.machine.is_some() || fact("machine")),
