@@ -7,6 +7,7 @@ mod catalogue;
 mod clean;
 mod completions;
 mod doctor;
+mod import;
 mod man;
 pub mod out;
 mod places;
@@ -63,6 +64,7 @@ enum Command {
     Plan(plan::Args),
     Run(run::Args),
     Probe(probe::Args),
+    Import(import::Args),
     Report(report::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
@@ -77,6 +79,7 @@ impl Command {
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),
+            Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
             Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
