@@ -81,6 +81,7 @@ fn of_zfs_it_says_the_price_of_durability_and_that_the_properties_contradict_the
     assert!(said(&found, "sync-disabled", "too_many_syncs").contains("nothing is synced before the call returns"));
     assert_eq!(support(&found), [Support::CannotBeTold, Support::Contradicted, Support::CannotBeTold]);
     assert!(found.conclusions[1].because[0].contains("is 4 %"), "{:?}", found.conclusions[1]);
+    assert!(found.conclusions[1].because[0].ends_with("counts over 1.001 s, so this is no average since boot"));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! repeat for it to hold.
 
 use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
+use super::interval;
 use super::select::{Found, case, counted, length, rows};
 use super::words::{percent, rate};
 use crate::record::imported::ImportRecord;
@@ -235,12 +236,13 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
 /// Whether the largest value of a figure comes near a limit.
 fn reaches(record: &ImportRecord, claim: &Reaches) -> (Support, String) {
     let rows = case(record, &claim.case).into_iter().flat_map(rows).filter(|row| row.output.tool == claim.tool);
-    let figures = rows.filter(|row| !row.row.since_boot).filter_map(|row| row.figure(&claim.figure));
+    let rows: Vec<Found<'_>> = rows.filter(|row| !row.row.since_boot).collect();
+    let figures = rows.iter().filter_map(|row| row.figure(&claim.figure));
     let Some(most) = figures.max_by(|a, b| a.value.total_cmp(&b.value)) else {
         return (Support::CannotBeTold, format!("{} of {} was not published", claim.figure, claim.tool));
     };
-    let support = if most.value >= claim.least { Support::PointsThatWay } else { Support::Contradicted };
-    let sentence = format!(
+    let mut support = if most.value >= claim.least { Support::PointsThatWay } else { Support::Contradicted };
+    let mut sentence = format!(
         "the largest {} that {} shows is {} {}; at the limit it would be {} or more",
         claim.figure,
         claim.tool,
@@ -248,6 +250,18 @@ fn reaches(record: &ImportRecord, claim: &Reaches) -> (Support, String) {
         most.unit,
         significant(claim.least)
     );
+    if rows.iter().any(interval::since_boot_is_unknown) {
+        let rates: Vec<interval::Printed> = rows.iter().flat_map(interval::printed).collect();
+        match interval::seconds(&rates) {
+            Some(seconds) => sentence.push_str(&format!(
+                "; its rates are whole counts over {seconds:.3} s, so this is no average since boot"
+            )),
+            None => {
+                support = Support::CannotBeTold;
+                sentence.push_str("; but it may be the average since boot");
+            }
+        }
+    }
     (support, sentence)
 }
 

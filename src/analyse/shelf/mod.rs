@@ -6,6 +6,7 @@
 pub mod cases;
 pub mod claims;
 pub mod findings;
+mod interval;
 pub mod repeats;
 pub mod rules;
 mod rules_commit;

@@ -1,6 +1,7 @@
 //! Rules on a load and the devices beside it: what one commit writes, and how much of it is the device's.
 
 use super::findings::{Remark, Weight};
+use super::interval::{Printed, printed, seconds, since_boot_is_unknown};
 use super::rules::Rule;
 use super::select::{Found, rows_of_trial, tps};
 use super::words::{milliseconds, percent, rate};
@@ -16,8 +17,8 @@ const SAME: f64 = 0.08;
 const Z: f64 = 1.96;
 /// Transactions a second and what they were computed from agree within this.
 const ROUNDING: f64 = 0.01;
-/// Longest interval that is looked for in rates, seconds.
-const LONGEST_INTERVAL: u32 = 5;
+/// An interval is another than the told one when they differ by more than timers do.
+const ODD: f64 = 0.1;
 
 /// What a trial with pgbench says.
 pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
@@ -77,7 +78,7 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
     let (writes, bytes) = (device.mean("write_ops_per_s")?, device.mean("write_bytes_per_s")?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);
     let least = counted_over(load.case, load.trial).map_or_else(String::new, |seconds| {
-        format!(" (±{} by counting alone)", percent(Z / (writes * f64::from(seconds)).sqrt()))
+        format!(" (±{} by counting alone)", percent(Z / (writes * seconds).sqrt()))
     });
     let mut sentence = format!(
         "a commit is {each:.2} writes of {kib:.1} KiB to {}, {:.1} KiB in all{least}",
@@ -93,6 +94,9 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
         sentence.push_str(&format!(
             ", put together from pages of {PAGE_KIB} KiB ({merges:.1} merges): through the page cache"
         ));
+    }
+    if device.rows.iter().any(since_boot_is_unknown) && seconds(&rates(load.case, load.trial)).is_none() {
+        sentence.push_str("; unless that report of iostat is the average since boot");
     }
     sentence.push_str(&share(load, device, tps).unwrap_or_default());
     let mut rows = vec![*load];
@@ -140,31 +144,16 @@ fn arithmetic(load: &Found<'_>) -> Vec<Remark> {
     found
 }
 
-/// The interval that rates with two decimals were computed over: the shortest in which all are whole counts.
-fn interval_s(rates: &[f64]) -> Option<u32> {
-    const FEWEST: usize = 3;
-    if rates.len() < FEWEST {
-        return None;
-    }
-    // Each rate is rounded to a hundredth.
-    let whole =
-        |seconds: f64| rates.iter().all(|rate| (rate * seconds - (rate * seconds).round()).abs() < 0.006 * seconds);
-    (1..=LONGEST_INTERVAL).find(|seconds| whole(f64::from(*seconds)))
-}
-
-/// Rates with two decimals that iostat shows in a trial.
-fn fine_rates(case: &ImportedCase, trial: &ImportedTrial) -> Vec<f64> {
-    let names = ["read_ops_per_s", "write_ops_per_s", "read_merges_per_s", "write_merges_per_s"];
-    let rows = rows_of_trial(case, trial).filter(|row| row.output.tool == "iostat -x" && !row.row.since_boot);
-    let figures = rows.flat_map(|row| names.iter().filter_map(move |name| row.figure(name)));
-    let fine = |text: &str| text.rsplit_once('.').is_some_and(|(_, decimals)| decimals.len() == 2);
-    figures.filter(|it| it.value > 0.0 && fine(&it.text)).map(|it| it.value).collect()
+/// Rates that iostat shows in a trial and that count requests.
+fn rates(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Printed> {
+    let rows = rows_of_trial(case, trial).filter(|row| row.output.tool.starts_with("iostat") && !row.row.since_boot);
+    rows.flat_map(|row| printed(&row)).collect()
 }
 
 /// Seconds over which the writes of a trial were counted: what its rates tell, else what is said.
-fn counted_over(case: &ImportedCase, trial: &ImportedTrial) -> Option<u32> {
+fn counted_over(case: &ImportedCase, trial: &ImportedTrial) -> Option<f64> {
     let told = case.facts.get("iostat.interval_s").and_then(|told| told.parse().ok());
-    interval_s(&fine_rates(case, trial)).filter(|seconds| *seconds > 1).or(told)
+    seconds(&rates(case, trial)).or(told)
 }
 
 /// Rates of iostat that are no whole counts in the interval that is told.
@@ -175,25 +164,25 @@ pub(super) fn iostat_interval(record: &ImportRecord) -> Option<Remark> {
         source: "iostat divides whole counts by the seconds between its reports",
     };
     let mut rows: Vec<Found<'_>> = Vec::new();
-    let mut odd: Option<(u32, u32, f64)> = None;
+    let mut odd: Option<(f64, f64, f64)> = None;
     for case in &record.cases {
-        let Some(told) = case.facts.get("iostat.interval_s").and_then(|told| told.parse::<u32>().ok()) else {
-            continue;
-        };
+        let told = case.facts.get("iostat.interval_s").and_then(|told| told.parse::<f64>().ok());
+        let Some(told) = told.filter(|told| *told > 0.0) else { continue };
         for trial in &case.trials {
-            let rates = fine_rates(case, trial);
-            let Some(seconds) = interval_s(&rates).filter(|seconds| *seconds > told) else { continue };
-            let example = rates.iter().copied().find(|rate| (rate * f64::from(told)).fract() != 0.0);
+            let rates = rates(case, trial);
+            let Some(seconds) = seconds(&rates).filter(|seconds| (seconds / told - 1.0).abs() > ODD) else { continue };
+            let example = rates.iter().map(|(rate, _)| *rate).find(|rate| (rate * told).fract() != 0.0);
             odd = odd.or(example.map(|example| (seconds, told, example)));
-            rows.extend(rows_of_trial(case, trial).find(|row| row.output.tool == "iostat -x"));
+            rows.extend(rows_of_trial(case, trial).find(|row| row.output.tool.starts_with("iostat")));
         }
     }
     let (seconds, told, example) = odd?;
     let sentence = format!(
-        "iostat's rates in {} of its reports are whole counts over {seconds} s ({example:.2} a second are {} in {seconds} s), not \
-         over the {told} s that is told",
+        "iostat's rates in {} of its reports are whole counts over {} s ({example:.2} a second are {} in that time), not over \
+         the {told} s that is told",
         rows.len(),
-        rate((example * f64::from(seconds)).round())
+        significant(seconds),
+        rate((example * seconds).round())
     );
-    rule.says(&rows, Some((f64::from(seconds), f64::from(told), "s")), sentence)
+    rule.says(&rows, Some((seconds, told, "s")), sentence)
 }

@@ -167,6 +167,29 @@ fn a_limit_is_reached_or_not_and_the_average_since_boot_does_not_count() {
 }
 
 #[test]
+fn a_report_that_may_be_the_average_since_boot_contradicts_nothing() {
+    let of = |rates: &[&str]| {
+        let rows = rates.iter().map(|text| {
+            let figures = [("write_ops_per_s", "ops/s", text.parse().unwrap()), ("util_percent", "%", 4.0)];
+            let mut row = row(&[("report", "1"), ("device", text)], &figures);
+            row.figures[0].text = (*text).to_owned();
+            row
+        });
+        let mut output = output("iostat -x", rows.collect());
+        output.notes.push("whether the first report is an average since boot cannot be known".to_owned());
+        let record = record(vec![case("a", &[], vec![trial(vec![output])])]);
+        let claim = Reaches { case: "a".into(), tool: "iostat -x".into(), figure: "util_percent".into(), least: 90.0 };
+        claims::answer(&record, &Conclusion { reaches: Some(claim), ..Conclusion::default() }, &[])
+    };
+    let counted = of(&["1126.67", "1242.00", "18.33"]);
+    assert_eq!(counted.support, Support::Contradicted);
+    assert!(counted.because[0].contains("whole counts over 3.000 s"), "{counted:?}");
+    let average = of(&["4.73", "11.91", "0.37", "128.44"]);
+    assert_eq!(average.support, Support::CannotBeTold);
+    assert!(average.because[0].ends_with("but it may be the average since boot"), "{average:?}");
+}
+
+#[test]
 fn what_should_be_absent_is_looked_for() {
     let rows = |tool: &str, mount: &str| output(tool, vec![row(&[("mount", mount)], &[])]);
     let of = |outputs: Vec<ImportedOutput>| {
@@ -324,11 +347,12 @@ fn the_interval_of_iostat_is_known_from_its_rates() {
         said(&rules::remarks(&record(vec![case("a", &[("iostat.interval_s", told)], trials)])), "iostat_interval")
     };
     assert!(
-        of(&["1126.67", "1242.00", "18.33"], "1").contains("whole counts over 3 s (1126.67 a second are 3380 in 3 s)")
+        of(&["1126.67", "1242.00", "18.33"], "1")
+            .contains("whole counts over 3 s (1126.67 a second are 3380 in that time)")
     );
     assert_eq!(of(&["1126.67", "1242.00", "18.33"], "3"), "");
     assert_eq!(of(&["1124.00", "1242.00", "18.00"], "1"), "");
-    assert_eq!(of(&["1126.67", "18.33"], "1"), "", "two may be chance");
+    assert_eq!(of(&["1126.67"], "1"), "", "one may be chance");
     assert_eq!(of(&["1126.67", "1242.11", "18.37"], "1"), "", "no whole counts in any interval");
 }
 
