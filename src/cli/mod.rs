@@ -7,6 +7,7 @@ mod catalogue;
 mod clean;
 mod completions;
 mod doctor;
+mod import;
 mod man;
 pub mod out;
 mod places;
@@ -15,6 +16,7 @@ mod probe;
 mod progress;
 mod report;
 mod run;
+mod shelf;
 
 pub use catalogue::catalogue;
 
@@ -62,7 +64,9 @@ enum Command {
     Plan(plan::Args),
     Run(run::Args),
     Probe(probe::Args),
+    Import(import::Args),
     Report(report::Args),
+    Shelf(shelf::Args),
     Clean(clean::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -75,7 +79,9 @@ impl Command {
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),
+            Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
+            Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Completions(args) => completions::run(args),
