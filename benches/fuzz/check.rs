@@ -64,7 +64,8 @@ fn is_its_number(figure: &Figure) -> Result<(), String> {
     let end = text.find(|c: char| c.is_whitespace() || c.is_alphabetic() && !matches!(c, 'e' | 'E') || c == '%');
     let digits = text[..end.unwrap_or(text.len())].trim_end_matches(|c: char| !c.is_ascii_digit());
     let bad = || format!("{}: `{}` gives {} {}", figure.name, figure.text, figure.value, figure.unit);
-    let number = web::number(digits).ok_or_else(bad)?;
+    // JSON may have longer exponents than any locale's number.
+    let number = web::number(digits).or_else(|| digits.parse().ok()).ok_or_else(bad)?;
     if !figure.value.is_finite() {
         return Err(bad());
     }

@@ -11,9 +11,10 @@ use crate::parse::output::{Figure, Line, Output, Unread};
 pub(super) fn check(output: &mut Output, lines: &[Line<'_>]) {
     const LONGEST: usize = 200;
     let mut unread: Vec<Unread> = Vec::new();
+    let mut seen = Seen::default();
     for row in &mut output.rows {
         row.figures.retain(|figure| {
-            let is_fine = is_there(figure, lines);
+            let is_fine = is_a_number(figure) && seen.holds(figure, lines);
             if !is_fine && unread.last().is_none_or(|last| last.line != figure.line) {
                 let text = pieces(figure.line, lines).map(|line| line.text).collect::<Vec<_>>().join(" ");
                 unread.push(Unread {
@@ -39,14 +40,52 @@ fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'
     lines[from..].iter().take_while(move |line| line.number == number)
 }
 
-fn is_there(figure: &Figure, lines: &[Line<'_>]) -> bool {
-    let whole = |line: &Line<'_>| {
-        let mut places = line.text.match_indices(&figure.text);
-        places.any(|(at, text)| is_whole(line.text, at, text.len()))
-    };
+fn is_a_number(figure: &Figure) -> bool {
     let mantissa = figure.text.split(['e', 'E']).next().unwrap_or_default();
     let vanished = figure.value == 0.0 && mantissa.contains(|c: char| matches!(c, '1'..='9'));
-    figure.value.is_finite() && !vanished && !figure.text.is_empty() && pieces(figure.line, lines).any(whole)
+    figure.value.is_finite() && !vanished && !figure.text.is_empty()
+}
+
+/// Where the last number was found: the next one mostly stands behind it. Without that, a page that joined all lines to
+/// one would take time in the square of its length.
+#[derive(Default)]
+struct Seen {
+    line: u32,
+    at: usize,
+}
+
+impl Seen {
+    /// Whether a number stands whole in its line.
+    fn holds(&mut self, figure: &Figure, lines: &[Line<'_>]) -> bool {
+        if self.line != figure.line {
+            *self = Seen { line: figure.line, at: 0 };
+        }
+        let mut pieces = pieces(figure.line, lines);
+        let (Some(first), None) = (pieces.next(), pieces.next()) else {
+            // A line that a terminal overwrote, or none.
+            return self::pieces(figure.line, lines).any(|line| find(line.text, 0, &figure.text).is_some());
+        };
+        // In a very long line nothing is looked for far before the last number.
+        const FAR: usize = 64 * 1024;
+        let mut from = if first.text.len() > FAR { self.at.saturating_sub(FAR) } else { 0 };
+        while !first.text.is_char_boundary(from) {
+            from += 1;
+        }
+        let found = find(first.text, self.at, &figure.text).or_else(|| find(first.text, from, &figure.text));
+        self.at = found.unwrap_or(self.at);
+        found.is_some()
+    }
+}
+
+/// Where a number stands whole at or behind `from`. In a very long line it is not looked for far behind that.
+fn find(line: &str, from: usize, text: &str) -> Option<usize> {
+    const FAR: usize = 1 << 20;
+    let mut end = line.len().min(from + FAR);
+    while !line.is_char_boundary(end) {
+        end += 1;
+    }
+    let mut places = line.get(from..end)?.match_indices(text).map(|(at, _)| from + at);
+    places.find(|at| is_whole(line, *at, text.len()))
 }
 
 /// Whether neither digits, nor a mark with digits, nor a sign go on before or behind.
@@ -89,6 +128,25 @@ mod tests {
             ("5", "25 5"),
         ] {
             assert!(kept(text, 4.0, line), "{text} in {line}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_line_are_found_in_any_order_and_in_a_line_of_a_megabyte_too() {
+        let line: String = (0..150_000).map(|n| format!("{n}é ")).collect();
+        let lines = [Line { number: 1, text: &line }];
+        let mut seen = Seen::default();
+        let mut holds = |text: String| {
+            let figure = Figure { name: String::new(), unit: "", value: 1.0, text, line: 1 };
+            seen.holds(&figure, &lines)
+        };
+        assert!((0..150_000).step_by(3).all(|n| holds(n.to_string())));
+        assert!(holds("149000".into()) && holds("149999".into()) && !holds("49998".into()) && !holds("150000".into()));
+        let lines = [Line { number: 1, text: "3 4" }, Line { number: 1, text: "5 6" }];
+        let mut seen = Seen::default();
+        for (text, is_there) in [("4", true), ("3", true), ("6", true), ("7", false)] {
+            let figure = Figure { name: String::new(), unit: "", value: 1.0, text: text.into(), line: 1 };
+            assert_eq!(seen.holds(&figure, &lines), is_there, "{text}");
         }
     }
 
