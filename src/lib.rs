@@ -9,6 +9,7 @@ pub mod cli;
 pub mod cluster;
 pub mod error;
 pub mod host;
+pub mod import;
 pub mod parse;
 pub mod plan;
 pub mod probe;

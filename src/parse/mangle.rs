@@ -135,11 +135,21 @@ pub(super) fn any_mangling() -> impl Strategy<Value = Mangling> {
     })
 }
 
-/// Every number of a text as it stands there: digits with marks between them.
+/// Every number of a text as it stands there: digits with marks between them, not part of a name such as `ext4`.
 pub(super) fn numbers(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
-    let pieces = text.split(|c: char| !is_part(c)).map(|piece| piece.trim_matches(['.', ',']));
-    pieces.filter(|piece| !piece.is_empty()).map(str::to_owned).collect()
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let in_a_name = rest[..at].ends_with(|c: char| c.is_alphabetic() || c == '_');
+        rest = &rest[at..];
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        if !in_a_name {
+            found.push(rest[..end].trim_end_matches(['.', ',']).to_owned());
+        }
+        rest = &rest[end..];
+    }
+    found
 }
 
 /// The numbers of `text` for which no figure, label or fact of `outputs` stands: each that does covers one.
@@ -175,5 +185,6 @@ mod tests {
         assert_eq!(Mangling { cut_front: 1, crlf: true, ..Mangling::default() }.apply(text), "   b 2,5 c\r\n");
         assert_eq!(Mangling { cut_back: 9, ..Mangling::default() }.apply(text), "\n");
         assert_eq!(numbers(text), ["1", "2,5"]);
+        assert_eq!(numbers("ext4 9.3. (7) 8kB_1 -2"), ["9.3", "7", "8", "2"]);
     }
 }

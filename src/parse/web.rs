@@ -129,6 +129,32 @@ pub fn prompt(line: &str) -> Option<&str> {
     None
 }
 
+/// The lines that are prompts, as numbers of lines with their commands, in order. A line whose command would be very long
+/// is none: a page joined the output to it.
+#[must_use]
+pub fn commands<'a>(lines: &[Line<'a>]) -> Vec<(u32, &'a str)> {
+    const MOST_WORDS: usize = 25;
+    let command = |line: &Line<'a>| {
+        let command = prompt(line.text).filter(|command| command.split_whitespace().nth(MOST_WORDS).is_none());
+        command.map(|command| (line.number, command))
+    };
+    lines.iter().filter_map(command).collect()
+}
+
+/// The words of the lines that are no prompts.
+#[must_use]
+pub fn words_without<'a>(lines: &[Line<'a>], commands: &[(u32, &str)]) -> Vec<Word<'a>> {
+    let is_output = |line: &&Line<'_>| commands.binary_search_by_key(&line.number, |(number, _)| *number).is_err();
+    lines.iter().filter(is_output).flat_map(words_of).collect()
+}
+
+/// The last of `commands` that names `program` between two lines: what an output from line `to` on was made by.
+#[must_use]
+pub fn command_of<'a>(commands: &[(u32, &'a str)], program: &str, from: u32, to: u32) -> Option<&'a str> {
+    let is_its = |(number, command): &&(u32, &'a str)| (from..=to).contains(number) && command.contains(program);
+    commands.iter().rev().find(is_its).map(|(_, command)| *command)
+}
+
 /// Whether `before` is what shells print in front of their `$`.
 fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -290,6 +316,18 @@ mod tests {
         ] {
             assert_eq!(prompt(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn a_command_is_known_and_no_word_of_an_output() {
+        let lines = lines("$ iostat -x 1\nsda 5\nroot@db1:~# pg_test_fsync -f /mnt/a\n5 seconds\n$\n");
+        let commands = commands(&lines);
+        assert_eq!(commands, [(1, "iostat -x 1"), (3, "pg_test_fsync -f /mnt/a"), (5, "")]);
+        assert_eq!(words_without(&lines, &commands).len(), 4);
+        assert_eq!(command_of(&commands, "pg_test_fsync", 1, 4), Some("pg_test_fsync -f /mnt/a"));
+        assert_eq!(command_of(&commands, "pg_test_fsync", 4, 9), None);
+        let joined = format!("$ pg_test_fsync {}", "fsync 1 ops/sec ".repeat(20));
+        assert_eq!(super::commands(&super::lines(&joined)), []);
     }
 
     #[test]

@@ -1,0 +1,108 @@
+//! The one list of the readers of foreign text, and which of them a text's lines belong to.
+
+use crate::parse::output::{Line, Output};
+use crate::parse::{
+    dd, df, fio, gpart, iostat, mount_output, pg_test_fsync, pgbench_any_log, pgbench_output, sadf, vmstat_output,
+    zpool_get, zpool_iostat,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What an output says about a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What was done, and how fast it went: a trial has one.
+    Load,
+    /// What was seen of the machine meanwhile.
+    Watch,
+    /// What the machine is like.
+    State,
+}
+
+/// A reader of the outputs of one tool, or of several that look alike.
+#[derive(Debug)]
+pub struct Kind {
+    /// Its name for people.
+    pub name: &'static str,
+    /// Where its outputs belong.
+    pub role: Role,
+    /// Whether a text holds one.
+    pub looks_like: fn(&[Line<'_>]) -> bool,
+    /// Reads all in a text.
+    pub read: fn(&[Line<'_>]) -> Vec<Output>,
+}
+
+macro_rules! kind {
+    ($module:ident, $role:ident, $name:literal) => {
+        Kind { name: $name, role: Role::$role, looks_like: $module::looks_like, read: $module::read }
+    };
+}
+
+/// All of them. Where two take the same lines and as many numbers from them, the first has them.
+pub const KINDS: &[Kind] = &[
+    kind!(fio, Load, "fio --output-format=json"),
+    kind!(sadf, Watch, "sadf -j"),
+    kind!(pg_test_fsync, Load, "pg_test_fsync"),
+    kind!(pgbench_output, Load, "pgbench"),
+    kind!(pgbench_any_log, Load, "pgbench -l"),
+    kind!(zpool_iostat, Watch, "zpool iostat"),
+    kind!(iostat, Watch, "iostat"),
+    kind!(vmstat_output, Watch, "vmstat"),
+    kind!(zpool_get, State, "zpool and zfs: get, list, status"),
+    kind!(gpart, State, "gpart list"),
+    kind!(df, State, "df"),
+    kind!(mount_output, State, "mount"),
+    kind!(dd, Load, "dd"),
+];
+
+/// An output and which kind took it.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    /// Index into [`KINDS`].
+    pub(super) kind: usize,
+    /// It.
+    pub(super) output: Output,
+}
+
+/// The outputs of all tools in a text, in the order of their lines; no line gives numbers to two tools.
+pub(super) fn outputs(lines: &[Line<'_>]) -> Vec<Taken> {
+    let mut taken = Vec::new();
+    for (kind, reader) in KINDS.iter().enumerate() {
+        if (reader.looks_like)(lines) {
+            taken.extend((reader.read)(lines).into_iter().map(|output| Taken { kind, output }));
+        }
+    }
+    settle(&mut taken);
+    taken.sort_by_key(|it| (it.output.lines, it.kind));
+    taken
+}
+
+/// Lines that give something to an output: its rows and their numbers.
+fn given(output: &Output) -> BTreeSet<u32> {
+    output.rows.iter().flat_map(|row| row.figures.iter().map(|figure| figure.line).chain([row.line])).collect()
+}
+
+/// Gives each line to one kind: to the output that has the most numbers altogether.
+fn settle(taken: &mut Vec<Taken>) {
+    let mut owners: BTreeMap<u32, usize> = BTreeMap::new();
+    let weight = |it: &Taken| it.output.rows.iter().map(|row| row.figures.len()).sum::<usize>();
+    let mut order: Vec<usize> = (0..taken.len()).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(weight(&taken[*at])), taken[*at].kind));
+    for at in order {
+        let Taken { kind, output } = &mut taken[at];
+        let lost: BTreeSet<u32> =
+            given(output).into_iter().filter(|line| owners.get(line).is_some_and(|owner| owner != kind)).collect();
+        if !lost.is_empty() {
+            output.rows.retain(|row| {
+                !lost.contains(&row.line) && !row.figures.iter().any(|figure| lost.contains(&figure.line))
+            });
+        }
+        for line in given(output) {
+            owners.insert(line, *kind);
+        }
+    }
+    for Taken { kind, output } in taken.iter_mut() {
+        // What another tool could read was not left unread.
+        output.unread.retain(|unread| owners.get(&unread.line).is_none_or(|owner| owner == kind));
+    }
+    taken.retain(|it| !it.output.rows.is_empty() || !it.output.facts.is_empty());
+}

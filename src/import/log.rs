@@ -1,0 +1,169 @@
+//! A pgbench log as a stream: counts, a histogram and seconds, in memory that does not grow with it.
+
+use crate::parse::output::Unread;
+use crate::parse::pgbench_any_log::{self, Kind, Optional, Reader};
+use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::record::imported::{ImportedLog, ImportedOutput};
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+/// Digits that a latency keeps: two round it by less than 1 %.
+const DIGITS: u8 = 2;
+/// Most seconds that are kept one by one: eleven days.
+const MOST_SECONDS: usize = 1_000_000;
+/// A piece of a file.
+const PIECE: usize = 256 * 1024;
+
+/// Whether a text whose beginning (or all of it) is `sample` is a log of transactions: most of its lines are.
+pub(super) fn is_log(sample: &[u8]) -> bool {
+    if !matches!(pgbench_any_log::kind(without_mark(sample)), Some(Kind::Transactions(_))) {
+        return false;
+    }
+    let (mut reader, mut transactions) = (Reader::new(), 0u64);
+    reader.push(without_mark(sample), |_| transactions += 1);
+    let end = reader.finish(|_| transactions += 1);
+    // A sample ends anywhere.
+    let cut = u64::from(!sample.ends_with(b"\n"));
+    transactions > end.lines_unread.saturating_sub(cut)
+}
+
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// Reads a log: its `sample` and what follows it.
+///
+/// # Errors
+/// Of the reader.
+pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLog, ImportedOutput)> {
+    let mut tally = Tally::new()?;
+    let mut reader = Reader::new();
+    reader.push(without_mark(sample), |transaction| tally.take(&transaction));
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = match rest.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        reader.push(&piece[..length], |transaction| tally.take(&transaction));
+    }
+    let end = reader.finish(|transaction| tally.take(&transaction));
+    let mut output = ImportedOutput {
+        tool: "pgbench -l".to_owned(),
+        lines: (1, u32::try_from(end.lines).unwrap_or(u32::MAX)),
+        unread: end.unread.into_iter().map(unread).collect(),
+        ..ImportedOutput::default()
+    };
+    if let Some(Kind::Transactions(optional)) = end.kind {
+        let columns = match optional {
+            Optional::None => "none",
+            Optional::Lag => "lag behind the schedule",
+            Optional::Retries => "retries",
+            Optional::LagAndRetries => "lag behind the schedule, retries",
+            Optional::Untold => "one, lag or retries: its lines do not tell which",
+        };
+        output.facts.push(("further columns".to_owned(), columns.to_owned()));
+    }
+    let more = end.lines_unread.saturating_sub(output.unread.len() as u64);
+    if more > 0 {
+        output.notes.push(format!("{more} further lines could not be read"));
+    }
+    Ok((tally.finish(end.lines_unread, &mut output.notes), output))
+}
+
+fn unread(unread: Unread) -> (u32, String, String) {
+    (unread.line, unread.text, unread.wanted)
+}
+
+/// What is counted of transactions.
+struct Tally {
+    done: u64,
+    skipped: u64,
+    failed: u64,
+    first_us: u64,
+    last_us: u64,
+    latencies: Histogram<u64>,
+    too_long: u64,
+    seconds: BTreeMap<u64, u64>,
+    /// The second that is being counted: a log mostly goes on in the same one.
+    second: (u64, u64),
+    beyond: u64,
+}
+
+impl Tally {
+    fn new() -> io::Result<Tally> {
+        let latencies = Histogram::new(DIGITS).map_err(io::Error::other)?;
+        Ok(Tally {
+            done: 0,
+            skipped: 0,
+            failed: 0,
+            first_us: u64::MAX,
+            last_us: 0,
+            latencies,
+            too_long: 0,
+            seconds: BTreeMap::new(),
+            second: (0, 0),
+            beyond: 0,
+        })
+    }
+
+    fn take(&mut self, transaction: &Transaction) {
+        let at_us = transaction.at_us;
+        if at_us > 0 {
+            self.first_us = self.first_us.min(at_us);
+            self.last_us = self.last_us.max(at_us);
+        }
+        match transaction.ended {
+            Ended::Skipped => self.skipped += 1,
+            Ended::Failed => self.failed += 1,
+            Ended::Done(us) => {
+                self.done += 1;
+                self.too_long += u64::from(self.latencies.record(us).is_err());
+                let second = at_us / 1_000_000;
+                if second != self.second.0 {
+                    self.next_second(second);
+                }
+                self.second.1 += 1;
+            }
+        }
+    }
+
+    fn next_second(&mut self, second: u64) {
+        let (before, done) = std::mem::replace(&mut self.second, (second, 0));
+        if done == 0 || before == 0 {
+            return;
+        }
+        if self.seconds.len() >= MOST_SECONDS && !self.seconds.contains_key(&before) {
+            self.beyond += done;
+            return;
+        }
+        *self.seconds.entry(before).or_default() += done;
+    }
+
+    fn finish(mut self, lines_unread: u64, notes: &mut Vec<String>) -> ImportedLog {
+        self.next_second(0);
+        if self.beyond > 0 {
+            notes.push(format!("{} transactions lie beyond {MOST_SECONDS} seconds and in none of them", self.beyond));
+        }
+        if self.too_long > 0 {
+            notes.push(format!("{} latencies are too large for any clock and were left out", self.too_long));
+        }
+        let first = self.first_us / 1_000_000;
+        ImportedLog {
+            done: self.done,
+            skipped: self.skipped,
+            failed: self.failed,
+            span_us: (self.last_us > 0).then_some((self.first_us, self.last_us)),
+            seconds: self.seconds.into_iter().map(|(second, done)| (second.saturating_sub(first), done)).collect(),
+            latencies: self
+                .latencies
+                .iter_recorded()
+                .map(|step| (self.latencies.highest_equivalent(step.value_iterated_to()), step.count_at_value()))
+                .collect(),
+            lines_unread,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What other people measured: a file of tools' output to records. Unpacks it, tells its code and its kind by the content,
+//! hands its lines to the readers of `parse`, and keeps every number with the line it came from.
+//!
+//! Absent on purpose: opening files, what the numbers mean, where they are stored.
+
+mod group;
+mod kinds;
+mod log;
+#[cfg(test)]
+mod tests;
+mod text;
+mod unpack;
+
+pub use group::{case_name, group, trial};
+pub use kinds::{KINDS, Kind, Role};
+
+use crate::error::{Context, Error, Result};
+use crate::parse::output::{Figure, Line, Output, Row};
+use crate::parse::web;
+use crate::record::imported::{ImportedFigure, ImportedFile, ImportedLog, ImportedOutput, ImportedRow};
+use std::io::Read;
+use unpack::{Packing, Tap, fill};
+
+/// What one file holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading {
+    /// The file.
+    pub file: ImportedFile,
+    /// What was found in it, in the order of its lines; each says `file: 0`. A log of transactions is one without rows.
+    pub outputs: Vec<ImportedOutput>,
+    /// A pgbench log.
+    pub log: Option<ImportedLog>,
+    /// Lines with digits that belong to no output, as first and last line of each run: prose, or a tool nobody knows.
+    pub other: Vec<(u32, u32)>,
+}
+
+/// Largest text that is no log of transactions, unpacked, bytes.
+pub const MOST_TEXT: usize = 64 << 20;
+/// How much is looked at before it is decided whether a file is a log of transactions.
+const SAMPLE: usize = 256 * 1024;
+
+/// Reads one file. A log of transactions takes constant memory; other text at most some times [`MOST_TEXT`].
+///
+/// # Errors
+/// [`crate::error::Kind::User`], naming the file: it cannot be read or unpacked, is empty, is no text, is larger than
+/// [`MOST_TEXT`], or is the output of no tool that is known.
+pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
+    let mut tap = Tap::new(reader);
+    let head = fill(&mut tap, unpack::MAGIC_BYTES).or_user(|| format!("read {name}"))?;
+    let packing = Packing::of(&head);
+    let what = || match packing {
+        Some(packing) => format!("unpack {name}, which is packed with {}", packing.name()),
+        None => format!("read {name}"),
+    };
+    let whole = head.as_slice().chain(&mut tap);
+    let mut plain: Box<dyn Read + '_> = match packing {
+        Some(packing) => packing.unpack(whole),
+        None => Box::new(whole),
+    };
+    let sample = fill(&mut plain, SAMPLE).or_user(what)?;
+    let mut reading = Reading::default();
+    if log::is_log(&sample) && !also_holds_others(&sample) {
+        let (log, output) = log::read(&sample, &mut plain).or_user(what)?;
+        reading.log = Some(log);
+        reading.outputs.push(output);
+    } else {
+        let text = whole_text(name, sample, &mut plain).or_user(what)??;
+        reading.file.encoding = text.encoding.map(str::to_owned);
+        read_text(name, &text.text, &mut reading)?;
+    }
+    drop(plain);
+    // What stands behind the end of what was packed belongs to the file too.
+    std::io::copy(&mut tap, &mut std::io::sink()).or_user(|| format!("read {name}"))?;
+    reading.file.name = name.to_owned();
+    reading.file.packed = packing.map(|packing| packing.name().to_owned());
+    reading.file.bytes = tap.bytes;
+    reading.file.sha256 = tap.sha256();
+    Ok(reading)
+}
+
+/// Whether a text that is short enough to be seen whole holds another tool's output beside a log's lines.
+fn also_holds_others(sample: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(sample) else { return false };
+    let lines = web::lines(text);
+    let is_other = |kind: &&Kind| kind.name != "pgbench -l";
+    sample.len() < SAMPLE && KINDS.iter().filter(is_other).any(|kind| (kind.looks_like)(&lines))
+}
+
+/// The rest of a text that is no log, decoded. The outer error is the reader's.
+fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Result<Result<text::Text>> {
+    if sample.iter().all(u8::is_ascii_whitespace) && sample.len() < SAMPLE {
+        return Ok(Err(Error::user(format!("{name} is empty"))));
+    }
+    let refused = |what: String| {
+        Error::user(format!("{name} holds no text: it is {what}")).hint("import what a tool printed, as text")
+    };
+    // The first bytes tell what it is, so it need not be read to its end.
+    if text::is_binary(&sample) {
+        return Ok(text::decode(sample).map_err(refused));
+    }
+    let mut bytes = sample;
+    rest.take((MOST_TEXT + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+    if bytes.len() > MOST_TEXT {
+        let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
+        let what = if longest == bytes.len() { "one line of more than" } else { "more than" };
+        return Ok(Err(Error::user(format!(
+            "{name} holds {what} {} MiB of text that is no log of pgbench",
+            MOST_TEXT >> 20
+        ))
+        .hint("import the part that holds the output of the tool")));
+    }
+    Ok(text::decode(bytes).map_err(refused))
+}
+
+/// Takes the outputs of all tools out of a text.
+fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
+    let lines = web::lines(text);
+    let taken = kinds::outputs(&lines);
+    if taken.is_empty() {
+        return Err(unknown(name, &lines));
+    }
+    let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
+    reading.other = other_lines(&lines, &ranges);
+    reading.outputs = taken.into_iter().map(|it| imported(it.output)).collect();
+    Ok(())
+}
+
+/// That nobody knows what printed this.
+fn unknown(name: &str, lines: &[Line<'_>]) -> Error {
+    const MOST_SHOWN: usize = 100;
+    let first = lines.iter().find(|line| !line.text.is_empty());
+    let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
+    let line = first.map_or(1, |line| line.number);
+    let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    Error::user(format!("{name} is the output of no tool that is known; its line {line} is `{shown}`"))
+        .hint(format!("known are {}", known.join(", ")))
+}
+
+/// Runs of lines with digits outside of `ranges`, which are sorted by their begin.
+fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    let (mut next, mut covered) = (0, 0);
+    for line in lines {
+        while let Some((_, last)) = ranges.get(next).filter(|(first, _)| *first <= line.number) {
+            covered = covered.max(*last);
+            next += 1;
+        }
+        if line.number <= covered || !line.text.contains(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        match runs.last_mut().filter(|(_, last)| *last + 1 >= line.number) {
+            Some((_, last)) => *last = line.number,
+            None => runs.push((line.number, line.number)),
+        }
+    }
+    runs
+}
+
+/// An output as it is stored.
+fn imported(output: Output) -> ImportedOutput {
+    ImportedOutput {
+        file: 0,
+        tool: output.tool.to_owned(),
+        version: output.version,
+        lines: output.lines,
+        facts: output.facts,
+        rows: output.rows.into_iter().map(row).collect(),
+        notes: output.notes,
+        unread: output.unread.into_iter().map(|it| (it.line, it.text, it.wanted)).collect(),
+    }
+}
+
+fn row(row: Row) -> ImportedRow {
+    ImportedRow {
+        labels: row.labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        figures: row.figures.into_iter().map(figure).collect(),
+        absent: row.absent,
+        since_boot: row.since_boot,
+        line: row.line,
+    }
+}
+
+fn figure(figure: Figure) -> ImportedFigure {
+    ImportedFigure {
+        name: figure.name,
+        unit: figure.unit.to_owned(),
+        value: figure.value,
+        text: figure.text,
+        line: figure.line,
+    }
+}

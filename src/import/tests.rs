@@ -1,0 +1,76 @@
+//! Whole files through [`read`].
+
+use super::{KINDS, MOST_TEXT, Reading, read};
+use crate::error::{Error, Kind};
+use std::path::{Path, PathBuf};
+
+fn of(bytes: &[u8]) -> Result<Reading, Error> {
+    read("some.txt", &mut &bytes[..])
+}
+
+fn refused(bytes: &[u8]) -> String {
+    let error = of(bytes).unwrap_err();
+    assert_eq!(error.kind(), Kind::User);
+    error.to_string()
+}
+
+fn fixtures() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
+    for path in fixtures() {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(&path).unwrap();
+        let reading = read(&name, &mut &bytes[..]).unwrap();
+        assert_eq!((reading.file.name, reading.file.bytes), (name.clone(), bytes.len() as u64));
+        assert!(reading.other.is_empty(), "{name}: {:?}", reading.other);
+        assert!(reading.outputs.iter().all(|output| output.unread.is_empty()), "{name}");
+        assert_eq!(reading.log.is_some(), name.ends_with(".log"), "{name}");
+    }
+}
+
+#[test]
+fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
+    let error = of(b"\nwelcome to frobnicate 3\n1 2 3\n").unwrap_err();
+    assert_eq!(error.kind(), Kind::User);
+    assert!(error.to_string().contains("line 2 is `welcome to frobnicate 3`"), "{error}");
+    for kind in KINDS {
+        assert!(error.hint_text().unwrap().contains(kind.name), "{}", kind.name);
+    }
+}
+
+#[test]
+fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
+    assert_eq!(refused(b""), "some.txt is empty");
+    assert_eq!(refused(b" \n\t\r\n"), "some.txt is empty");
+    assert!(refused(b"\x7fELF\x02\x01\x01\0\0\0\0").contains("it is a program"));
+    assert!(refused(b"PK\x03\x04\x14\0\0\0").contains("it is a zip archive: unpack it first"));
+    assert!(refused(&[7, 1, 2, 3, 0, 200, 14]).contains("it is binary, not text"));
+}
+
+#[test]
+fn a_line_that_does_not_end_is_refused_before_it_is_read() {
+    struct Endless(usize);
+    impl std::io::Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            into.fill(b'7');
+            self.0 += into.len();
+            Ok(into.len())
+        }
+    }
+    let mut endless = Endless(0);
+    let error = read("endless", &mut endless).unwrap_err();
+    assert!(error.to_string().contains("one line of more than 64 MiB"), "{error}");
+    assert!(endless.0 <= MOST_TEXT + (1 << 20), "{} bytes were read", endless.0);
+}

@@ -1,0 +1,128 @@
+//! Bytes to text by evidence: a byte order mark, zeros in every second byte, valid UTF-8, or else a Western single-byte
+//! code. What is no text is refused. Sequences that colour a terminal are left out.
+
+/// Text, and its code where that is not UTF-8.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text {
+    /// The text.
+    pub(super) text: String,
+    /// `UTF-16LE`, `UTF-16BE`, `Latin-1`, `Windows-1252`.
+    pub(super) encoding: Option<&'static str>,
+}
+
+/// Bytes to text.
+///
+/// # Errors
+/// Says what it is instead, as in "it is ...".
+pub(super) fn decode(bytes: Vec<u8>) -> Result<Text, String> {
+    if let Some((big, rest)) = sixteen_bits(&bytes) {
+        let text = from_sixteen_bits(rest, big);
+        if binary_share(text.bytes()) {
+            return Err(what_binary(&bytes).to_owned());
+        }
+        return Ok(Text { text: plain(text), encoding: Some(if big { "UTF-16BE" } else { "UTF-16LE" }) });
+    }
+    if is_binary(&bytes) {
+        return Err(what_binary(&bytes).to_owned());
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Text { text: plain(text), encoding: None }),
+        Err(error) => {
+            let bytes = error.as_bytes();
+            let windows = bytes.iter().any(|byte| (0x80..0xa0).contains(byte));
+            let text: String = bytes.iter().map(|byte| from_windows(*byte)).collect();
+            Ok(Text { text: plain(text), encoding: Some(if windows { "Windows-1252" } else { "Latin-1" }) })
+        }
+    }
+}
+
+/// Whether bytes that are no UTF-16 are no text either.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    sixteen_bits(bytes).is_none() && (bytes.contains(&0) || binary_share(bytes.iter().copied()))
+}
+
+/// Whether more bytes are control characters than a terminal's text has.
+fn binary_share(bytes: impl Iterator<Item = u8>) -> bool {
+    let (mut all, mut controls) = (0usize, 0usize);
+    for byte in bytes {
+        all += 1;
+        let usual = matches!(byte, b'\t' | b'\n' | b'\r' | 0x07 | 0x08 | 0x0b | 0x0c | 0x1b);
+        controls += usize::from(byte < 0x20 && !usual);
+    }
+    controls * 50 > all
+}
+
+/// What binary bytes are, by how they begin.
+fn what_binary(bytes: &[u8]) -> &'static str {
+    const KNOWN: [(&[u8], &str); 9] = [
+        (b"PK\x03\x04", "a zip archive: unpack it first"),
+        (b"BZh", "packed with bzip2: unpack it first"),
+        (b"7z\xbc\xaf", "a 7-Zip archive: unpack it first"),
+        (b"\x7fELF", "a program"),
+        (b"%PDF", "a PDF"),
+        (b"\x89PNG", "a picture"),
+        (b"\xff\xd8\xff", "a picture"),
+        (b"GIF8", "a picture"),
+        (b"\x04\x22\x4d\x18", "packed with lz4: unpack it first"),
+    ];
+    let known = KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
+    let tar = bytes.get(257..262) == Some(b"ustar");
+    known.unwrap_or(if tar { "a tar archive: unpack it first" } else { "binary, not text" })
+}
+
+/// Whether text is UTF-16: its byte order (big first) and what follows its mark.
+fn sixteen_bits(bytes: &[u8]) -> Option<(bool, &[u8])> {
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => return Some((false, rest)),
+        [0xfe, 0xff, rest @ ..] => return Some((true, rest)),
+        _ => {}
+    }
+    // Without a mark: tools print ASCII, so one byte of nearly every pair is zero, and the other nearly never is.
+    const SAMPLE: usize = 4096;
+    let sample = &bytes[..bytes.len().min(SAMPLE)];
+    let zeros = |odd: usize| sample.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd, pairs) = (zeros(0), zeros(1), sample.len() / 2);
+    match (even * 10, odd * 10) {
+        _ if pairs < 2 => None,
+        (few, many) if many >= pairs * 9 && few <= pairs => Some((false, bytes)),
+        (many, few) if many >= pairs * 9 && few <= pairs => Some((true, bytes)),
+        _ => None,
+    }
+}
+
+fn from_sixteen_bits(bytes: &[u8], big: bool) -> String {
+    let unit = |pair: &[u8]| match big {
+        true => u16::from_be_bytes([pair[0], pair[1]]),
+        false => u16::from_le_bytes([pair[0], pair[1]]),
+    };
+    char::decode_utf16(bytes.chunks_exact(2).map(unit)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+/// Windows' code, which is Latin-1 except from 0x80 to 0x9f.
+fn from_windows(byte: u8) -> char {
+    const FROM_80: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘',
+        '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+    ];
+    match byte {
+        0x80..=0x9f => FROM_80[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
+}
+
+/// Text without the sequences that colour a terminal or move its cursor (ECMA-48, "CSI").
+fn plain(text: String) -> String {
+    if !text.contains("\u{1b}[") {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some((before, behind)) = rest.split_once("\u{1b}[") {
+        out.push_str(before);
+        let length = behind.bytes().take_while(|byte| (0x20..0x40).contains(byte)).count();
+        let ends = behind.as_bytes().get(length).is_some_and(|byte| (0x40..0x7f).contains(byte));
+        rest = &behind[length + usize::from(ends)..];
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,366 @@
+//! What `pg_test_fsync` prints, versions 9.1 to 18, in any language, as people post it (formats: the program's source
+//! and its message catalogues).
+//!
+//! Line ends mean nothing here: a row is a name, then `N ops/sec`, then in most versions `N usecs/op`, wherever a page
+//! broke it. Names of methods are the same in every language, headings and units are not. So a unit is a word with a
+//! slash, and the test that a row belongs to follows from the order of names where its heading is not known.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::output::{Figure, Line, Output, Row, Unread};
+use super::web::{self, Word};
+use table::Test;
+
+/// Methods in the order in which each of the first two tests takes them.
+const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
+
+/// Whether there is a row of it. A line that was wrapped may hide one, not all.
+#[must_use]
+pub fn looks_like(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| {
+        if !METHODS.iter().chain(&["write,"]).any(|method| line.text.contains(method)) {
+            return false;
+        }
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        words.windows(2).any(|two| match METHODS.contains(&two[0]) {
+            true => is_absent(two[1]).is_some(),
+            false => web::number(two[0]).is_some() && is_unit(two[1]),
+        })
+    })
+}
+
+/// All outputs in a text, in order.
+#[must_use]
+pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let commands = web::commands(lines);
+    let mut words = web::words_without(lines, &commands);
+    words.retain(|word| word.text != "|");
+    let mut reading = Reading { lines, commands, ..Reading::default() };
+    let mut at = 0;
+    // Words since the last row: its name is at their end, headings and notes before it.
+    let mut since = 0;
+    while at < words.len() {
+        if let Some(taken) = reading.head(&words[at..]) {
+            at += taken;
+            since = at;
+            continue;
+        }
+        let Some((value, taken)) = value(&words[at..]) else {
+            at += 1;
+            continue;
+        };
+        let before = &words[since..at];
+        if let Some(name) = name(before) {
+            let heading = &before[..before.len() - name.words];
+            reading.row(heading, &name, value, &words[at..at + taken]);
+            since = at + taken;
+        }
+        at += taken;
+    }
+    reading.finish(&words)
+}
+
+/// What a row says.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    /// Operations a second and perhaps microseconds an operation.
+    Rate(Word<'a>, f64, Option<(Word<'a>, f64)>),
+    /// That there is no figure; with an asterisk, that the file system is why.
+    Absent { asterisk: bool },
+}
+
+/// A value at the front of `words`, and how many of them it takes.
+fn value<'a>(words: &[Word<'a>]) -> Option<(Value<'a>, usize)> {
+    let first = words.first()?;
+    if let Some((asterisk, taken)) = absent(words) {
+        return Some((Value::Absent { asterisk }, taken));
+    }
+    let rate = web::number(first.text)?;
+    let unit = unit(&words[1..])?;
+    let behind = &words[1 + unit..];
+    let latency = behind.first().and_then(|word| Some((*word, web::number(word.text)?)));
+    match latency.and_then(|latency| Some((latency, self::unit(&behind[1..])?))) {
+        Some((latency, second)) => Some((Value::Rate(*first, rate, Some(latency)), 2 + unit + second)),
+        None => Some((Value::Rate(*first, rate, None), 1 + unit)),
+    }
+}
+
+/// How many words a unit takes: `ops/sec`, `Op./s`, and `usecs/` `op` where a page broke it.
+fn unit(words: &[Word<'_>]) -> Option<usize> {
+    let text = words.first()?.text;
+    match text.strip_suffix('/') {
+        Some(start) if is_letters(start) => {
+            words.get(1).filter(|next| next.text.starts_with("op") || next.text.starts_with("sec")).map(|_| 2)
+        }
+        _ => is_unit(text).then_some(1),
+    }
+}
+
+fn is_unit(word: &str) -> bool {
+    word.split_once('/').is_some_and(|(of, per)| is_letters(of) && is_letters(per)) && is_absent(word).is_none()
+}
+
+fn is_letters(text: &str) -> bool {
+    let text = text.trim_end_matches('.');
+    !text.is_empty() && text.chars().all(|c| c.is_alphabetic() || c == 'µ')
+}
+
+/// The words that stand for no figure, in the languages of the program's catalogues; whether with an asterisk.
+fn absent(words: &[Word<'_>]) -> Option<(bool, usize)> {
+    let text = words.first()?.text;
+    if text == "ej" {
+        let next = words.get(1)?.text;
+        return next.trim_end_matches('*').eq("tillämpbar").then_some((next.ends_with('*'), 2));
+    }
+    is_absent(text).map(|asterisk| (asterisk, 1))
+}
+
+fn is_absent(word: &str) -> Option<bool> {
+    const ABSENT: [&str; 9] = ["n/a", "N/A", "entf.", "利用不可", "н/д", "不可用", "nd", "n/d", "b/d"];
+    ABSENT.contains(&word.trim_end_matches('*')).then_some(word.ends_with('*'))
+}
+
+/// The name of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Name {
+    /// Which kind of row: of a method's test, of the sizes, ...
+    row: NamedRow,
+    /// How many words it takes.
+    words: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NamedRow {
+    /// A row of the first two tests, by its place in `METHODS`.
+    Method(usize),
+    /// Writes of this many bytes.
+    Sizes(u64),
+    /// `write, fsync, close`.
+    FsyncThenClose,
+    /// `write, close, fsync`.
+    CloseThenFsync,
+    /// `write`.
+    NotSynced,
+}
+
+/// The name at the end of `words`.
+fn name(words: &[Word<'_>]) -> Option<Name> {
+    let ends_with = |wanted: &[&str]| {
+        words.len() >= wanted.len()
+            && words[words.len() - wanted.len()..].iter().zip(wanted).all(|(word, wanted)| word.text == *wanted)
+    };
+    if ends_with(&["write,", "fsync,", "close"]) {
+        return Some(Name { row: NamedRow::FsyncThenClose, words: 3 });
+    }
+    if ends_with(&["write,", "close,", "fsync"]) {
+        return Some(Name { row: NamedRow::CloseThenFsync, words: 3 });
+    }
+    if let Some((bytes, words)) = sizes_name(words) {
+        return Some(Name { row: NamedRow::Sizes(bytes), words });
+    }
+    let last = words.last()?.text;
+    if last == "write" {
+        return Some(Name { row: NamedRow::NotSynced, words: 1 });
+    }
+    let method = METHODS.iter().position(|method| *method == last)?;
+    Some(Name { row: NamedRow::Method(method), words: 1 })
+}
+
+/// `2 * 8kB open_sync writes`, `16kB open_sync write`, `2 * 8 Ko, écriture avec open_sync`, `запись с open_sync 2 * 8 КБ`
+/// at the end of `words`: bytes of one write, and how many words it takes.
+fn sizes_name(words: &[Word<'_>]) -> Option<(u64, usize)> {
+    const MOST_WORDS: usize = 8;
+    let tail = &words[words.len().saturating_sub(MOST_WORDS)..];
+    // Chinese puts no blank behind it.
+    let open_sync = tail.iter().rposition(|word| word.text.contains("open_sync"))?;
+    let star = tail.iter().rposition(|word| word.text.ends_with('*') && is_absent(word.text).is_none());
+    let times = star.and_then(|star| match tail[star].text.strip_suffix('*') {
+        Some("") => star.checked_sub(1).filter(|at| is_whole(tail[*at].text)),
+        Some(number) => is_whole(number).then_some(star),
+        None => None,
+    });
+    let (size, size_at, _) = (0..tail.len()).rev().find_map(|at| size(&tail[at..]).map(|(bytes, n)| (bytes, at, n)))?;
+    let begin = match times {
+        Some(times) => times.min(open_sync),
+        // Version 9.1 says no number of writes; its size stands right before the method, and `write` behind.
+        None if open_sync + 2 == tail.len() && size_at + 1 == open_sync => size_at,
+        None => return None,
+    };
+    // A heading speaks of sizes and of open_sync as well, but says no number of writes after it.
+    (size_at >= begin).then_some((size, tail.len() - begin))
+}
+
+fn is_whole(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A size at the front of `words`, `8kB` or `8 Ko`: bytes, and how many words it takes.
+fn size(words: &[Word<'_>]) -> Option<(u64, usize)> {
+    const KILOBYTE: [&str; 9] = ["kB", "KB", "kb", "Kb", "Ko", "ko", "КБ", "кБ", "კბ"];
+    let trimmed = |text: &'static str, word: &str| -> bool {
+        word.trim_end_matches([',', ':', '.', ')']).split('-').next() == Some(text)
+    };
+    let text = words.first()?.text.trim_start_matches('(');
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let kilobytes: u64 = text[..digits].parse().ok()?;
+    let unit = &text[digits..];
+    let glued = KILOBYTE.iter().any(|known| trimmed(known, unit));
+    let apart =
+        unit.is_empty() && words.get(1).is_some_and(|next| KILOBYTE.iter().any(|known| trimmed(known, next.text)));
+    let taken = if glued { 1 } else { 2 };
+    (glued || apart).then(|| Some((kilobytes.checked_mul(1024)?, taken)))?
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading<'a> {
+    lines: &'a [Line<'a>],
+    /// Commands behind prompts, with their lines.
+    commands: Vec<(u32, &'a str)>,
+    outputs: Vec<Output>,
+    /// The tables of the output that is being read.
+    tables: Vec<table::Table>,
+    has_head: bool,
+}
+
+impl Reading<'_> {
+    /// `5 seconds per test` and its like at the front of `words`: begins an output. Says how many words it takes.
+    fn head(&mut self, words: &[Word<'_>]) -> Option<usize> {
+        let (figure, taken) = table::head(words)?;
+        self.begin(figure.line);
+        let output = self.outputs.last_mut()?;
+        output.rows.push(Row { line: figure.line, figures: vec![figure], ..Row::default() });
+        self.has_head = true;
+        Some(taken)
+    }
+
+    fn begin(&mut self, line: u32) {
+        self.close();
+        let from = self.outputs.last().map_or(0, |output| output.lines.1);
+        let command = web::command_of(&self.commands, "pg_test_fsync", from, line);
+        let facts = command.map(|command| ("command".to_owned(), command.to_owned())).into_iter().collect();
+        self.outputs.push(Output { tool: "pg_test_fsync", lines: (line, line), facts, ..Output::default() });
+    }
+
+    /// The output is whole: names the tests of its tables.
+    fn close(&mut self) {
+        if let Some(output) = self.outputs.last_mut() {
+            table::settle(output, &self.tables, self.has_head);
+        }
+        self.tables.clear();
+        self.has_head = false;
+    }
+
+    /// Takes one row, and what the words before it say about its table.
+    fn row(&mut self, heading: &[Word<'_>], name: &Name, value: Value<'_>, words: &[Word<'_>]) {
+        let said = table::heading(heading);
+        let test = match name.row {
+            NamedRow::Method(rank) => Test::Methods(rank),
+            NamedRow::Sizes(_) => Test::Sizes,
+            NamedRow::FsyncThenClose | NamedRow::CloseThenFsync => Test::Descriptor,
+            NamedRow::NotSynced => Test::NotSynced,
+        };
+        let Some(first) = words.first() else { return };
+        if self.outputs.is_empty() || table::begins_anew(&self.tables, &test, &said) {
+            self.begin(said.line.unwrap_or(first.line));
+        }
+        if table::begins_table(self.tables.last(), &test, &said) {
+            let write_bytes = said.write_bytes.filter(|_| !matches!(test, Test::Sizes));
+            self.tables.push(table::Table { test, methods: said.methods, write_bytes, rows: Vec::new() });
+        }
+        let (Some(output), Some(table)) = (self.outputs.last_mut(), self.tables.last_mut()) else { return };
+        if let NamedRow::Method(rank) = name.row {
+            table.test = Test::Methods(rank);
+        }
+        let mut row = Row { labels: labels(name.row), line: first.line, ..Row::default() };
+        match value {
+            Value::Rate(word, rate, latency) => {
+                row.figures.push(figure("rate", "ops/s", &word, rate));
+                if let Some((word, us)) = latency {
+                    row.figures.push(figure("latency_mean", "us", &word, us));
+                    output.notes.extend(misfit(word.line, rate, us));
+                }
+            }
+            Value::Absent { asterisk: false } => row.absent = Some("n/a: not built in on this platform".to_owned()),
+            Value::Absent { asterisk: true } => {
+                row.absent = Some("n/a*: this file system with its mount options does not take direct I/O".to_owned());
+            }
+        }
+        table.rows.push(output.rows.len());
+        output.rows.push(row);
+        output.lines.1 = words.last().map_or(first.line, |word| word.line);
+    }
+
+    /// What the whole text says about the outputs: versions, facts, lines that could not be read.
+    fn finish(mut self, words: &[Word<'_>]) -> Vec<Output> {
+        self.close();
+        // A head alone is a sentence like any other.
+        self.outputs.retain(|output| output.rows.iter().any(|row| !row.labels.is_empty()));
+        let mut from = 0;
+        for output in &mut self.outputs {
+            table::finish(output, words, from);
+            from = output.lines.1 + 1;
+            output.unread = unread(output, self.lines);
+        }
+        self.outputs
+    }
+}
+
+fn labels(row: NamedRow) -> Vec<(&'static str, String)> {
+    const ALL_WRITES: u64 = 16 * 1024;
+    let method = |method: &str| ("method", method.to_owned());
+    match row {
+        NamedRow::Method(rank) => vec![method(METHODS[rank])],
+        NamedRow::Sizes(bytes) => {
+            let mut labels = vec![("write_bytes", bytes.to_string()), method("open_sync")];
+            // The test always writes 16 kB in all, in as many writes as that takes.
+            if bytes > 0 && ALL_WRITES.is_multiple_of(bytes) {
+                labels.insert(0, ("writes", (ALL_WRITES / bytes).to_string()));
+            }
+            labels
+        }
+        NamedRow::FsyncThenClose => vec![method("write, fsync, close")],
+        NamedRow::CloseThenFsync => vec![method("write, close, fsync")],
+        NamedRow::NotSynced => vec![method("write")],
+    }
+}
+
+fn figure(name: &str, unit: &'static str, word: &Word<'_>, value: f64) -> Figure {
+    Figure { name: name.to_owned(), unit, value, text: word.text.to_owned(), line: word.line }
+}
+
+/// Says where a rate and its microseconds cannot be of the same measurement: one is the other's inverse, the rate
+/// rounded to a thousandth, the time to a whole.
+fn misfit(line: u32, rate: f64, us: f64) -> Option<String> {
+    const RATE_ROUNDING: f64 = 0.0005;
+    if rate <= 0.0 {
+        return None;
+    }
+    let expected = 1e6 / rate;
+    let slack = 0.51 + expected / rate * RATE_ROUNDING;
+    let fits = (expected - us).abs() <= slack;
+    (!fits).then(|| format!("line {line}: {rate} operations a second take {expected:.0} us each, not {us}"))
+}
+
+/// Lines inside an output with a number that was not taken.
+fn unread(output: &Output, lines: &[Line<'_>]) -> Vec<Unread> {
+    let figures = output.rows.iter().flat_map(|row| &row.figures).map(|figure| (figure.line, figure.text.as_str()));
+    let taken: std::collections::HashSet<(u32, &str)> = figures.collect();
+    let is_left = |line: &Line<'_>| {
+        let words: Vec<Word<'_>> = web::words(std::slice::from_ref(line));
+        words.iter().enumerate().any(|(at, word)| {
+            let of_size =
+                size(&words[at..]).is_some() || words.get(at + 1).is_some_and(|next| next.text.starts_with('*'));
+            web::number(word.text).is_some() && !of_size && !taken.contains(&(line.number, word.text))
+        })
+    };
+    let inside = lines.iter().filter(|line| (output.lines.0..=output.lines.1).contains(&line.number));
+    let unread = inside.filter(|line| is_left(line)).map(|line| Unread {
+        line: line.number,
+        text: line.text.chars().take(200).collect(),
+        wanted: "a row of pg_test_fsync: a method and its operations a second".to_owned(),
+    });
+    unread.collect()
+}

@@ -1,0 +1,332 @@
+//! Real outputs of every version and language at hand, and made ones, mangled.
+
+use super::{looks_like, read};
+use crate::parse::mangle::{Mangling, any_mangling, numbers, numbers_not_read};
+use crate::parse::output::{Output, Row};
+use crate::parse::web;
+use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+fn fixture(path: &str) -> String {
+    let path = format!("{}/tests/fixtures/{path}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+fn one(text: &str) -> Output {
+    let mut outputs = read(&web::lines(text));
+    assert_eq!(outputs.len(), 1, "{text}");
+    outputs.remove(0)
+}
+
+fn label<'a>(row: &'a Row, key: &str) -> &'a str {
+    row.labels.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value)
+}
+
+fn row<'a>(output: &'a Output, test: &str, method: &str, writes: &str) -> &'a Row {
+    let is =
+        |row: &&Row| label(row, "test") == test && label(row, "method") == method && label(row, "writes") == writes;
+    output.rows.iter().find(is).unwrap_or_else(|| panic!("no {test}, {method} {writes}: {output:#?}"))
+}
+
+fn figures(row: &Row) -> Vec<(&str, &str, f64)> {
+    row.figures.iter().map(|figure| (figure.name.as_str(), figure.unit, figure.value)).collect()
+}
+
+/// Every number is read but the sizes and counts of the rows' names and headings, which are labels.
+fn assert_complete(name: &str, text: &str, outputs: &[Output]) {
+    let mut sizes = vec!["16", "8", "4", "2", "1", "1", "16"];
+    sizes.extend(["16", "8", "8", "8"]);
+    let mut left = numbers_not_read(text, outputs);
+    left.retain(|number| match sizes.iter().position(|size| size == number) {
+        Some(at) => {
+            sizes.remove(at);
+            false
+        }
+        None => true,
+    });
+    assert!(left.is_empty(), "{name}: {left:?}");
+}
+
+const PUBLISHED: [(&str, &str); 6] = [
+    ("freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-disabled.txt", "9.3 or 9.4"),
+    ("freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-standard.txt", "9.3 or 9.4"),
+    ("memory-filesystems-2018/pg_test_fsync-local-disk.txt", "9.5 or newer"),
+    ("memory-filesystems-2018/pg_test_fsync-ramfs.txt", "9.5 or newer"),
+    ("memory-filesystems-2018/pg_test_fsync-tmpfs.txt", "9.5 or newer"),
+    ("wal-blocksize-2012/pg_test_fsync-9.1.txt", "9.1"),
+];
+
+#[test]
+fn every_number_of_the_published_outputs_is_read() {
+    for (name, version) in PUBLISHED {
+        let text = fixture(&format!("published/{name}"));
+        assert!(looks_like(&web::lines(&text)), "{name}");
+        let output = one(&text);
+        assert_eq!(output.version.as_deref(), Some(version), "{name}");
+        assert_eq!(output.rows.len(), 19, "{name}");
+        assert!(output.unread.is_empty() && output.notes.is_empty(), "{name} {:?} {:?}", output.unread, output.notes);
+        assert_eq!(output.facts, [("direct I/O".to_owned(), "O_DIRECT".to_owned())]);
+        assert_complete(name, &text, std::slice::from_ref(&output));
+    }
+}
+
+#[test]
+fn labels_and_figures_of_a_published_output_are_those_of_its_rows() {
+    let old = one(&fixture("published/wal-blocksize-2012/pg_test_fsync-9.1.txt"));
+    assert_eq!(figures(&old.rows[0]), [("operations_per_test", "count", 2000.0)]);
+    let fdatasync = row(&old, "two writes", "fdatasync", "");
+    assert_eq!((figures(fdatasync), label(fdatasync, "write_bytes")), (vec![("rate", "ops/s", 2957.193)], "8192"));
+    let sizes = row(&old, "open_sync sizes", "open_sync", "16");
+    assert_eq!((figures(sizes), label(sizes, "write_bytes")), (vec![("rate", "ops/s", 66.495)], "1024"));
+    assert_eq!(old.lines, (1, 38));
+
+    let zfs = one(&fixture("published/freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-standard.txt"));
+    assert_eq!(figures(&zfs.rows[0]), [("seconds_per_test", "s", 5.0)]);
+    let fsync = row(&zfs, "one write", "fsync", "");
+    assert_eq!(figures(fsync), [("rate", "ops/s", 6676.001), ("latency_mean", "us", 150.0)]);
+    assert_eq!(fsync.figures[0].text, "6676.001");
+    assert!(row(&zfs, "one write", "fdatasync", "").absent.as_ref().unwrap().contains("not built in"));
+    assert_eq!(figures(row(&zfs, "descriptor", "write, close, fsync", ""))[0].2, 5552.278);
+    assert_eq!(figures(row(&zfs, "not synced", "write", ""))[1].2, 15.0);
+
+    let tmpfs = one(&fixture("published/memory-filesystems-2018/pg_test_fsync-tmpfs.txt"));
+    assert!(row(&tmpfs, "two writes", "open_sync", "").absent.as_ref().unwrap().contains("direct I/O"));
+    assert!(row(&tmpfs, "open_sync sizes", "open_sync", "8").absent.is_some());
+}
+
+#[test]
+fn every_language_reads_like_english() {
+    for name in
+        ["de", "el", "en", "es", "fr", "it", "ja", "ka", "ko", "pt_BR", "ru", "sv", "uk", "fr-tmpfs", "sv-tmpfs"]
+    {
+        let text = fixture(&format!("pg_test_fsync/15-{name}.txt"));
+        assert!(looks_like(&web::lines(&text)), "{name}");
+        let output = one(&text);
+        assert_eq!(output.rows.len(), 19, "{name} {output:#?}");
+        assert!(output.unread.is_empty() && output.notes.is_empty(), "{name} {:?} {:?}", output.unread, output.notes);
+        assert_eq!(output.version.as_deref(), Some("11 or newer"), "{name}");
+        for (test, method, writes, bytes) in [
+            ("one write", "fdatasync", "", "8192"),
+            ("two writes", "fdatasync", "", "8192"),
+            ("open_sync sizes", "open_sync", "1", "16384"),
+            ("open_sync sizes", "open_sync", "2", "8192"),
+            ("open_sync sizes", "open_sync", "16", "1024"),
+            ("descriptor", "write, fsync, close", "", "8192"),
+            ("descriptor", "write, close, fsync", "", "8192"),
+            ("not synced", "write", "", "8192"),
+        ] {
+            assert_eq!(label(row(&output, test, method, writes), "write_bytes"), bytes, "{name} {test}");
+        }
+        assert_complete(name, &text, std::slice::from_ref(&output));
+        let plain = Mangling { joined: true, dedent: true, collapse: true, ..Mangling::default() };
+        assert_eq!(stripped(&plain.apply(&text)), stripped(&text), "{name}");
+    }
+}
+
+#[test]
+fn a_language_without_a_catalogue_at_hand_reads_by_the_order_of_its_rows() {
+    let english = fixture("pg_test_fsync/15-en.txt");
+    let translations = [
+        ("1 second per test", "每个测试1秒"),
+        ("O_DIRECT supported on this platform for", "此平台支持O_DIRECT用于"),
+        ("Compare file sync methods using one 8kB write", "用8kB写比较文件同步方法"),
+        ("Compare file sync methods using two 8kB writes", "再用8kB写比较文件同步方法"),
+        ("open_sync writes", "open_sync写入"),
+        ("open_sync write", "open_sync写入"),
+        ("n/a", "不可用"),
+        ("ops/sec", "操作/秒"),
+        ("usecs/op", "微秒/操作"),
+    ];
+    let chinese = translations.iter().fold(english.clone(), |text, (from, to)| text.replace(from, to));
+    let (known, read) = (one(&english), one(&chinese));
+    assert_eq!(read.version.as_deref(), Some("11 or newer"));
+    assert_eq!(strip(&[read]), strip(&[known]));
+}
+
+#[test]
+fn an_output_that_a_page_joined_to_its_prompts_reads() {
+    let output = fixture(&format!("published/{}", PUBLISHED[2].0));
+    let joined = Mangling { joined: true, ..Mangling::default() }.apply(&output);
+    let text = format!("$ mount | grep /data /dev/sda1 on /data (rw,logbsize=32k) $ cd /data $ pg_test_fsync {joined}");
+    assert_eq!(stripped(&text), stripped(&output));
+}
+
+#[test]
+fn the_command_of_an_output_is_known() {
+    let text = fixture(&format!("published/{}", PUBLISHED[5].0));
+    let output = one(&format!("$ ls -l\nroot@db1:~# pg_test_fsync -f /mnt/a/x\n{text}"));
+    assert!(
+        output.facts.contains(&("command".to_owned(), "pg_test_fsync -f /mnt/a/x".to_owned())),
+        "{:?}",
+        output.facts
+    );
+}
+
+#[test]
+fn several_outputs_with_prose_between_are_told_apart() {
+    let (first, second) =
+        (fixture(&format!("published/{}", PUBLISHED[0].0)), fixture(&format!("published/{}", PUBLISHED[5].0)));
+    let headless = first.lines().skip(3).collect::<Vec<_>>().join("\n");
+    let text = format!(
+        "Before, 12 disks:\n{first}\nand after 7 hours\n\n{second}\n again:\n{headless}\n 5 seconds per test is short"
+    );
+    let outputs = read(&web::lines(&text));
+    assert_eq!(outputs.iter().map(|output| output.rows.len()).collect::<Vec<_>>(), [19, 19, 18]);
+    assert_eq!(outputs[0].lines, (2, 34));
+    assert_eq!(label(&outputs[2].rows[0], "test"), "one write");
+    assert_eq!(outputs[2].notes, Vec::<String>::new());
+    let prose = web::lines("5 seconds per test\nfsync took 7 ms and/or fdatasync 8\n");
+    assert!(read(&prose).is_empty() && !looks_like(&prose));
+}
+
+#[test]
+fn a_broken_unit_commas_and_a_lost_head_are_no_hindrance() {
+    let output = one("fdatasync 3777,334 ops/sec 265 usecs/\nop\nfsync 100,000 ops/sec 10000 usecs/op\n");
+    assert_eq!(figures(&output.rows[0]), [("rate", "ops/s", 3777.334), ("latency_mean", "us", 265.0)]);
+    assert_eq!((output.rows.len(), label(&output.rows[0], "test")), (2, "one write or two"));
+    assert_eq!(output.notes.len(), 2, "{:?}", output.notes);
+    assert_eq!(output.lines, (1, 3));
+}
+
+#[test]
+fn a_time_that_does_not_fit_its_rate_and_a_line_without_a_figure_are_told() {
+    let output = one(
+        "5 seconds per test\nfsync 100.000 ops/sec 9 usecs/op\nopen_sync 12 of 13\n write 5.000 ops/sec 200000 usecs/op\n",
+    );
+    assert!(output.notes.iter().any(|note| note.starts_with("line 2: 100")), "{:?}", output.notes);
+    assert_eq!(output.unread.len(), 1);
+    assert_eq!((output.unread[0].line, output.unread[0].text.as_str()), (3, "open_sync 12 of 13"));
+    let failed = one("5 seconds per test\nfsync 100.000 ops/sec 10000 usecs/op\nwrite failed: Invalid argument\n");
+    assert!(failed.notes.iter().any(|note| note.contains("ended early")));
+}
+
+/// Labels and figures of all rows, without their places.
+type Stripped = Vec<(Vec<(&'static str, String)>, Vec<(String, String)>, bool)>;
+
+fn strip(outputs: &[Output]) -> Stripped {
+    let strip = |row: &Row| {
+        let figures = row.figures.iter().map(|figure| (figure.name.clone(), figure.text.clone())).collect();
+        (row.labels.clone(), figures, row.absent.is_some())
+    };
+    outputs.iter().flat_map(|output| &output.rows).map(strip).collect()
+}
+
+fn stripped(text: &str) -> Stripped {
+    strip(&read(&web::lines(text)))
+}
+
+/// The forms in which versions print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    V91,
+    V92,
+    V93,
+    V95,
+    V11,
+    V17,
+}
+
+/// Rates of the seventeen rows and of the writethrough ones; none is `n/a`, or `n/a*` for methods that open.
+fn print(form: Form, comma: bool, kilobytes: u32, rates: &[Option<f64>]) -> String {
+    let mut rates = rates.iter().copied().cycle();
+    let mut row = |name: &str| {
+        let Some(rate) = rates.next().flatten() else {
+            let absent = if name.contains("open") && form >= Form::V92 { "n/a*" } else { "n/a" };
+            return format!("        {name:<32}{absent:>20}\n");
+        };
+        let number = format!("{rate:13.3}");
+        let number = if comma { number.replace('.', ",") } else { number };
+        match form {
+            Form::V91 | Form::V92 => format!("        {name:<32}{number} ops/sec\n"),
+            _ => format!("        {name:<32}{number} ops/sec  {:6.0} usecs/op\n", 1e6 / rate),
+        }
+    };
+    let mut text = match form {
+        Form::V91 => "2000 operations per test\n".to_owned(),
+        _ => "5 seconds per test\n".to_owned(),
+    };
+    text += "O_DIRECT supported on this platform for open_datasync and open_sync.\n";
+    for writes in ["one", "two"] {
+        text += &format!("\nCompare file sync methods using {writes} {kilobytes}kB write:\n");
+        text += match form {
+            Form::V91 | Form::V92 | Form::V93 => {
+                "(in wal_sync_method preference order, except fdatasync\nis Linux's default)\n"
+            }
+            Form::V17 => "(in \"wal_sync_method\" preference order, except fdatasync is Linux's default)\n",
+            _ => "(in wal_sync_method preference order, except fdatasync is Linux's default)\n",
+        };
+        for method in super::METHODS {
+            text += &row(method);
+        }
+    }
+    text += "\nCompare open_sync with different write sizes:\n";
+    text += "(This is designed to compare the cost of writing 16kB in different write\nopen_sync sizes.)\n";
+    for (writes, kilobytes) in [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)] {
+        let plural = if writes == 1 { "" } else { "s" };
+        text += &match form {
+            Form::V91 => row(&format!("{kilobytes:2}kB open_sync write{plural}")),
+            _ => row(&format!("{writes:2} * {kilobytes:2}kB open_sync write{plural}")),
+        };
+    }
+    text += "\nTest if fsync on non-write file descriptor is honored:\n";
+    text += "(If the times are similar, fsync() can sync data written on a different\ndescriptor.)\n";
+    text += &row("write, fsync, close");
+    text += &row("write, close, fsync");
+    let sync = if form < Form::V95 { "Sync" } else { "sync" };
+    text += &format!("\nNon-{sync}'ed {kilobytes}kB writes:\n");
+    text + &row("write")
+}
+
+impl PartialOrd for Form {
+    fn partial_cmp(&self, other: &Form) -> Option<std::cmp::Ordering> {
+        (*self as u8).partial_cmp(&(*other as u8))
+    }
+}
+
+fn any_output() -> impl Strategy<Value = (Form, bool, u32, Vec<Option<f64>>)> {
+    let form = prop::sample::select(vec![Form::V91, Form::V92, Form::V93, Form::V95, Form::V11, Form::V17]);
+    let rate = prop_oneof![8 => (0.4f64..3e6).prop_map(Some), 1 => Just(None)];
+    (form, any::<bool>(), prop::sample::select(vec![1u32, 4, 8, 16, 64]), prop::collection::vec(rate, 18))
+}
+
+proptest! {
+    #[test]
+    fn an_output_reads_back_the_same_however_a_page_mangled_it_or_less_where_it_was_cut(
+        (form, comma, kilobytes, rates) in any_output(), mangling in any_mangling(),
+    ) {
+        let text = print(form, comma, kilobytes, &rates);
+        let whole = stripped(&text);
+        prop_assert_eq!(whole.len(), 19);
+        prop_assert_eq!(whole.iter().filter(|row| !row.1.is_empty()).count(), 1 + rates.iter().flatten().count());
+        let mangled = mangling.apply(&text);
+        let read = read(&web::lines(&mangled));
+        if mangling.keeps_words() {
+            prop_assert_eq!(strip(&read), whole);
+            prop_assert!(read[0].unread.is_empty(), "{:?}", read[0].unread);
+            prop_assert!(read[0].notes.is_empty(), "{:?}", read[0].notes);
+            return Ok(());
+        }
+        let there = numbers(&mangled);
+        for (labels, figures, absent) in strip(&read) {
+            prop_assert!(figures.iter().all(|(_, text)| there.contains(text)));
+            let same = whole.iter().any(|row| {
+                let same_labels = labels.iter().all(|label| row.0.contains(label) || label.1 == "one write or two");
+                same_labels && row.2 == absent && figures.iter().all(|figure| row.1.contains(figure))
+            });
+            prop_assert!(same, "{labels:?} {figures:?} of {mangled}");
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "fsync", "open_sync", "write", "write,", "close,", "1", "16kB", "*", "2*", "n/a*", "ops/sec", "usecs/", "op",
+            "5", "per", "test", "\n", "на", "тест", "ej", "8", "Ko", "O_DIRECT", "18446744073709551615kB", "é/é", "|",
+        ]), 0..60),
+    ) {
+        let text = words.join(" ");
+        let there = numbers(&text);
+        for output in read(&web::lines(&text)) {
+            prop_assert!(output.rows.iter().flat_map(|row| &row.figures).all(|figure| there.contains(&figure.text)));
+        }
+    }
+}
