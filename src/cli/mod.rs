@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod clean;
+mod compare;
 mod completions;
 mod doctor;
 mod man;
@@ -62,6 +63,7 @@ enum Command {
     Plan(plan::Args),
     Run(run::Args),
     Probe(probe::Args),
+    Compare(compare::Args),
     Report(report::Args),
     Clean(clean::Args),
     Doctor(doctor::Args),
@@ -75,6 +77,7 @@ impl Command {
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),
+            Command::Compare(args) => compare::run(args),
             Command::Report(args) => report::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Doctor(args) => doctor::run(args),

@@ -77,7 +77,7 @@ pub struct Args {
     csv: bool,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match (0.2..=86_400.0).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),
@@ -150,13 +150,13 @@ fn newest_installed(host: &Host) -> Option<u32> {
 }
 
 /// A bar on standard error, where that is a terminal.
-struct Progress {
-    bar: ProgressBar,
+pub(super) struct Progress {
+    pub(super) bar: ProgressBar,
     begun: crate::host::time::Instant,
 }
 
 impl Progress {
-    fn new(budget: Duration) -> Progress {
+    pub(super) fn new(budget: Duration) -> Progress {
         let bar = match std::io::stderr().is_terminal() {
             true => ProgressBar::new(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
             false => ProgressBar::hidden(),

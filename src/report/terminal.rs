@@ -21,7 +21,7 @@ use std::io::Write;
 pub(super) struct Terminal;
 
 /// Widest line, characters.
-const WIDTH: u16 = 100;
+pub(super) const WIDTH: u16 = 100;
 /// Widest column of case names, characters; longer ones are wrapped.
 const NAME_WIDTH_MAX: usize = 30;
 /// The same in rankings, which need room for reasons.
@@ -260,14 +260,14 @@ fn with_aside(cell: &Cell) -> String {
 }
 
 /// A table without lines but the one below its header.
-fn plain_table() -> comfy_table::Table {
+pub(super) fn plain_table() -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - 2);
     table.set_style(TableComponent::HeaderLines, '─');
     table
 }
 
-fn align_right(table: &mut comfy_table::Table, columns: &[usize]) {
+pub(super) fn align_right(table: &mut comfy_table::Table, columns: &[usize]) {
     for &column in columns {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -276,7 +276,7 @@ fn align_right(table: &mut comfy_table::Table, columns: &[usize]) {
 }
 
 /// The table, two columns in, without blanks at line ends.
-fn indented(table: &comfy_table::Table) -> String {
+pub(super) fn indented(table: &comfy_table::Table) -> String {
     table.lines().fold(String::new(), |text, line| text + "  " + line.trim_end() + "\n")
 }
 

@@ -64,12 +64,13 @@ impl Facts {
         self.add_some("host.clocksource", host.clocksource.as_ref());
     }
 
-    /// A mount; `prefix` is `stack` or `wal_stack`.
+    /// A mount; `prefix` is `stack` or `wal_stack`. The options of the data's own have the key that the shelf has.
     pub fn mount(&mut self, prefix: &str, mount: &MountFacts) {
         self.add(format!("{prefix}.filesystem"), &mount.fstype);
         let mut options: BTreeSet<&str> = mount.options.iter().map(String::as_str).collect();
         options.extend(mount.super_options.iter().map(String::as_str));
-        self.add(format!("{prefix}.mount_options"), options.into_iter().collect::<Vec<_>>().join(","));
+        let key = if prefix == "stack" { "mount.options".to_owned() } else { format!("{prefix}.mount.options") };
+        self.add(key, options.into_iter().collect::<Vec<_>>().join(","));
     }
 
     /// The devices below a mount.

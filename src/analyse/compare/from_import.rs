@@ -6,67 +6,88 @@ use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
-use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow};
+use crate::record::imported::{
+    ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
+};
 use crate::stats::autocorrelation::within;
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The sides of an import; with `wanted` the case of that name. Empty where there is none.
+/// The sides of an import; with `wanted` the case of that name. Empty where there is none. Two outputs of one tool in one
+/// trial may be of two places, so each is a side: `x`, `x#2`.
 #[must_use]
 pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option<&str>) -> Vec<Side> {
     let single = record.cases.len() == 1 && wanted.is_none();
     let cases = record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted));
-    let side = |case: &ImportedCase| {
+    let of_case = |case: &ImportedCase| {
         let label = if single { label.to_owned() } else { format!("{label}:{}", case.name) };
-        side(argument, label, if single { "" } else { &case.name }, record, case)
+        let name = if single { String::new() } else { case.name.clone() };
+        case_sides(
+            Side {
+                argument,
+                label,
+                name,
+                origin: Origin::Imported,
+                facts: facts(record, case),
+                measures: Vec::new(),
+                caveats: case.caveats.iter().chain(&record.caveats).cloned().collect(),
+                left_out: Vec::new(),
+            },
+            case,
+        )
     };
-    let mut sides: Vec<Side> = cases.map(side).collect();
+    let mut sides: Vec<Side> = cases.flat_map(of_case).collect();
     sides.retain(|side| wanted.is_some() || single || !side.measures.is_empty());
     sides
 }
 
-fn side(argument: usize, label: String, name: &str, record: &ImportRecord, case: &ImportedCase) -> Side {
-    let facts = facts(record, case);
-    let standing = Standing::of(&facts);
-    let mut trials: Vec<Vec<Measure>> = Vec::new();
+/// The sides of a case, from one that has everything but its measures.
+fn case_sides(bare: Side, case: &ImportedCase) -> Vec<Side> {
+    let standing = Standing::of(&bare.facts);
     let mut left_out = BTreeSet::new();
+    // For each side its trials, for each trial its measures.
+    let mut sides: Vec<Vec<Vec<Measure>>> = vec![Vec::new()];
     for trial in &case.trials {
-        let mut measures: Vec<Measure> = Vec::new();
+        let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
         for output in &trial.outputs {
-            let found = match output.tool.as_str() {
-                "pg_test_fsync" => pg_test_fsync(output),
-                "pgbench" => pgbench(output, trial.log.as_ref(), &facts),
-                "fio" => fio(output),
-                _ => Vec::new(),
-            };
+            let mut found = measures(output, trial, &bare.facts);
             if found.is_empty() {
                 left_out.insert(output.tool.clone());
             }
-            measures.extend(found);
+            found.iter_mut().for_each(|measure| standing.stamp(measure));
+            let is_new = |pass: &Vec<Measure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
+            match passes.iter().position(is_new) {
+                Some(pass) => passes[pass].extend(found),
+                None => passes.push(found),
+            }
         }
-        for measure in &mut measures {
-            standing.stamp(measure);
-        }
-        measures.extend(trial.probe.iter().flat_map(|probe| from_probe::side(argument, &label, probe).measures));
-        trials.push(measures);
+        let probe = trial.probe.iter().flat_map(|probe| from_probe::side(bare.argument, &bare.label, probe).measures);
+        passes[0].extend(probe);
+        sides.resize(sides.len().max(passes.len()), Vec::new());
+        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push(pass));
     }
-    let run = format!("{label} imported");
-    let caveats = case.caveats.iter().chain(&record.caveats).cloned().collect();
-    Side {
-        argument,
-        label,
-        name: name.to_owned(),
-        origin: Origin::Imported,
-        facts,
-        measures: merged(trials, &run),
-        caveats,
-        left_out: left_out.into_iter().collect(),
+    let side = |(place, trials): (usize, Vec<Vec<Measure>>)| {
+        let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
+        let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
+        let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
+        let measures = merged(trials, &format!("{label} imported"));
+        Side { label, name, measures, left_out, ..bare.clone() }
+    };
+    sides.into_iter().enumerate().map(side).collect()
+}
+
+fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    match output.tool.as_str() {
+        "pg_test_fsync" | "published figures" => pg_test_fsync(output),
+        "pgbench" => pgbench(output, trial.log.as_ref(), facts),
+        "pgbench -l" => log_alone(trial, facts),
+        "fio" => fio(output),
+        _ => Vec::new(),
     }
 }
 
-/// Figures of the same name in several trials as one with their spread. A second one in the same trial is another trial:
-/// the tool was run again.
+/// Figures of the same name in several trials as one with their spread.
 fn merged(trials: Vec<Vec<Measure>>, run: &str) -> Vec<Measure> {
     let mut found: Vec<(Measure, Vec<f64>)> = Vec::new();
     for measure in trials.into_iter().flatten() {
@@ -116,7 +137,8 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         }
     }
     for (key, value) in &case.facts {
-        facts.add(key, value);
+        // A name without a room is a setting of the server.
+        facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
     }
     for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
         if let Some(version) = &output.version {
@@ -129,6 +151,18 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         }
     }
     facts.texts()
+}
+
+/// Where files lay, from the filesystem, else from what is said of devices.
+fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medium {
+    const DEVICES: [&str; 4] = ["stack.devices", "stack.media", "stack.controller", "device.class"];
+    let named = filesystem.map_or(Medium::Unknown, medium_of_filesystem);
+    let told: Vec<&String> = DEVICES.iter().filter_map(|key| facts.get(*key)).collect();
+    match named {
+        Medium::Unknown if told.iter().any(|device| device.contains("memory")) => Medium::Memory,
+        Medium::Unknown if !told.is_empty() => Medium::Disk,
+        named => named,
+    }
 }
 
 /// What the facts say of where the data lay and what a sync survives.
@@ -145,7 +179,7 @@ impl Standing {
         let medium = match get(&["stack.medium", "medium"]).as_deref() {
             Some("memory" | "ram") => Medium::Memory,
             Some("disk" | "device") => Medium::Disk,
-            _ => filesystem.as_deref().map_or(Medium::Unknown, medium_of_filesystem),
+            _ => medium_of(filesystem.as_deref(), facts),
         };
         let data = match get(&["data.fits", "data.place"]).as_deref() {
             Some("memory" | "ram" | "shared_buffers" | "yes") => DataPlace::Memory,
@@ -154,7 +188,7 @@ impl Standing {
         };
         let volatile = |reason: String| Durability { class: DurabilityClass::Volatile, reason };
         let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
-        let options = get(&["stack.mount_options", "mount.options"]).unwrap_or_default();
+        let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
         let held_back =
             options.split(',').map(str::trim).find(|o| matches!(*o, "nobarrier" | "barrier=0" | "barrier=none"));
         let durability = if medium == Medium::Memory {
@@ -275,6 +309,29 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         measures.push(Measure::new("pgbench", conditions(Some("excluded")), "latency", figure, "us", us));
     }
     measures
+}
+
+/// A log without the summary of its run: its conditions are those that the facts tell.
+fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    let has_summary = trial.outputs.iter().any(|output| output.tool == "pgbench");
+    let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
+    let mut output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
+    let mut summary = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };
+    let mut add = |name: &str, unit: &str, value: f64| {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
+    };
+    let seconds = log.span_us.map(|(first, last)| last.saturating_sub(first) as f64 / 1e6);
+    if let Some(seconds) = seconds.filter(|seconds| *seconds >= 1.0) {
+        add("tps", "tx/s", log.done as f64 / seconds);
+    }
+    let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
+    if total > 0 {
+        let sum: f64 = log.latencies.iter().map(|(us, count)| *us as f64 * *count as f64).sum();
+        add("latency_mean", "ms", sum / total as f64 / 1000.0);
+    }
+    output.rows.push(summary);
+    pgbench(&output, Some(log), facts)
 }
 
 fn significant_whole(value: f64) -> String {
