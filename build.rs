@@ -1,5 +1,6 @@
 //! Hands the chart library to the compiler: checked against its sum, copied to `OUT_DIR`, from where
-//! `src/report/page.rs` embeds it. Fetching is not its business: that is `scripts/fetch-echarts`.
+//! `src/report/page.rs` embeds it. Fetching is not its business: that is `scripts/fetch-echarts`. And makes the index of
+//! the shelf, by which `src/import/shelf.rs` embeds every file of it.
 
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -12,13 +13,50 @@ const ECHARTS_SHA256: &str = "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7
 /// The library and the licence texts that a report must carry with it.
 const FILES: [&str; 4] = ["echarts.min.js", "LICENSE", "NOTICE", "LICENSE-d3"];
 
+/// Published measurements, a folder each.
+const SHELF: &str = "shelf";
+
 fn main() {
+    println!("cargo::rerun-if-changed={SHELF}");
+    if let Err(problem) = index_shelf() {
+        println!("cargo::error={problem}");
+    }
     for name in FILES {
         println!("cargo::rerun-if-changed={VENDOR}/{name}");
     }
     if let Err(problem) = hand_over() {
         println!("cargo::error={problem}; run `make setup` (or scripts/fetch-echarts) first");
     }
+}
+
+/// Writes a list of (folder, file, bytes) in the order of their names.
+fn index_shelf() -> Result<(), String> {
+    let mut lines = String::new();
+    for folder in names(Path::new(SHELF))? {
+        let files = names(&Path::new(SHELF).join(&folder))?;
+        if !files.iter().any(|file| file == "publication.toml") {
+            return Err(format!("{SHELF}/{folder} has no publication.toml"));
+        }
+        for file in files {
+            let path = format!("/{SHELF}/{folder}/{file}");
+            lines.push_str(&format!(
+                "    ({folder:?}, {file:?}, include_bytes!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),\n"
+            ));
+        }
+    }
+    let out = env::var("OUT_DIR").map_err(|e| format!("cargo did not set OUT_DIR: {e}"))?;
+    let to = Path::new(&out).join("shelf.rs");
+    fs::write(&to, format!("&[\n{lines}]\n")).map_err(|e| format!("failed to write {}: {e}", to.display()))
+}
+
+/// Names in a folder, sorted, without hidden ones.
+fn names(folder: &Path) -> Result<Vec<String>, String> {
+    let read = |e: std::io::Error| format!("failed to read {}: {e}", folder.display());
+    let entries: Result<Vec<_>, _> = fs::read_dir(folder).map_err(read)?.collect();
+    let names = entries.map_err(read)?.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    Ok(names)
 }
 
 fn hand_over() -> Result<(), String> {

@@ -21,6 +21,7 @@ pub mod probe;
 pub mod ranking;
 pub mod remark;
 pub mod series;
+pub mod shelf;
 pub mod steadiness;
 pub mod strata;
 pub mod verdict;

@@ -16,6 +16,7 @@ mod probe;
 mod progress;
 mod report;
 mod run;
+mod shelf;
 
 pub use catalogue::catalogue;
 
@@ -65,6 +66,7 @@ enum Command {
     Probe(probe::Args),
     Compare(compare::Args),
     Report(report::Args),
+    Shelf(shelf::Args),
     Clean(clean::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -79,6 +81,7 @@ impl Command {
             Command::Probe(args) => probe::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Report(args) => report::run(args),
+            Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Completions(args) => completions::run(args),

@@ -6,6 +6,7 @@
 mod group;
 mod kinds;
 mod log;
+pub mod shelf;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
-    const PUBLISHED: &str = include_str!("../../tests/fixtures/published/memory-filesystems-2018/df-h.txt");
+    const PUBLISHED: &str = include_str!("../../shelf/memory-filesystems-2018/df-h.txt");
     const HERE: [&str; 5] = [
         include_str!("../../tests/fixtures/df/9.1-h.txt"),
         include_str!("../../tests/fixtures/df/9.1-k.txt"),

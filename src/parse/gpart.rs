@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
-    const PUBLISHED: &str = include_str!("../../tests/fixtures/published/freebsd10-zfs-fsync-2014/gpart-list.txt");
+    const PUBLISHED: &str = include_str!("../../shelf/freebsd10-zfs-fsync-2014/gpart-list.txt");
     const LIST: &str = "Geom name: ada0\nmodified: false\nstate: OK\nfwheads: 16\nlast: 488397127\nscheme: GPT\nProviders:\n\
         1. Name: ada0p1\n   Mediasize: 524288 (512K)\n   Sectorsize: 512\n   Mode: r0w0e0\n   type: freebsd-boot\n   index: 1\n   end: 1063\n   start: 40\n\
         Consumers:\n1. Name: ada0\n   Mediasize: 250059350016 (233G)\n   Sectorsize: 512\n";

@@ -103,7 +103,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
 
     const TEXTS: [&str; 4] = [
-        include_str!("../../tests/fixtures/published/memory-filesystems-2018/mount.txt"),
+        include_str!("../../shelf/memory-filesystems-2018/mount.txt"),
         include_str!("../../tests/fixtures/mount/2.38.1.txt"),
         include_str!("../../tests/fixtures/mount/proc-mounts.txt"),
         "/dev/ada0p2 on / (ufs, local, journaled soft-updates)\nzroot/tmp on /tmp (zfs, local, noatime, nosuid, nfsv4acls)\n\

@@ -10,6 +10,7 @@ pub mod facts;
 pub mod imported;
 pub mod options;
 pub mod probe;
+pub mod publication;
 pub mod run;
 pub mod seconds;
 pub mod trial;

@@ -12,6 +12,7 @@ mod json;
 mod page;
 pub mod probe;
 mod rankings;
+pub mod shelf;
 mod table;
 mod terminal;
 mod trials;

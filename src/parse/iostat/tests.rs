@@ -29,27 +29,27 @@ fn value(output: &Output, label: &str, name: &str) -> Option<(f64, &'static str)
 
 macro_rules! fixture {
     ($path:literal) => {
-        include_str!(concat!("../../../tests/fixtures/", $path))
+        include_str!(concat!("../../../", $path))
     };
 }
 
 const LINUX: [&str; 6] = [
-    fixture!("iostat/12.6.1-x.txt"),
-    fixture!("iostat/12.6.1-xt.txt"),
-    fixture!("iostat/12.6.1-xh.txt"),
-    fixture!("iostat/12.6.1-xs.txt"),
-    fixture!("iostat/12.6.1-xmy.txt"),
-    fixture!("iostat/12.6.1-plain.txt"),
+    fixture!("tests/fixtures/iostat/12.6.1-x.txt"),
+    fixture!("tests/fixtures/iostat/12.6.1-xt.txt"),
+    fixture!("tests/fixtures/iostat/12.6.1-xh.txt"),
+    fixture!("tests/fixtures/iostat/12.6.1-xs.txt"),
+    fixture!("tests/fixtures/iostat/12.6.1-xmy.txt"),
+    fixture!("tests/fixtures/iostat/12.6.1-plain.txt"),
 ];
 
 const PUBLISHED: [&str; 7] = [
-    fixture!("published/freebsd10-zfs-fsync-2014/iostat-x.txt"),
-    fixture!("published/wal-blocksize-2012/iostat-x-fdatasync-8k.txt"),
-    fixture!("published/wal-blocksize-2012/iostat-x-fdatasync-16k.txt"),
-    fixture!("published/wal-blocksize-2012/iostat-x-fdatasync-64k.txt"),
-    fixture!("published/wal-blocksize-2012/iostat-x-open_sync-8k.txt"),
-    fixture!("published/wal-blocksize-2012/iostat-x-open_sync-16k.txt"),
-    fixture!("published/wal-blocksize-2012/iostat-x-open_sync-64k.txt"),
+    fixture!("shelf/freebsd10-zfs-fsync-2014/iostat-x.txt"),
+    fixture!("shelf/wal-blocksize-2012/iostat-x-fdatasync-8k.txt"),
+    fixture!("shelf/wal-blocksize-2012/iostat-x-fdatasync-16k.txt"),
+    fixture!("shelf/wal-blocksize-2012/iostat-x-fdatasync-64k.txt"),
+    fixture!("shelf/wal-blocksize-2012/iostat-x-open_sync-8k.txt"),
+    fixture!("shelf/wal-blocksize-2012/iostat-x-open_sync-16k.txt"),
+    fixture!("shelf/wal-blocksize-2012/iostat-x-open_sync-64k.txt"),
 ];
 
 const ILLUMOS: &str = "\
@@ -138,7 +138,7 @@ fn sizes_for_people_carry_their_own_unit() {
 
 #[test]
 fn json_has_the_same_figures_with_their_lines() {
-    let text = fixture!("iostat/12.6.1-x.json");
+    let text = fixture!("tests/fixtures/iostat/12.6.1-x.json");
     let found = one(text);
     assert!(found.rows.iter().all(|row| row.labels.len() == 2), "{:?}", found.rows);
     assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), Vec::<String>::new());
@@ -248,7 +248,7 @@ fn prose_parts_two_outputs() {
 }
 
 fn all() -> Vec<&'static str> {
-    let json = [fixture!("iostat/12.6.1-x.json"), ILLUMOS, FREEBSD, MACOS];
+    let json = [fixture!("tests/fixtures/iostat/12.6.1-x.json"), ILLUMOS, FREEBSD, MACOS];
     LINUX.into_iter().chain(PUBLISHED).chain(json).collect()
 }
 

@@ -7,7 +7,15 @@ use crate::parse::web;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 fn fixture(path: &str) -> String {
-    let path = format!("{}/tests/fixtures/{path}", env!("CARGO_MANIFEST_DIR"));
+    file(&format!("tests/fixtures/{path}"))
+}
+
+fn published(path: &str) -> String {
+    file(&format!("shelf/{path}"))
+}
+
+fn file(path: &str) -> String {
+    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
@@ -58,7 +66,7 @@ const PUBLISHED: [(&str, &str); 6] = [
 #[test]
 fn every_number_of_the_published_outputs_is_read() {
     for (name, version) in PUBLISHED {
-        let text = fixture(&format!("published/{name}"));
+        let text = published(name);
         assert!(looks_like(&web::lines(&text)), "{name}");
         let output = one(&text);
         assert_eq!(output.version.as_deref(), Some(version), "{name}");
@@ -71,7 +79,7 @@ fn every_number_of_the_published_outputs_is_read() {
 
 #[test]
 fn labels_and_figures_of_a_published_output_are_those_of_its_rows() {
-    let old = one(&fixture("published/wal-blocksize-2012/pg_test_fsync-9.1.txt"));
+    let old = one(&published("wal-blocksize-2012/pg_test_fsync-9.1.txt"));
     assert_eq!(figures(&old.rows[0]), [("operations_per_test", "count", 2000.0)]);
     let fdatasync = row(&old, "two writes", "fdatasync", "");
     assert_eq!((figures(fdatasync), label(fdatasync, "write_bytes")), (vec![("rate", "ops/s", 2957.193)], "8192"));
@@ -79,7 +87,7 @@ fn labels_and_figures_of_a_published_output_are_those_of_its_rows() {
     assert_eq!((figures(sizes), label(sizes, "write_bytes")), (vec![("rate", "ops/s", 66.495)], "1024"));
     assert_eq!(old.lines, (1, 38));
 
-    let zfs = one(&fixture("published/freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-standard.txt"));
+    let zfs = one(&published("freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-standard.txt"));
     assert_eq!(figures(&zfs.rows[0]), [("seconds_per_test", "s", 5.0)]);
     let fsync = row(&zfs, "one write", "fsync", "");
     assert_eq!(figures(fsync), [("rate", "ops/s", 6676.001), ("latency_mean", "us", 150.0)]);
@@ -88,7 +96,7 @@ fn labels_and_figures_of_a_published_output_are_those_of_its_rows() {
     assert_eq!(figures(row(&zfs, "descriptor", "write, close, fsync", ""))[0].2, 5552.278);
     assert_eq!(figures(row(&zfs, "not synced", "write", ""))[1].2, 15.0);
 
-    let tmpfs = one(&fixture("published/memory-filesystems-2018/pg_test_fsync-tmpfs.txt"));
+    let tmpfs = one(&published("memory-filesystems-2018/pg_test_fsync-tmpfs.txt"));
     assert!(row(&tmpfs, "two writes", "open_sync", "").absent.as_ref().unwrap().contains("direct I/O"));
     assert!(row(&tmpfs, "open_sync sizes", "open_sync", "8").absent.is_some());
 }
@@ -144,7 +152,7 @@ fn a_language_without_a_catalogue_at_hand_reads_by_the_order_of_its_rows() {
 
 #[test]
 fn an_output_that_a_page_joined_to_its_prompts_reads() {
-    let output = fixture(&format!("published/{}", PUBLISHED[2].0));
+    let output = published(PUBLISHED[2].0);
     let joined = Mangling { joined: true, ..Mangling::default() }.apply(&output);
     let text = format!("$ mount | grep /data /dev/sda1 on /data (rw,logbsize=32k) $ cd /data $ pg_test_fsync {joined}");
     assert_eq!(stripped(&text), stripped(&output));
@@ -152,7 +160,7 @@ fn an_output_that_a_page_joined_to_its_prompts_reads() {
 
 #[test]
 fn the_command_of_an_output_is_known() {
-    let text = fixture(&format!("published/{}", PUBLISHED[5].0));
+    let text = published(PUBLISHED[5].0);
     let output = one(&format!("$ ls -l\nroot@db1:~# pg_test_fsync -f /mnt/a/x\n{text}"));
     assert!(
         output.facts.contains(&("command".to_owned(), "pg_test_fsync -f /mnt/a/x".to_owned())),
@@ -163,8 +171,7 @@ fn the_command_of_an_output_is_known() {
 
 #[test]
 fn several_outputs_with_prose_between_are_told_apart() {
-    let (first, second) =
-        (fixture(&format!("published/{}", PUBLISHED[0].0)), fixture(&format!("published/{}", PUBLISHED[5].0)));
+    let (first, second) = (published(PUBLISHED[0].0), published(PUBLISHED[5].0));
     let headless = first.lines().skip(3).collect::<Vec<_>>().join("\n");
     let text = format!(
         "Before, 12 disks:\n{first}\nand after 7 hours\n\n{second}\n again:\n{headless}\n 5 seconds per test is short"

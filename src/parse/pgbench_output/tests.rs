@@ -7,7 +7,15 @@ use crate::parse::web;
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 
 fn fixture(path: &str) -> String {
-    let path = format!("{}/tests/fixtures/{path}", env!("CARGO_MANIFEST_DIR"));
+    file(&format!("tests/fixtures/{path}"))
+}
+
+fn published(path: &str) -> String {
+    file(&format!("shelf/{path}"))
+}
+
+fn file(path: &str) -> String {
+    let path = format!("{}/{path}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
@@ -42,7 +50,7 @@ fn label<'a>(row: &'a Row, key: &str) -> &'a str {
 fn every_number_of_the_published_summaries_is_read() {
     for method in ["fdatasync", "open_sync"] {
         for size in ["8k", "16k", "64k"] {
-            let output = one(&fixture(&format!("published/wal-blocksize-2012/pgbench-{method}-{size}.txt")));
+            let output = one(&published(&format!("wal-blocksize-2012/pgbench-{method}-{size}.txt")));
             assert_eq!(output.version.as_deref(), Some("8.4 to 9.3"));
             assert_eq!(output.lines, (1, 11));
             assert_eq!(output.facts[0].1, "Custom query");
@@ -51,7 +59,7 @@ fn every_number_of_the_published_summaries_is_read() {
             assert_eq!(value(part(&output, "summary")[0], "duration"), 60.0);
         }
     }
-    let output = one(&fixture("published/wal-blocksize-2012/pgbench-fdatasync-16k.txt"));
+    let output = one(&published("wal-blocksize-2012/pgbench-fdatasync-16k.txt"));
     let summary = part(&output, "summary")[0];
     assert_eq!(value(summary, "tps_including_connecting"), 1554.835518);
     assert_eq!(value(summary, "tps_excluding_connecting"), 1554.887554);

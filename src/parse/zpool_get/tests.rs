@@ -7,8 +7,8 @@ use super::super::web;
 use super::{looks_like, read};
 use proptest::prelude::{any, prop_assert, proptest};
 
-const ZPOOL: &str = include_str!("../../../tests/fixtures/published/freebsd10-zfs-fsync-2014/zpool-get-all.txt");
-const ZFS: &str = include_str!("../../../tests/fixtures/published/freebsd10-zfs-fsync-2014/zfs-get-all.txt");
+const ZPOOL: &str = include_str!("../../../shelf/freebsd10-zfs-fsync-2014/zpool-get-all.txt");
+const ZFS: &str = include_str!("../../../shelf/freebsd10-zfs-fsync-2014/zfs-get-all.txt");
 
 const STATUS: &str = "\
   pool: tank

@@ -7,7 +7,7 @@ use super::super::web;
 use super::{looks_like, read};
 use proptest::prelude::{any, prop_assert, proptest};
 
-const PUBLISHED: &str = include_str!("../../../tests/fixtures/published/freebsd10-zfs-fsync-2014/zpool-iostat-v.txt");
+const PUBLISHED: &str = include_str!("../../../shelf/freebsd10-zfs-fsync-2014/zpool-iostat-v.txt");
 
 const MIRRORS: &str = "\
 # zpool iostat -vl tank 5

@@ -1,0 +1,274 @@
+//! Conclusions against the figures that they rest on.
+//!
+//! Two single runs carry no interval of their own. What can be said of their ratio, in this order: whether chance in the
+//! counting alone explains it (a Poisson count of n has the relative error 1/sqrt(n), the least that there is); whether
+//! it is beyond any scatter that is known; whether it is beyond what was measured twice; and how well runs would have to
+//! repeat for it to hold.
+
+use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
+use super::select::{Found, case, counted, length, rows};
+use crate::record::imported::ImportRecord;
+use crate::record::publication::{Absent, Compare, Conclusion, Reaches};
+use crate::stats::autocorrelation;
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::{self, BlockMean, Ratio};
+use crate::units::significant;
+
+/// Normal quantile of a two-sided 95 % interval.
+const Z: f64 = 1.96;
+/// Beyond any scatter between runs that is known. Published: the same test on the same server twice, 62.0k and 170.2k
+/// (2.7 times) with another layout; one test by two tools on the same servers, 1.5 to 2.6 times.
+const BEYOND_KNOWN_SCATTER: f64 = 3.0;
+/// Fewest progress rows from which the error inside a run is taken.
+const FEWEST_SECONDS: usize = 20;
+
+/// What the figures say of a conclusion.
+pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion, repeats: &[Repeat]) -> ConclusionFinding {
+    let mut because = Vec::new();
+    let mut supports = Vec::new();
+    let scatter = repeats.first();
+    let comparisons: Vec<Comparison> =
+        conclusion.compare.iter().filter_map(|claim| compare(record, claim, scatter)).collect();
+    if comparisons.len() < conclusion.compare.len() {
+        because.push("a figure that it compares is not among what was read".to_owned());
+        supports.push(Support::CannotBeTold);
+    }
+    supports.extend(of_all(&comparisons, scatter, &mut because));
+    if let Some(claim) = &conclusion.reaches {
+        let (support, sentence) = reaches(record, claim);
+        supports.push(support);
+        because.push(sentence);
+    }
+    if let Some(claim) = &conclusion.absent {
+        let (support, sentence) = absent(record, claim);
+        supports.push(support);
+        because.push(sentence);
+    }
+    if let Some(lacks) = &conclusion.lacks {
+        supports.push(Support::CannotBeTold);
+        because.push(format!("it would need {lacks}"));
+    }
+    let support = supports.into_iter().min().unwrap_or(Support::CannotBeTold);
+    ConclusionFinding { says: conclusion.says.clone(), support, comparisons, because }
+}
+
+/// What all comparisons of a conclusion say together.
+fn of_all(comparisons: &[Comparison], repeat: Option<&Repeat>, because: &mut Vec<String>) -> Option<Support> {
+    let least = comparisons.iter().map(|it| it.support).min()?;
+    let single = comparisons.iter().any(|it| it.interval.is_none());
+    if let Some(repeat) = repeat.filter(|_| single && least < Support::Shown) {
+        because.push(format!(
+            "how far runs repeat is not told; the one thing measured twice, {} ({}), gave {} and {} {}: {} % apart",
+            repeat.what,
+            repeat.case,
+            significant(repeat.values.0),
+            significant(repeat.values.1),
+            repeat.unit,
+            significant(repeat.apart * 100.0)
+        ));
+    }
+    let Some(pooled) = pooled(comparisons) else { return Some(least) };
+    let interval = pooled.interval?;
+    let holds = if pooled.tells_apart() { "without" } else { "with" };
+    because.push(format!(
+        "taken as {} repeats of one comparison: {} times, 95 % interval {} to {}, {holds} 1 in it",
+        comparisons.len(),
+        significant(pooled.value),
+        significant(interval.0),
+        significant(interval.1)
+    ));
+    match (pooled.tells_apart(), pooled.value > 1.0) {
+        (true, true) => Some(Support::Shown),
+        (true, false) => Some(Support::Contradicted),
+        (false, _) => Some(least.min(Support::NotShown)),
+    }
+}
+
+/// One ratio from comparisons of the same thing under different circumstances, where no case is in two of them.
+fn pooled(comparisons: &[Comparison]) -> Option<Ratio> {
+    let mut names: Vec<&str> = comparisons.iter().flat_map(|it| [it.case.as_str(), it.over.as_str()]).collect();
+    let cases = names.len();
+    names.sort_unstable();
+    names.dedup();
+    if comparisons.len() < 2 || names.len() < cases {
+        return None;
+    }
+    let means = |value: fn(&Comparison) -> f64| -> Vec<BlockMean> {
+        let of =
+            |(block, it): (u32, &Comparison)| BlockMean { block, trial: TrialMean { mean: value(it), within: None } };
+        (0..).zip(comparisons).map(of).collect()
+    };
+    ratio::ratio(&means(|it| it.value), &means(|it| it.over_value))
+}
+
+/// One side of a comparison.
+struct Side {
+    /// One mean a trial.
+    means: Vec<TrialMean>,
+    /// Operations of the only trial.
+    counted: Option<f64>,
+    length: Option<String>,
+    unit: String,
+}
+
+fn side(record: &ImportRecord, name: &str, claim: &Compare) -> Option<Side> {
+    let labels: Vec<(&str, &str)> = claim.row.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let of = case(record, name)?;
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for row in rows(of).filter(|row| row.output.tool == claim.tool && row.is(&labels)) {
+        // Progress rows have the same names; the summary stands for them.
+        let summary = row.label("part").is_none_or(|part| part == "summary");
+        let other_trial = found.last().is_none_or(|last| !std::ptr::eq(last.trial, row.trial));
+        if summary && other_trial && row.figure(&claim.figure).is_some() {
+            found.push(row);
+        }
+    }
+    let first = found.first()?;
+    let figure = first.figure(&claim.figure)?;
+    let mean = |row: &Found<'_>| Some(TrialMean { mean: row.value(&claim.figure)?, within: within(row) });
+    Some(Side {
+        means: found.iter().filter_map(mean).collect(),
+        counted: counted(first, figure).filter(|_| found.len() == 1),
+        length: length(first),
+        unit: figure.unit.clone(),
+    })
+}
+
+/// The error of a run of pgbench from its progress rows.
+fn within(row: &Found<'_>) -> Option<autocorrelation::Within> {
+    let progress = row.output.rows.iter().filter(|row| row.labels.iter().any(|(_, part)| part == "progress"));
+    let tps =
+        |row: &crate::record::imported::ImportedRow| row.figures.iter().find(|it| it.name == "tps").map(|it| it.value);
+    let seconds: Vec<f64> = progress.filter_map(tps).collect();
+    (seconds.len() >= FEWEST_SECONDS).then(|| autocorrelation::within(&seconds))?
+}
+
+/// One figure of two cases.
+fn compare(record: &ImportRecord, claim: &Compare, repeat: Option<&Repeat>) -> Option<Comparison> {
+    let (a, b) = (side(record, &claim.case, claim)?, side(record, &claim.over, claim)?);
+    // Blocks of their own: trials of what was imported are not known to lie beside each other.
+    let blocks = |side: &Side, from: u32| -> Vec<BlockMean> {
+        (from..).zip(&side.means).map(|(block, trial)| BlockMean { block, trial: *trial }).collect()
+    };
+    let found = ratio::ratio(&blocks(&a, 0), &blocks(&b, 1 << 16))?;
+    let mean = |side: &Side| side.means.iter().map(|it| it.mean).sum::<f64>() / side.means.len() as f64;
+    let least = a.counted.zip(b.counted).map(|(a, b)| Z * (1.0 / a + 1.0 / b).sqrt());
+    let log = found.value.ln();
+    let trials = (a.means.len(), b.means.len());
+    let single = found.interval.is_none();
+    let mut comparison = Comparison {
+        case: claim.case.clone(),
+        over: claim.over.clone(),
+        what: what(claim),
+        unit: a.unit.clone(),
+        value: mean(&a),
+        over_value: mean(&b),
+        ratio: found.value,
+        trials,
+        interval: found.interval,
+        least_half_width: least,
+        holds_below: (single && log.is_finite()).then(|| log.abs() / (Z * std::f64::consts::SQRT_2)),
+        support: support(&found, least, repeat),
+        sentence: String::new(),
+    };
+    comparison.sentence = sentence(&comparison, a.length.as_deref());
+    Some(comparison)
+}
+
+fn what(claim: &Compare) -> String {
+    let labels: Vec<&str> = claim.row.values().map(String::as_str).collect();
+    let row = if labels.is_empty() { String::new() } else { format!(", {}", labels.join(", ")) };
+    format!("{}{row}: {}", claim.tool, claim.figure)
+}
+
+/// What a ratio that should be above 1 says.
+fn support(found: &Ratio, least: Option<f64>, repeat: Option<&Repeat>) -> Support {
+    let log = found.value.ln();
+    if found.interval.is_some() {
+        return match (found.tells_apart(), log > 0.0) {
+            (true, true) => Support::Shown,
+            (true, false) => Support::Contradicted,
+            (false, _) => Support::NotShown,
+        };
+    }
+    if log.abs() <= least.unwrap_or_default() || !log.is_finite() {
+        return Support::NotShown;
+    }
+    if log < 0.0 {
+        return Support::Contradicted;
+    }
+    // Two values that are `apart` have a standard deviation of apart / sqrt(2); a ratio of two single runs scatters by
+    // sqrt(2) times that.
+    let beyond_repeat = repeat.is_some_and(|repeat| log > Z * repeat.apart.ln_1p());
+    match () {
+        () if log >= BEYOND_KNOWN_SCATTER.ln() => Support::Shown,
+        () if beyond_repeat => Support::PointsThatWay,
+        () => Support::NotShown,
+    }
+}
+
+fn sentence(it: &Comparison, length: Option<&str>) -> String {
+    let unit = &it.unit;
+    let (value, over) = (significant(it.value), significant(it.over_value));
+    let mut text = format!("{} {value} {unit}, {} {over} {unit}: {} times", it.case, it.over, significant(it.ratio));
+    match it.interval {
+        Some((low, high)) => {
+            text.push_str(&format!(", 95 % interval {} to {}", significant(low), significant(high)));
+        }
+        None => {
+            let length = length.map_or_else(String::new, |length| format!(" of {length}"));
+            text.push_str(&format!("; one run{length} each, so no interval"));
+            if let Some(least) = it.least_half_width {
+                text.push_str(&format!(" (counting alone leaves ±{} %, the least)", significant(least * 100.0)));
+            }
+            if it.ratio >= BEYOND_KNOWN_SCATTER {
+                text.push_str("; beyond any scatter between runs that is known");
+            } else if let Some(scatter) = it.holds_below {
+                text.push_str(&format!("; holds if runs scatter by less than {} %", significant(scatter * 100.0)));
+            }
+        }
+    }
+    text
+}
+
+/// Whether the largest value of a figure comes near a limit.
+fn reaches(record: &ImportRecord, claim: &Reaches) -> (Support, String) {
+    let rows = case(record, &claim.case).into_iter().flat_map(rows).filter(|row| row.output.tool == claim.tool);
+    let figures = rows.filter(|row| !row.row.since_boot).filter_map(|row| row.figure(&claim.figure));
+    let Some(most) = figures.max_by(|a, b| a.value.total_cmp(&b.value)) else {
+        return (Support::CannotBeTold, format!("{} of {} was not published", claim.figure, claim.tool));
+    };
+    let support = if most.value >= claim.least { Support::PointsThatWay } else { Support::Contradicted };
+    let sentence = format!(
+        "the largest {} that {} shows is {} {}; at the limit it would be {} or more",
+        claim.figure,
+        claim.tool,
+        significant(most.value),
+        most.unit,
+        significant(claim.least)
+    );
+    (support, sentence)
+}
+
+/// Whether a tool really does not show something.
+fn absent(record: &ImportRecord, claim: &Absent) -> (Support, String) {
+    let rows = || case(record, &claim.case).into_iter().flat_map(rows);
+    let shows = |tool: &str| {
+        let of = rows().filter(|row| row.output.tool == tool).count();
+        (of, rows().any(|row| row.output.tool == tool && row.label(&claim.label) == Some(&claim.value)))
+    };
+    let mut others: Vec<&str> = rows()
+        .filter(|row| row.output.tool != claim.tool && row.label(&claim.label) == Some(&claim.value))
+        .map(|row| row.output.tool.as_str())
+        .collect();
+    others.dedup();
+    let (tool, value) = (&claim.tool, &claim.value);
+    match shows(tool) {
+        (0, _) => (Support::CannotBeTold, format!("no output of {tool} was published")),
+        (_, true) => (Support::Contradicted, format!("{tool} shows {value}")),
+        (rows, false) => {
+            let seen = if others.is_empty() { String::new() } else { format!("; {} shows it", others.join(", ")) };
+            (Support::Shown, format!("none of the {rows} rows of {tool} is {value}{seen}"))
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What a publication concluded, beside what its own figures support; and what imported figures say by themselves.
+//!
+//! A pure function from what was read to its findings. The rules ([`rules::remarks`]) ask nothing of the shelf: they serve
+//! the files of a user as well.
+
+pub mod cases;
+pub mod claims;
+pub mod findings;
+pub mod repeats;
+pub mod rules;
+mod rules_commit;
+mod rules_facts;
+mod rules_price;
+mod rules_sync;
+mod select;
+#[cfg(test)]
+mod tests;
+
+use crate::record::publication::Publication;
+use findings::ShelfFindings;
+
+/// Everything that can be said of a publication.
+#[must_use]
+pub fn find(publication: &Publication) -> ShelfFindings {
+    let record = &publication.record;
+    let repeats = repeats::repeats(record);
+    ShelfFindings {
+        format: findings::FORMAT,
+        analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
+        name: publication.name.clone(),
+        varied: publication.varied.clone(),
+        procedure: publication.procedure.clone(),
+        origin: record.origin.clone(),
+        cases: record.cases.iter().map(cases::case).collect(),
+        conclusions: publication.conclusions.iter().map(|it| claims::answer(record, it, &repeats)).collect(),
+        remarks: rules::remarks(record),
+        repeats,
+        caveats: record.caveats.clone(),
+        unknown: record.unknown.clone(),
+    }
+}

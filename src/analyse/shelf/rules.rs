@@ -1,0 +1,53 @@
+//! What figures that others published, or that a user imports, say without being asked. Each rule has its number, what it
+//! is held against, and where that comes from.
+
+use super::findings::{Remark, Weight};
+use super::select::Found;
+use super::{rules_commit, rules_facts, rules_price, rules_sync};
+use crate::record::imported::ImportRecord;
+
+/// Every remark, the gravest first, else in the order of the cases.
+#[must_use]
+pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
+    let mut found = Vec::new();
+    for case in &record.cases {
+        found.extend(rules_facts::of_case(record, case));
+        for trial in &case.trials {
+            found.extend(rules_sync::of_trial(case, trial));
+            found.extend(rules_commit::of_trial(case, trial));
+        }
+    }
+    found.extend(rules_price::of_record(record));
+    found.sort_by_key(|remark| remark.weight);
+    found
+}
+
+/// A rule that is put together.
+pub(super) struct Rule {
+    pub(super) name: &'static str,
+    pub(super) weight: Weight,
+    pub(super) source: &'static str,
+}
+
+impl Rule {
+    /// What it says of rows of one case.
+    pub(super) fn says(
+        &self,
+        rows: &[Found<'_>],
+        measured: Option<(f64, f64, &str)>,
+        sentence: String,
+    ) -> Option<Remark> {
+        let first = rows.first()?;
+        Some(Remark {
+            rule: self.name.to_owned(),
+            weight: self.weight,
+            case: first.case.name.clone(),
+            number: measured.map(|(number, ..)| number),
+            threshold: measured.map(|(_, threshold, _)| threshold),
+            unit: measured.map_or("", |(.., unit)| unit).to_owned(),
+            source: self.source.to_owned(),
+            sentence,
+            at: rows.iter().map(Found::at).collect(),
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! `pgstrata shelf`: published measurements that the program carries, with what their own figures support.
+
+use super::out;
+use crate::analyse;
+use crate::analyse::shelf::findings::ShelfFindings;
+use crate::error::Result;
+use crate::import::shelf;
+use crate::record::publication::Publication;
+use crate::report;
+use serde::Serialize;
+
+/// Show published measurements, and what their own figures support of what they concluded
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  pgstrata shelf                                           what lies on the shelf
+  pgstrata shelf show wal-blocksize-2012                   cases, conclusions, what the figures support
+  pgstrata shelf show wal-blocksize-2012 --json            every number with its unit, file and line
+  pgstrata shelf --json | jq '.[] | {name, conclusions}'   for programs
+
+The raw output of each publication is part of this program and is read by the same code as your own files. It needs
+neither root nor PostgreSQL nor a network."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show one publication
+    #[command(after_help = "Examples:
+  pgstrata shelf show freebsd10-zfs-fsync-2014
+  pgstrata shelf show freebsd10-zfs-fsync-2014 --json | jq .findings.remarks")]
+    Show {
+        /// Its name, as `pgstrata shelf` lists it
+        name: String,
+        /// Print JSON: findings, and the record with every number
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What `show --json` prints.
+#[derive(Serialize)]
+struct Shown<'a> {
+    findings: &'a ShelfFindings,
+    publication: &'a Publication,
+}
+
+/// Lists or shows.
+///
+/// # Errors
+/// When there is no publication of that name, or standard output takes no more.
+pub fn run(args: &Args) -> Result<u8> {
+    match &args.action {
+        None => list(args.json)?,
+        Some(Action::Show { name, json }) => show(name, *json)?,
+    }
+    Ok(0)
+}
+
+fn list(json: bool) -> Result<()> {
+    let found: Vec<ShelfFindings> = shelf::all()?.iter().map(analyse::shelf::find).collect();
+    if json { out::json(&found) } else { out::bytes(report::shelf::list(&found).as_bytes()) }
+}
+
+fn show(name: &str, json: bool) -> Result<()> {
+    let publication = shelf::open(name)?;
+    let findings = analyse::shelf::find(&publication);
+    if json {
+        return out::json(&Shown { findings: &findings, publication: &publication });
+    }
+    out::bytes(report::shelf::show(&findings).as_bytes())
+}

@@ -1,0 +1,85 @@
+//! A publication of the shelf: what was read of it, and what it concluded, as data that its own figures can answer.
+
+use super::imported::ImportRecord;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One publication.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Publication {
+    /// Its folder on the shelf.
+    pub name: String,
+    /// What varied between its cases.
+    pub varied: String,
+    /// How it was measured.
+    pub procedure: String,
+    /// Its cases with their figures.
+    pub record: ImportRecord,
+    /// What it concluded.
+    pub conclusions: Vec<Conclusion>,
+}
+
+/// One thing that it concluded. With none of the claims its figures cannot answer it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conclusion {
+    /// It, in our words.
+    pub says: String,
+    /// Figures that should be higher in one case than in another.
+    #[serde(default)]
+    pub compare: Vec<Compare>,
+    /// A figure that should come near a limit.
+    #[serde(default)]
+    pub reaches: Option<Reaches>,
+    /// A row that should not be there.
+    #[serde(default)]
+    pub absent: Option<Absent>,
+    /// What would be needed to answer it and was not published.
+    #[serde(default)]
+    pub lacks: Option<String>,
+}
+
+/// That a figure is higher in one case than in another.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// Where it should be higher.
+    pub case: String,
+    /// Where it should be lower.
+    pub over: String,
+    /// Tool that printed it.
+    pub tool: String,
+    /// Its name.
+    pub figure: String,
+    /// Labels of its row; empty for the only row that has it.
+    #[serde(default)]
+    pub row: BTreeMap<String, String>,
+}
+
+/// That the largest value of a figure comes near a limit.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reaches {
+    /// Where.
+    pub case: String,
+    /// Tool that printed it.
+    pub tool: String,
+    /// Its name.
+    pub figure: String,
+    /// What it should at least be, in its unit.
+    pub least: f64,
+}
+
+/// That a tool does not show something.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Absent {
+    /// Where.
+    pub case: String,
+    /// Tool that should not show it.
+    pub tool: String,
+    /// Label that would hold it.
+    pub label: String,
+    /// What it would be.
+    pub value: String,
+}

@@ -1,0 +1,176 @@
+//! The shelf for a terminal of 100 columns, plain UTF-8 without colours: what lies on it, and one publication with its
+//! conclusions beside what its own figures support. Every text from outside goes through `printable`.
+
+use super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use crate::analyse::shelf::findings::{
+    CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
+};
+use crate::units::{grouped, significant};
+use comfy_table::{ColumnConstraint, Width};
+use std::collections::BTreeSet;
+
+/// Facts that differ between cases and have a column of their own, at most.
+const MOST_FACTS: usize = 4;
+/// Columns of the list: names, dates and what varied may be broken into lines.
+const LIST_COLUMNS: [u16; 5] = [28, 12, 42, 7, 9];
+
+/// What lies on the shelf, one row a publication.
+#[must_use]
+pub fn list(all: &[ShelfFindings]) -> String {
+    let mut table = plain_table();
+    table.set_header(["name", "date", "what varied", "cases", "figures"]);
+    for found in all {
+        let figures: usize = found.cases.iter().map(|case| case.figures).sum();
+        let date = found.origin.published.clone().unwrap_or_else(absent);
+        let figures = if figures == 0 { "design".to_owned() } else { figures.to_string() };
+        let cells = [found.name.clone(), date, found.varied.clone(), found.cases.len().to_string(), figures];
+        table.add_row(cells.iter().map(|cell| printable(cell)));
+    }
+    table.set_constraints(LIST_COLUMNS.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
+    align_right(&mut table, &[3, 4]);
+    let note = paragraph("", "`pgstrata shelf show NAME` sets what was concluded beside what its own figures support.");
+    format!("{}\n{note}", indented(&table))
+}
+
+/// One publication; no line is longer than 100 columns.
+#[must_use]
+pub fn show(found: &ShelfFindings) -> String {
+    let mut text = origin(found);
+    text.push_str("\nCases\n");
+    text.push_str(&cases(&found.cases));
+    text.push_str(&case_caveats(&found.cases));
+    if !found.conclusions.is_empty() {
+        text.push_str("\nWhat it concluded, beside what its own figures support\n");
+        found.conclusions.iter().for_each(|it| text.push_str(&conclusion(it)));
+    }
+    text.push_str(&remarks(&found.remarks));
+    text.push_str(&items("Before you believe a figure", &found.caveats));
+    text.push_str(&items("Not told", &found.unknown));
+    text
+}
+
+fn absent() -> String {
+    "–".to_owned()
+}
+
+/// Title, author, date, machine, procedure.
+fn origin(found: &ShelfFindings) -> String {
+    let of = &found.origin;
+    let title = of.title.as_ref().map_or_else(String::new, |title| format!(": {title}"));
+    let mut text = paragraph("", &format!("{}{title}", found.name));
+    let mut line = |name: &str, value: Option<&str>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            text.push_str(&paragraph(&format!("  {name:<11} "), value));
+        }
+    };
+    line("author", of.author.as_deref());
+    let language = of.language.as_ref().map_or_else(String::new, |language| format!(", in {language}"));
+    line("published", of.published.as_ref().map(|date| format!("{date}{language}")).as_deref());
+    line("measured", of.measured.as_deref());
+    line("machine", of.machine.as_deref());
+    line("storage", of.storage.as_deref());
+    line("system", of.system.as_deref());
+    line("PostgreSQL", of.postgresql.as_deref());
+    line("varied", Some(&found.varied));
+    line("procedure", Some(&found.procedure));
+    text
+}
+
+/// The table of cases: the facts that differ, then the figures.
+fn cases(cases: &[CaseFinding]) -> String {
+    let keys: BTreeSet<&String> = cases.iter().flat_map(|case| case.facts.keys()).collect();
+    let differs = |key: &&&String| cases.iter().any(|case| case.facts.get(**key) != cases[0].facts.get(**key));
+    let facts: Vec<&String> = keys.iter().filter(differs).copied().take(MOST_FACTS).collect();
+    let mut figures: Vec<(&str, &str)> = Vec::new();
+    for figure in cases.iter().flat_map(|case| &case.main) {
+        if !figures.contains(&(&figure.name, &figure.unit)) {
+            figures.push((&figure.name, &figure.unit));
+        }
+    }
+    let mut table = plain_table();
+    let head = |(name, unit): &(&str, &str)| format!("{name} {unit}");
+    let header = std::iter::once("case".to_owned()).chain(facts.iter().map(|key| (*key).clone()));
+    table.set_header(header.chain(figures.iter().map(head)).chain(["read".to_owned()]).map(|cell| printable(&cell)));
+    for case in cases {
+        let fact = |key: &&String| case.facts.get(*key).cloned().unwrap_or_default();
+        let figure = |(name, unit): &(&str, &str)| {
+            let found = case.main.iter().find(|it| it.name == *name && it.unit == *unit);
+            found.map_or_else(String::new, |it| shown(it.value))
+        };
+        let cells = std::iter::once(case.name.clone()).chain(facts.iter().map(fact)).chain(figures.iter().map(figure));
+        let read = if case.figures == 0 { String::new() } else { case.figures.to_string() };
+        table.add_row(cells.chain([read]).map(|cell| printable(&cell)));
+    }
+    let first_number = 1 + facts.len();
+    align_right(&mut table, &(first_number..=first_number + figures.len()).collect::<Vec<_>>());
+    let note = match cases.iter().any(|case| case.figures > 0) {
+        true => "Rates are of one synced write of 8 kB by its way, or of transactions. Read: numbers in all.",
+        false => "Only the design was published, no figures.",
+    };
+    indented(&table) + &paragraph("  ", note)
+}
+
+/// A rate: whole from 1000 on, three digits below.
+fn shown(value: f64) -> String {
+    if value >= 1000.0 { grouped(value.round() as u64) } else { significant(value) }
+}
+
+fn case_caveats(cases: &[CaseFinding]) -> String {
+    let of = |case: &CaseFinding| -> String {
+        case.caveats.iter().map(|caveat| paragraph("  - ", &format!("{}: {caveat}", case.name))).collect()
+    };
+    cases.iter().map(of).collect()
+}
+
+fn conclusion(found: &ConclusionFinding) -> String {
+    let mut text = paragraph("  - ", &format!("It says: {}.", found.says));
+    text.push_str(&paragraph("    ", &format!("{}.", verdict(found.support))));
+    let sentences = found.comparisons.iter().map(comparison).chain(found.because.iter().cloned());
+    sentences.for_each(|sentence| text.push_str(&paragraph("      · ", &sentence)));
+    text
+}
+
+fn comparison(found: &Comparison) -> String {
+    let odd = match found.support {
+        Support::Contradicted => " (the other way round)",
+        _ => "",
+    };
+    format!("{}{odd}", found.sentence)
+}
+
+/// What the figures say, in capitals as a heading.
+fn verdict(support: Support) -> &'static str {
+    match support {
+        Support::Shown => "SHOWN by its figures",
+        Support::PointsThatWay => "NOT SHOWN, but its figures point that way",
+        Support::NotShown => "NOT SHOWN by its figures",
+        Support::Contradicted => "CONTRADICTED by its figures",
+        Support::CannotBeTold => "CANNOT BE TOLD from what was published",
+    }
+}
+
+/// What the rules say, one heading a rule, the gravest first.
+fn remarks(all: &[Remark]) -> String {
+    let mut text = String::new();
+    let mut last: Option<&Remark> = None;
+    for remark in all {
+        if last.is_none_or(|last| last.weight != remark.weight) {
+            text.push_str(match remark.weight {
+                Weight::Contradiction => "\nWhat does not fit\n",
+                Weight::Suspicion => "\nWhat does not mean what it seems to\n",
+                Weight::Information => "\nWhat its figures say besides\n",
+            });
+        }
+        text.push_str(&paragraph("  - ", &format!("{}: {}", remark.case, remark.sentence)));
+        last = Some(remark);
+    }
+    text
+}
+
+fn items(heading: &str, texts: &[String]) -> String {
+    if texts.is_empty() {
+        return String::new();
+    }
+    let lines: String = texts.iter().map(|text| paragraph("  - ", text)).collect();
+    format!("\n{heading}\n{lines}")
+}
