@@ -4,8 +4,12 @@ use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row}
 use crate::units::significant;
 
 /// Rows that decide what a server does, the most telling first.
-const TELLING: [(&str, &str); 3] =
-    [("pgbench", "/tps"), ("wal", "/fdatasync"), ("pg_test_fsync/one write", "/fdatasync")];
+const TELLING: [(&str, &str); 4] = [
+    ("pgbench", "/tps"),
+    ("wal", "/fdatasync"),
+    ("pg_test_fsync/one write", "/fdatasync"),
+    ("pg_test_fsync/one write", "/fsync"),
+];
 
 /// The answer; `findings.answer` is not looked at.
 pub(super) fn answer(findings: &ComparisonFindings) -> String {
@@ -18,10 +22,14 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     if compared.is_empty() {
         return nothing(findings);
     }
-    let telling = TELLING.iter().find_map(|(family, end)| {
-        compared.iter().find(|(_, row, _)| row.family == *family && row.measure.ends_with(end))
-    });
-    let Some((pair, row, comparison)) = telling.or(compared.first()) else { return nothing(findings) };
+    // What was asked for is one argument against another.
+    let crosses = |pair: &PairFinding| findings.sides[pair.side].argument != findings.sides[pair.against].argument;
+    let any_crosses = compared.iter().any(|(pair, ..)| crosses(pair));
+    let asked = || compared.iter().filter(|(pair, ..)| crosses(pair) == any_crosses);
+    let telling = TELLING
+        .iter()
+        .find_map(|(family, end)| asked().find(|(_, row, _)| row.family == *family && row.measure.ends_with(end)));
+    let Some((pair, row, comparison)) = telling.or_else(|| asked().next()) else { return nothing(findings) };
     let (side, reference) = (&findings.sides[pair.side].label, &findings.sides[pair.against].label);
     let ratio = significant(comparison.ratio);
     let interval = match (comparison.low, comparison.high) {

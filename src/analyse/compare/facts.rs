@@ -54,7 +54,7 @@ impl Facts {
 
     /// The machine.
     pub fn host(&mut self, host: &HostFacts) {
-        self.add("host.kernel", &host.kernel);
+        self.kernel(&host.kernel);
         self.add_some("host.distribution", host.distribution.as_ref());
         self.add_some("host.cpu", host.cpu_model.as_ref());
         self.add("host.cpus", host.cpus.to_string());
@@ -62,6 +62,12 @@ impl Facts {
         self.add_some("host.machine", host.machine.as_ref());
         self.add_some("host.governor", host.governor.as_ref());
         self.add_some("host.clocksource", host.clocksource.as_ref());
+    }
+
+    /// The kernel; only Linux is measured by this program, so that is the system.
+    pub fn kernel(&mut self, kernel: &str) {
+        self.add("host.kernel", kernel);
+        self.add("host.system", format!("Linux {kernel}"));
     }
 
     /// A mount; `prefix` is `stack` or `wal_stack`. The options of the data's own have the key that the shelf has.

@@ -19,7 +19,7 @@ pub struct ComparisonFindings {
     pub answer: String,
     /// The sides in the order of the arguments; the first is the reference.
     pub sides: Vec<SideFinding>,
-    /// Which side is held against which.
+    /// Which side is held against which; sides of one argument among themselves come last.
     pub pairs: Vec<PairFinding>,
     /// What may not be compared, and why.
     pub refused: Vec<Refusal>,
@@ -38,6 +38,8 @@ pub struct ComparisonFindings {
 pub struct SideFinding {
     /// Its letter in tables: `A`.
     pub mark: String,
+    /// Which argument it comes from, from 0.
+    pub argument: usize,
     /// What it is called.
     pub label: String,
     /// Whose measurement it is.
@@ -63,6 +65,8 @@ pub struct PairFinding {
     pub side: usize,
     /// Place of the one that it is held against.
     pub against: usize,
+    /// Why the two may not promise the same, as far as is known.
+    pub caveat: Option<String>,
     /// Measures that both have.
     pub rows: Vec<Row>,
 }

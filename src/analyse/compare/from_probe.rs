@@ -26,14 +26,15 @@ pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
     let durability = durability(&found.verdict);
     let measures = record.rows.iter().filter_map(|row| measure(row, &durability, medium)).collect();
     let mut facts = Facts::default();
-    facts.add("host.kernel", &place.kernel);
+    facts.kernel(&place.kernel);
     facts.add("host.machine", place.hypervisor.clone().unwrap_or_default());
     if let Some(mount) = &place.mount {
         facts.mount("stack", mount);
     }
     facts.devices("stack", &place.devices);
     let mut caveats: Vec<String> = found.verdict.headline.into_iter().collect();
-    caveats.extend(found.caveats);
+    // What explains a mark in the probe's own table explains nothing here.
+    caveats.extend(found.caveats.into_iter().filter(|caveat| !caveat.contains("marked ~")));
     Side {
         argument,
         label: label.to_owned(),

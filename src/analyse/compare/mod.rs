@@ -18,10 +18,11 @@ pub mod side;
 #[cfg(test)]
 mod tests;
 
-use super::findings::{DurabilityClass, Estimate};
+use super::findings::{Durability, DurabilityClass, Estimate};
+use super::ranking::class_word;
 use findings::{Alone, ComparisonFindings, FORMAT, PairFinding, Reason, Refusal, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Holds sides against each other; the first is the reference.
 #[must_use]
@@ -36,7 +37,9 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
             let compares = rows.iter().any(|row| row.comparison.is_some());
             let shows = chosen.as_ref().is_none_or(|pair| pair.rows.is_empty() && !rows.is_empty());
             if compares || shows {
-                chosen = Some(PairFinding { side: place, against, rows });
+                let caveat = promise_caveat(&sides[place], &sides[against]).filter(|_| compares);
+                let caveat = caveat.map(|(one, other)| promise_words((place, &one), (against, &other)));
+                chosen = Some(PairFinding { side: place, against, caveat, rows });
             }
             if compares {
                 break;
@@ -44,13 +47,14 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
         }
         pairs.extend(chosen);
     }
+    pairs.sort_by_key(|pair: &PairFinding| sides[pair.side].argument == sides[pair.against].argument);
     let (facts_that_differ, facts_not_told) = facts::differences(sides);
     let mut findings = ComparisonFindings {
         format: FORMAT,
         compared_by: env!("CARGO_PKG_VERSION").to_owned(),
         answer: String::new(),
         sides: sides.iter().enumerate().map(|(place, side)| side_finding(place, side)).collect(),
-        caveats: caveats(sides, &pairs),
+        caveats: caveats(&pairs),
         pairs,
         refused,
         alone: alone(sides),
@@ -131,6 +135,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
     let medium = if mediums.len() > 1 { Medium::Unknown } else { told.map_or(Medium::Unknown, |m| m.medium) };
     SideFinding {
         mark: mark(place),
+        argument: side.argument,
         label: side.label.clone(),
         origin: side.origin,
         medium,
@@ -160,8 +165,23 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
-/// What holds for all ratios, or for those of a side.
-fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
+/// What a synced write survives at two sides, where the two are not known to be of one class.
+fn promise_caveat(side: &Side, reference: &Side) -> Option<(Durability, Durability)> {
+    let of = |side: &Side| side.measures.iter().find_map(|measure| measure.durability.clone());
+    let (one, other) = (of(side)?, of(reference)?);
+    let known = one.class != DurabilityClass::Unknown && other.class != DurabilityClass::Unknown;
+    (!known).then_some((one, other))
+}
+
+fn promise_words(side: (usize, &Durability), reference: (usize, &Durability)) -> String {
+    let words = |(place, durability): (usize, &Durability)| {
+        format!("{} {} ({})", mark(place), class_word(durability.class), durability.reason)
+    };
+    format!("Whether a synced write survives the same at both is not known: {}; {}.", words(side), words(reference))
+}
+
+/// What holds for all ratios.
+fn caveats(pairs: &[PairFinding]) -> Vec<String> {
     let mut found = Vec::new();
     let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
     let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
@@ -179,23 +199,5 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let mut unsure: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for pair in pairs.iter().filter(|pair| pair.rows.iter().any(|row| row.comparison.is_some())) {
-        for side in [&sides[pair.side], &sides[pair.against]] {
-            let durability = side.measures.iter().find_map(|measure| measure.durability.as_ref());
-            if let Some(durability) = durability.filter(|durability| durability.class == DurabilityClass::Unknown) {
-                let labels = unsure.entry(&durability.reason).or_default();
-                if !labels.contains(&side.label.as_str()) {
-                    labels.push(&side.label);
-                }
-            }
-        }
-    }
-    found.extend(unsure.into_iter().map(|(reason, labels)| {
-        format!(
-            "what a synced write survives at {} is not known ({reason}): the two may not promise the same",
-            labels.join(" and ")
-        )
-    }));
     found
 }

@@ -2,6 +2,7 @@
 
 use super::findings::{Reason, Refusal};
 use super::judge::{Objection, differing_conditions, objection, reason_title, same_measure};
+use super::mark;
 use super::side::{Measure, Side};
 use std::collections::BTreeSet;
 
@@ -22,6 +23,7 @@ struct Entry {
 pub fn between(sides: &[Side], one: usize, other: usize) -> Vec<Refusal> {
     let places = (one.min(other), one.max(other));
     let (a, b) = (&sides[places.0], &sides[places.1]);
+    let marks = (mark(places.0), mark(places.1));
     let mut entries: Vec<Entry> = Vec::new();
     for measure in &a.measures {
         let subject = || b.measures.iter().filter(|found| found.subject() == measure.subject());
@@ -43,7 +45,7 @@ pub fn between(sides: &[Side], one: usize, other: usize) -> Vec<Refusal> {
             add(&mut entries, objection, found, measure);
         }
     }
-    entries.into_iter().map(|entry| entry.refusal((places, &a.label, &b.label))).collect()
+    entries.into_iter().map(|entry| entry.refusal(places, &marks)).collect()
 }
 
 /// Those that differ from a measure in the fewest conditions.
@@ -73,10 +75,11 @@ fn add(entries: &mut Vec<Entry>, objection: Option<Objection>, a: &Measure, b: &
 }
 
 impl Entry {
-    fn refusal(self, (sides, one, other): ((usize, usize), &str, &str)) -> Refusal {
+    fn refusal(self, sides: (usize, usize), marks: &(String, String)) -> Refusal {
         let title = reason_title(self.reason);
         let about = if self.reason == Reason::NotTold { format!("{title}, {}", self.about) } else { title.to_owned() };
-        let words = format!("{about}: {} ({one}) against {} ({other})", listed(&self.values.0), listed(&self.values.1));
+        let (one, other) = (listed(&self.values.0), listed(&self.values.1));
+        let words = format!("{about}: {one} ({}) against {other} ({})", marks.0, marks.1);
         Refusal { sides, reason: self.reason, words, measures: self.measures.into_iter().collect() }
     }
 }

@@ -31,6 +31,7 @@ impl Sheet {
 #[derive(Serialize)]
 struct PairView {
     title: String,
+    caveat: Option<String>,
     sheet: Sheet,
     chart: Option<Chart>,
 }
@@ -85,6 +86,7 @@ fn pairs(findings: &ComparisonFindings) -> Vec<PairView> {
         let labels = [pair.side, pair.against].map(|place| &findings.sides[place].label);
         PairView {
             title: format!("{}: {} against {}", table.caption, labels[0], labels[1]),
+            caveat: pair.caveat.clone(),
             sheet: Sheet::of(table),
             chart: chart(pair),
         }

@@ -73,9 +73,7 @@ pub(super) fn about(side: &SideFinding) -> String {
     let mut parts = vec![origin(side.origin).to_owned()];
     parts.extend(side.facts.get("stack.filesystem").cloned());
     parts.extend((side.medium != Medium::Unknown).then(|| medium_word(side.medium).to_owned()));
-    for key in ["host.kernel", "host.system"] {
-        parts.extend(side.facts.get(key).cloned());
-    }
+    parts.extend(side.facts.get("host.system").cloned());
     if let Some(durability) = &side.durability {
         parts.push(format!("{}: {}", class_title(durability.class).to_lowercase(), durability.reason));
     }

@@ -35,6 +35,9 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     }
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let mut text = format!("\n{side} against {reference}\n");
+    if let Some(caveat) = &pair.caveat {
+        text.push_str(&paragraph("  ", caveat));
+    }
     for (i, (family, rows)) in families(pair).into_iter().enumerate() {
         let mut table = plain_table();
         if i == 0 {
@@ -109,7 +112,7 @@ fn facts(findings: &ComparisonFindings) -> String {
         findings.facts_that_differ.iter().for_each(|fact| text.push_str(&fact_lines(findings, fact)));
     }
     for (who, keys) in told_by(findings) {
-        text.push_str(&paragraph("  ", &format!("Only {who} tells: {}.", keys.join(", "))));
+        text.push_str(&paragraph("  ", &format!("Told by {who} only: {}.", keys.join(", "))));
     }
     text
 }
