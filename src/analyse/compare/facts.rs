@@ -183,6 +183,8 @@ pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>)
     let told = |fact: &FactDifference| fact.values.iter().flatten().cloned().collect::<BTreeSet<String>>().len();
     let (differ, rest): (Vec<FactDifference>, Vec<FactDifference>) =
         keys.iter().map(of).partition(|fact| told(fact) > 1);
-    let untold = rest.into_iter().filter(|fact| fact.values.iter().any(Option::is_none)).collect();
+    // Who did not use a tool has no version of it.
+    let rest = rest.into_iter().filter(|fact| !fact.key.starts_with("tool."));
+    let untold = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
     (differ, untold)
 }

@@ -139,6 +139,8 @@ pub enum Reason {
     NotTold,
     /// A mean against a percentile, or one percentile against another.
     MeanAgainstPercentile,
+    /// One of the two could not do it.
+    NotToBeHad,
     /// A sync failed on one of the two.
     SyncFailed,
     /// The row without a sync, which versions of pg_test_fsync do differently.

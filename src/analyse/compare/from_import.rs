@@ -79,7 +79,7 @@ fn case_sides(bare: Side, case: &ImportedCase) -> Vec<Side> {
 
 fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
     match output.tool.as_str() {
-        "pg_test_fsync" | "published figures" => pg_test_fsync(output),
+        "pg_test_fsync" | "published figures" => pg_test_fsync(output, facts),
         "pgbench" => pgbench(output, trial.log.as_ref(), facts),
         "pgbench -l" => log_alone(trial, facts),
         "fio" => fio(output),
@@ -203,7 +203,7 @@ impl Standing {
             let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
             Durability { class: DurabilityClass::Delayed, reason }
         } else {
-            let reason = "the publication counts no flushes".to_owned();
+            let reason = "no flushes were counted".to_owned();
             Durability { class: DurabilityClass::Unknown, reason }
         };
         Standing { medium, data, durability }
@@ -226,10 +226,13 @@ fn figure<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a ImportedFigure> {
     row.figures.iter().find(|figure| figure.name == name)
 }
 
-fn pg_test_fsync(output: &ImportedOutput) -> Vec<Measure> {
-    let form = unsynced_form(output.version.as_deref());
+fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    let said = unsynced_form(output.version.as_deref());
+    let told = facts.get("postgresql.version").map(|version| version.split(',').next().unwrap_or(version));
+    let form = if said == UnsyncedForm::Unknown { unsynced_form(told) } else { said };
     let row = |row: &ImportedRow| {
-        let rate = figure(row, "rate")?;
+        let rate = figure(row, "rate").map(|rate| rate.value);
+        let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
         let (test, method) = (label(row, "test")?, label(row, "method")?);
         let bytes = label(row, "write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
         let writes = label(row, "writes").and_then(|writes| writes.parse::<u64>().ok());
@@ -237,11 +240,12 @@ fn pg_test_fsync(output: &ImportedOutput) -> Vec<Measure> {
         let mut measure = if test == "open_sync sizes" {
             let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
             let item = item.or_else(|| bytes.map(kilobytes))?;
-            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/s", rate.value)
+            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/s", rate)
         } else {
             let size = vec![Condition::named(ConditionKind::WriteSize, bytes.map(kilobytes))];
-            Measure::new(&family, size, method, Figure::Rate, "ops/s", rate.value)
+            Measure::new(&family, size, method, Figure::Rate, "ops/s", rate)
         };
+        measure.absent = row.absent.clone();
         if test == "not synced" {
             measure.unsynced_form = Some(form);
         }

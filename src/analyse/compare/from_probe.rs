@@ -58,6 +58,9 @@ fn durability(verdict: &ProbeVerdict) -> Durability {
 }
 
 fn measure(row: &RowRecord, durability: &Durability, medium: Medium) -> Option<Measure> {
+    if let Some(why) = &row.unavailable {
+        return Some(Measure { absent: Some(why.clone()), ..named(&row.spec, 0.0) });
+    }
     let timed = timed(&row.slices);
     let rate = slices::rate(&timed)?;
     let mut measure = named(&row.spec, rate.per_s);

@@ -82,6 +82,12 @@ fn reason_of(kind: ConditionKind) -> Reason {
 
 /// What forbids to compare two figures of the same name.
 fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
+    let absent = |measure: &Measure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
+    match (&a.absent, &b.absent) {
+        (None, None) => {}
+        (Some(_), Some(_)) => return None,
+        _ => return Some(Objection::new(Reason::NotToBeHad, "row", absent(a), absent(b))),
+    }
     let failed = |measure: &Measure| measure.failure.clone().unwrap_or_else(|| "measured".to_owned());
     if a.failure.is_some() || b.failure.is_some() {
         return Some(Objection::new(Reason::SyncFailed, "sync", failed(a), failed(b)));
@@ -146,6 +152,7 @@ pub fn reason_title(reason: Reason) -> &'static str {
         Reason::OtherConditions => "other conditions",
         Reason::NotTold => "a condition is not told",
         Reason::MeanAgainstPercentile => "a mean against a percentile",
+        Reason::NotToBeHad => "not to be had on one side",
         Reason::SyncFailed => "a sync failed",
         Reason::NotSyncedAcrossVersions => "not synced, across versions of pg_test_fsync",
         Reason::MemoryAgainstDisk => "memory against disk",

@@ -2,8 +2,8 @@
 //!
 //! Pure: sides in, findings out. A side is made by `from_run`, `from_probe` or `from_import`; `judge` says which figures may
 //! be held against each other, `ratio` what their spread allows to conclude. Each side is held against the one of the same
-//! name in the first argument, else against the first of the first argument that it has something comparable with. Absent
-//! on purpose: a winner without an interval; what contradicts a publication's own sentences.
+//! name in the first argument, else against the first of the first argument that it has something comparable with; sides of
+//! the first argument against the first of them. Absent on purpose: a winner without an interval; what contradicts a publication's own sentences.
 
 pub mod answer;
 pub mod facts;
@@ -54,7 +54,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
         compared_by: env!("CARGO_PKG_VERSION").to_owned(),
         answer: String::new(),
         sides: sides.iter().enumerate().map(|(place, side)| side_finding(place, side)).collect(),
-        caveats: caveats(&pairs),
+        caveats: caveats(sides, &pairs),
         pairs,
         refused,
         alone: alone(sides),
@@ -69,7 +69,8 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
 fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
     let (side, first) = (&sides[place], sides[0].argument);
     if side.argument == first {
-        return vec![0];
+        let common = (0..place).find(|other| !rows(side, &sides[*other]).is_empty());
+        return vec![common.unwrap_or(0)];
     }
     let of_first = || (0..sides.len()).filter(|other| sides[*other].argument == first);
     match of_first().find(|other| !side.name.is_empty() && sides[*other].name == side.name) {
@@ -81,9 +82,10 @@ fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
 /// Measures of the same name at both, in the order of their families.
 fn rows(side: &Side, reference: &Side) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for measure in &side.measures {
+    for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
         let subject = reference.measures.iter().filter(|other| other.subject() == measure.subject());
-        let Some(other) = subject.into_iter().find(|other| judge::same_measure(measure, other)) else { continue };
+        let same = subject.into_iter().find(|other| judge::same_measure(measure, other));
+        let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
         let objection = judge::objection(measure, other);
         let compared = || ratio::compare((measure, side.origin), (other, reference.origin));
         let comparison = if objection.is_none() { compared() } else { None };
@@ -140,7 +142,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         origin: side.origin,
         medium,
         durability: side.measures.iter().find_map(|measure| measure.durability.clone()),
-        measures: side.measures.len(),
+        measures: side.measures.iter().filter(|measure| measure.absent.is_none()).count(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
         left_out: side.left_out.clone(),
@@ -159,7 +161,8 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     let found = sides.iter().enumerate().map(|(place, side)| {
         let others = || sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, s)| &s.measures);
         let subjects: BTreeSet<(&str, &str)> = others().map(Measure::subject).collect();
-        let own = side.measures.iter().filter(|measure| !subjects.contains(&measure.subject()));
+        let own = side.measures.iter().filter(|measure| measure.absent.is_none());
+        let own = own.filter(|measure| !subjects.contains(&measure.subject()));
         Alone { side: place, measures: own.map(Measure::key).collect() }
     });
     found.filter(|alone| !alone.measures.is_empty()).collect()
@@ -174,6 +177,9 @@ fn promise_caveat(side: &Side, reference: &Side) -> Option<(Durability, Durabili
 }
 
 fn promise_words(side: (usize, &Durability), reference: (usize, &Durability)) -> String {
+    if side.1 == reference.1 {
+        return format!("What a synced write survives is known of neither: {}.", side.1.reason);
+    }
     let words = |(place, durability): (usize, &Durability)| {
         format!("{} {} ({})", mark(place), class_word(durability.class), durability.reason)
     };
@@ -181,7 +187,7 @@ fn promise_words(side: (usize, &Durability), reference: (usize, &Durability)) ->
 }
 
 /// What holds for all ratios.
-fn caveats(pairs: &[PairFinding]) -> Vec<String> {
+fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let mut found = Vec::new();
     let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
     let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
@@ -198,6 +204,31 @@ fn caveats(pairs: &[PairFinding]) -> Vec<String> {
              neighbours are not in them"
                 .to_owned(),
         );
+    }
+    for pair in pairs {
+        let untold = untold(&sides[pair.side], &sides[pair.against]);
+        if !untold.is_empty() && pair.rows.iter().any(|row| row.comparison.is_some()) {
+            let marks = format!("{}, {}", mark(pair.against), mark(pair.side));
+            let untold: Vec<&str> = untold.into_iter().collect();
+            found
+                .push(format!("{marks}: neither tells its {}; whether it is the same is not known", untold.join(", ")));
+        }
+    }
+    found
+}
+
+/// Conditions that neither of two sides tells, of measures of the same name. A script that is only said to be the user's
+/// own may be any, unless both were imported together.
+fn untold(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
+    const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
+    let mut found = BTreeSet::new();
+    for measure in &side.measures {
+        let same = |other: &&Measure| other.subject() == measure.subject() && judge::same_measure(measure, other);
+        if reference.measures.iter().any(|other| same(&other)) {
+            let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
+            let silent = measure.conditions.iter().filter(|c| c.value.as_deref().is_none_or(own));
+            found.extend(silent.map(|condition| condition.kind.words()));
+        }
     }
     found
 }

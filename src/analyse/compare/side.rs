@@ -63,6 +63,8 @@ pub struct Measure {
     pub medium: Medium,
     /// Where what was read lay.
     pub data: DataPlace,
+    /// Why there is no figure: the tool could not do it there. The value means nothing then.
+    pub absent: Option<String>,
     /// Why the figure is no measure: a sync failed.
     pub failure: Option<String>,
     /// For the row of pg_test_fsync without a sync: which form of the test it was.
@@ -178,6 +180,7 @@ impl Measure {
             durability: None,
             medium: Medium::Unknown,
             data: DataPlace::Unknown,
+            absent: None,
             failure: None,
             unsynced_form: None,
         }

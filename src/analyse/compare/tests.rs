@@ -84,7 +84,26 @@ fn a_condition_that_one_side_does_not_tell_is_no_licence_to_compare() {
     assert_eq!(reason, Reason::NotTold);
     assert_eq!(words, "a condition is not told, scale: 100 (A) against not told (B)");
     let silent = |value| with(tps(value), ConditionKind::Scale, None);
-    assert!(two(silent(1.0), silent(2.0)).compared_anything());
+    let found = two(silent(1.0), silent(2.0));
+    assert!(found.compared_anything());
+    assert!(found.caveats.contains(&"A, B: neither tells its scale; whether it is the same is not known".to_owned()));
+}
+
+#[test]
+fn a_script_that_is_only_called_the_users_own_may_be_any() {
+    let own = |value| with(tps(value), ConditionKind::Workload, Some("Custom query"));
+    let found = two(own(1.0), own(2.0));
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("neither tells its workload")), "{:?}", found.caveats);
+}
+
+#[test]
+fn what_a_tool_could_not_do_is_told_with_its_reason() {
+    let absent = Measure { absent: Some("n/a: not built in".to_owned()), ..tps(0.0) };
+    let (reason, words) = refusal(tps(5.0), absent.clone());
+    assert_eq!(reason, Reason::NotToBeHad);
+    assert_eq!(words, "not to be had on one side: measured (A) against n/a: not built in (B)");
+    let found = two(absent.clone(), absent);
+    assert!(found.refused.is_empty() && found.alone.is_empty() && found.pairs[0].rows.is_empty());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::super::page::{STYLE, base64, sum};
 use super::super::table::Table;
 use super::chart::{Chart, chart};
-use super::tables::{facts_table, pair_table, refused_table, sides_table, told_by};
+use super::tables::{facts_table, grouped, pair_table, refused_table, sides_table, told_by};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::error::{Error, Result};
 use minijinja::{Environment, context};
@@ -47,16 +47,11 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
     environment.add_template("page.html", TEMPLATE).map_err(bug)?;
     let style = format!("{STYLE}{OWN_STYLE}");
     let rows = || findings.pairs.iter().flat_map(|pair| &pair.rows);
-    let of_sides = findings.sides.iter().flat_map(|side| side.caveats.iter().map(|text| (&side.mark, text)));
-    let caveats = findings.caveats.iter().map(|text| (String::new(), text.clone()));
-    let caveats: Vec<(String, String)> =
-        caveats.chain(of_sides.map(|(mark, text)| (mark.clone(), text.clone()))).collect();
-    let left_out: Vec<(String, String)> = findings
-        .sides
-        .iter()
-        .filter(|side| !side.left_out.is_empty())
-        .map(|side| (side.mark.clone(), side.left_out.join(", ")))
-        .collect();
+    let of_sides = findings.sides.iter().flat_map(|side| side.caveats.iter().map(|text| (&*side.mark, text.clone())));
+    let caveats = findings.caveats.iter().map(|text| (text.clone(), String::new()));
+    let caveats: Vec<(String, String)> = caveats.chain(grouped(of_sides)).collect();
+    let left_out = findings.sides.iter().filter(|side| !side.left_out.is_empty());
+    let left_out = grouped(left_out.map(|side| (side.mark.as_str(), side.left_out.join(", "))));
     let template = environment.get_template("page.html").map_err(bug)?;
     template
         .render(context! {

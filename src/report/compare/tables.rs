@@ -237,3 +237,15 @@ pub(super) fn outcome_key(outcome: Outcome) -> &'static str {
         Outcome::NoInterval => "open",
     }
 }
+
+/// What holds for several sides, once, with their marks.
+pub(super) fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (mark, text) in said {
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, marks)) => marks.push(mark),
+            None => groups.push((text, vec![mark])),
+        }
+    }
+    groups.into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()
+}

@@ -2,7 +2,9 @@
 //! `printable`: a terminal obeys control characters.
 
 use super::super::terminal::{WIDTH, align_right, indented, paragraph, plain_table, printable, width};
-use super::tables::{about, families, family_title, marks, not_compared, ratio, row_label, some_of, told_by, value};
+use super::tables::{
+    about, families, family_title, grouped, marks, not_compared, ratio, row_label, some_of, told_by, value,
+};
 use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, PairFinding, Row};
 use comfy_table::{ColumnConstraint, Width};
 
@@ -89,12 +91,9 @@ fn refused(findings: &ComparisonFindings) -> String {
         let mark = &findings.sides[alone.side].mark;
         text.push_str(&paragraph("  - ", &format!("only {mark} measured {}", some_of(&alone.measures))));
     }
-    for side in left_out() {
-        let outputs = side.left_out.join(", ");
-        text.push_str(&paragraph(
-            "  - ",
-            &format!("{}: {outputs}: figures of devices, of no named workload", side.mark),
-        ));
+    let outputs = left_out().map(|side| (side.mark.as_str(), side.left_out.join(", ")));
+    for (outputs, marks) in grouped(outputs) {
+        text.push_str(&paragraph("  - ", &format!("{marks}: {outputs}: figures of devices, of no named workload")));
     }
     text
 }
@@ -149,16 +148,8 @@ fn caveats(findings: &ComparisonFindings) -> String {
     }
     let mut text = "\nBefore you believe a ratio\n".to_owned();
     findings.caveats.iter().for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{caveat}."))));
-    // What holds for several sides is said once.
-    let mut said: Vec<(&String, Vec<&str>)> = Vec::new();
-    for (mark, caveat) in of_sides() {
-        match said.iter_mut().find(|(known, _)| *known == caveat) {
-            Some((_, marks)) => marks.push(mark),
-            None => said.push((caveat, vec![mark])),
-        }
-    }
-    for (caveat, marks) in said {
-        text.push_str(&paragraph(&format!("  - {}: ", marks.join(", ")), caveat));
+    for (caveat, marks) in grouped(of_sides().map(|(mark, caveat)| (mark.as_str(), caveat.clone()))) {
+        text.push_str(&paragraph("  - ", &format!("{marks}: {caveat}")));
     }
     text
 }
