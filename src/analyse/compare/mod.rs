@@ -132,8 +132,9 @@ fn estimate(measure: &Measure) -> Estimate {
 }
 
 fn side_finding(place: usize, side: &Side) -> SideFinding {
-    let mediums: BTreeSet<bool> = side.measures.iter().map(|measure| measure.medium == Medium::Memory).collect();
-    let told = side.measures.iter().find(|measure| measure.medium != Medium::Unknown);
+    let measured = || side.measures.iter().filter(|measure| measure.absent.is_none());
+    let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
+    let told = measured().find(|measure| measure.medium != Medium::Unknown);
     let medium = if mediums.len() > 1 { Medium::Unknown } else { told.map_or(Medium::Unknown, |m| m.medium) };
     SideFinding {
         mark: mark(place),
@@ -142,7 +143,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         origin: side.origin,
         medium,
         durability: side.measures.iter().find_map(|measure| measure.durability.clone()),
-        measures: side.measures.iter().filter(|measure| measure.absent.is_none()).count(),
+        measures: measured().count(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
         left_out: side.left_out.clone(),

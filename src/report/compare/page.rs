@@ -78,9 +78,10 @@ fn pairs(findings: &ComparisonFindings) -> Vec<PairView> {
     let shown = findings.pairs.iter().enumerate().filter(|(_, pair)| !pair.rows.is_empty());
     let view = |(index, pair)| {
         let table = pair_table(findings, index, pair);
+        let marks = [pair.side, pair.against].map(|place| findings.sides[place].mark.as_str()).join(" / ");
         let labels = [pair.side, pair.against].map(|place| &findings.sides[place].label);
         PairView {
-            title: format!("{}: {} against {}", table.caption, labels[0], labels[1]),
+            title: format!("{marks}: {} against {}", labels[0], labels[1]),
             caveat: pair.caveat.clone(),
             sheet: Sheet::of(table),
             chart: chart(pair),

@@ -125,7 +125,8 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
         Column::number(&format!("{side} / {reference}"), "").csv(&ratio_csv),
         Column::text("says").csv(&["says", "how"]),
     ];
-    let mut table = Table::new(format!("pair-{index}"), format!("{side} against {reference}"), columns);
+    let mut table =
+        Table::new(format!("pair-{index}"), format!("Figures and ratios, {side} against {reference}"), columns);
     for (family, rows) in families(pair) {
         table.open_group(Some(family_title(family, &rows)), None, "", Vec::new());
         for row in rows {
@@ -147,7 +148,7 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
             (
                 Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
                 Cell::text(says)
-                    .aside(comparison.method.clone())
+                    .aside(comparison.method.trim_start_matches("no interval: "))
                     .csv(vec![says.to_owned(), comparison.method.clone()])
                     .style(style),
             )
@@ -172,7 +173,7 @@ fn full(value: f64, low: Option<f64>, high: Option<f64>) -> Vec<String> {
 pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
     let columns =
         vec![Column::text(""), Column::text("side"), Column::text("what it is"), Column::number("figures", "")];
-    let mut table = Table::new("sides", "Sides", columns);
+    let mut table = Table::new("sides", "Where each figure comes from", columns);
     for side in &findings.sides {
         table.push(vec![
             Cell::text(&side.mark),
@@ -187,7 +188,7 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
 /// The page's table of refusals.
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     let columns = vec![Column::text("sides"), Column::text("why not"), Column::text("measures")];
-    let mut table = Table::new("refused", "Not compared, and why", columns);
+    let mut table = Table::new("refused", "Refusals", columns);
     for refusal in &findings.refused {
         let measures = Cell::text(some_of(&refusal.measures)).csv(vec![refusal.measures.join("; ")]);
         table.push(vec![

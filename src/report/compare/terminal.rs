@@ -9,7 +9,7 @@ use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, Pair
 use comfy_table::{ColumnConstraint, Width};
 
 /// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
-const COLUMNS: [u16; 4] = [30, 20, 20, 28];
+const COLUMNS: [u16; 4] = [26, 23, 23, 26];
 /// Most sides whose facts stand in columns.
 const MOST_COLUMNS: usize = 3;
 /// Width of the column of facts' names.

@@ -100,7 +100,7 @@ fn everything_that_was_found_is_said_in_its_order() {
         "not compared: memory",
         "Not compared, and why",
         "other client count: 4 (A) against 16 (B)",
-        "5 more",
+        "; 5",
         "only B measured newer/8 kB/mmap + msync",
         "A, B: iostat -x",
         "Facts that differ",
