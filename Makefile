@@ -35,6 +35,7 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 5 minu
 	@scripts/setup demo
 	cargo bench --locked --bench instrument
 	cargo bench --locked --bench report_scale
+	cargo bench --locked --bench import
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata

@@ -13,14 +13,13 @@ use crate::import::{self, shelf};
 use crate::probe::{self, Choice, Request, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::report;
+use crate::store::import::ImportFolder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// File that makes a folder a run folder.
 const RUN: &str = "run.json";
-/// File that makes a folder an import.
-const IMPORT: &str = "import.json";
 /// What stands before a publication's name.
 const SHELF: &str = "shelf:";
 /// Precision and writers of a probe, as `pgstrata probe` has them.
@@ -167,11 +166,8 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
         let sides = from_run::sides(argument, label, &source, case);
         return named(sides, label, case, || source.names());
     }
-    if path.is_dir() && path.join(IMPORT).is_file() {
-        return of_import(argument, label, &stored_import(&path.join(IMPORT))?, case);
-    }
-    if path.file_name().is_some_and(|name| name == IMPORT) {
-        return of_import(argument, label, &stored_import(path)?, case);
+    if ImportFolder::is_one(path) {
+        return of_import(argument, label, ImportFolder::open(path)?.record(), case);
     }
     if let Some(case) = case {
         return Err(Error::user(format!("{label} has no cases, so none is called `{case}`"))
@@ -217,18 +213,6 @@ fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce()
         }
         _ => Ok(Found::Sides(sides)),
     }
-}
-
-fn stored_import(path: &Path) -> Result<ImportRecord> {
-    let doing = || format!("read {}", path.display());
-    let text = std::fs::read_to_string(path).or_store(doing)?;
-    let record: ImportRecord = serde_json::from_str(&text).or_store(doing)?;
-    if record.format > FORMAT {
-        let format = record.format;
-        return Err(Error::store(format!("{} has format {format}, newer than {FORMAT}", path.display()))
-            .hint("use a newer pgstrata"));
-    }
-    Ok(record)
 }
 
 /// That nothing is there by this name, with what is called like it.

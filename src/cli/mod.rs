@@ -8,6 +8,7 @@ mod clean;
 mod compare;
 mod completions;
 mod doctor;
+mod import;
 mod man;
 pub mod out;
 mod places;
@@ -65,6 +66,7 @@ enum Command {
     Run(run::Args),
     Probe(probe::Args),
     Compare(compare::Args),
+    Import(import::Args),
     Report(report::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
@@ -80,6 +82,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
             Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),

@@ -1,8 +1,10 @@
 //! Which files belong to one moment.
 
-use super::Reading;
+use super::moment::{self, Moment};
+use super::names::{self, Name};
+use super::{Reading, kinds};
 use crate::record::imported::{ImportedLog, ImportedTrial};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One trial of files that belong to one moment. The logs of several threads become one.
 #[must_use]
@@ -22,16 +24,138 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     trial
 }
 
-/// Trials of files, those of one moment as one.
+/// Trials of files, those of one moment as one, in the order of their first files. Files are of one moment when they lie
+/// in one folder and their names differ only in the tool (`pgbench-zfs.txt`, `iostat-x-zfs.txt`) or their time stamps
+/// overlap; never two results of one tool, nor files whose time stamps lie apart.
 #[must_use]
 pub fn group(readings: Vec<Reading>) -> Vec<ImportedTrial> {
-    readings.into_iter().map(|reading| trial(vec![reading])).collect()
+    let mut groups: Vec<Group> = Vec::new();
+    for reading in readings {
+        let one = Group::of(reading);
+        match groups.iter_mut().find(|group| group.is_named_like(&one) && group.may_join(&one)) {
+            Some(group) => group.join(one),
+            None => groups.push(one),
+        }
+    }
+    let groups = with_watchers(with_logs(groups));
+    groups.into_iter().map(|group| trial(group.readings)).collect()
 }
 
-/// The name of the case that a trial belongs to, from the names of its files.
+/// Files that are known to be of one moment.
+struct Group {
+    name: Name,
+    moment: Moment,
+    loads: BTreeSet<String>,
+    readings: Vec<Reading>,
+}
+
+impl Group {
+    fn of(reading: Reading) -> Group {
+        let loads: BTreeSet<String> =
+            reading.outputs.iter().filter_map(|output| kinds::load(&output.tool)).map(str::to_owned).collect();
+        let name = names::name(&reading.file.name, reading.log.is_some());
+        Group { name, moment: moment::of(&reading.outputs, reading.log.as_ref()), loads, readings: vec![reading] }
+    }
+
+    fn is_named_like(&self, other: &Group) -> bool {
+        self.name.folder == other.name.folder
+            && self.name.rest == other.name.rest
+            && self.name.repetition == other.name.repetition
+            && self.name.process == other.name.process
+    }
+
+    /// Whether nothing speaks against their being of one moment.
+    fn may_join(&self, other: &Group) -> bool {
+        let both = |program: &str| self.loads.contains(program) && other.loads.contains(program);
+        let of_one_process = self.name.process.is_some() && self.name.process == other.name.process;
+        let all: BTreeSet<&str> = self.loads.iter().chain(&other.loads).map(String::as_str).collect();
+        let one_load = all.len() < 2 || all.iter().all(|program| program.starts_with("pgbench"));
+        let twice = both("pgbench -l") && !of_one_process
+            || all.iter().any(|program| *program != "pgbench -l" && both(program));
+        one_load && !twice && self.moment.overlaps(other.moment) != Some(false)
+    }
+
+    fn join(&mut self, other: Group) {
+        self.moment = self.moment.with(other.moment);
+        self.loads.extend(other.loads);
+        self.readings.extend(other.readings);
+    }
+
+    /// Transactions that a summary of pgbench tells.
+    fn transactions(&self) -> Option<f64> {
+        let outputs =
+            self.readings.iter().flat_map(|reading| &reading.outputs).filter(|output| output.tool == "pgbench");
+        let mut figures = outputs.flat_map(|output| &output.rows).flat_map(|row| &row.figures);
+        figures.find(|figure| figure.name == "transactions").map(|figure| figure.value)
+    }
+
+    /// Transactions that its logs hold.
+    fn logged(&self) -> u64 {
+        self.readings.iter().filter_map(|reading| reading.log.as_ref()).map(|log| log.done).sum()
+    }
+}
+
+/// Puts pgbench's logs, which are named by its process, to the summary they are of: the one that tells as many
+/// transactions, or the only one there is.
+fn with_logs(groups: Vec<Group>) -> Vec<Group> {
+    let (logs, mut others): (Vec<Group>, Vec<Group>) =
+        groups.into_iter().partition(|group| group.name.process.is_some());
+    let alike = |log: &Group, other: &Group| log.name.folder == other.name.folder && log.name.rest == other.name.rest;
+    let rivals: Vec<usize> = logs.iter().map(|log| logs.iter().filter(|other| alike(log, other)).count()).collect();
+    for (log, rivals) in logs.into_iter().zip(rivals) {
+        let fits = |group: &&mut Group| {
+            let tells = group.transactions();
+            let all = tells.is_some_and(|told| (told - log.logged() as f64).abs() < 0.5);
+            // Of a sample (`--sampling-rate`) there are fewer.
+            let sampled = rivals == 1 && tells.is_none_or(|told| log.logged() as f64 <= told);
+            alike(&log, group) && group.may_join(&log) && (all || sampled)
+        };
+        match others.iter_mut().find(fits) {
+            Some(group) => group.join(log),
+            None => others.push(log),
+        }
+    }
+    others
+}
+
+/// Puts files that only watch to the load whose time stamps overlap theirs, where that is one.
+fn with_watchers(groups: Vec<Group>) -> Vec<Group> {
+    let (watchers, mut loads): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| group.loads.is_empty());
+    for watcher in watchers {
+        let overlaps = |group: &Group| !group.loads.is_empty() && group.moment.overlaps(watcher.moment) == Some(true);
+        let mut found = (0..loads.len()).filter(|at| overlaps(&loads[*at]));
+        match (found.next(), found.next()) {
+            (Some(at), None) => loads[at].join(watcher),
+            _ => loads.push(watcher),
+        }
+    }
+    loads
+}
+
+/// The name of the case that a trial belongs to, from the names of its files: what they have in common without the
+/// tools' names, or else the name of the file that tells of a load.
 #[must_use]
 pub fn case_name(trial: &ImportedTrial) -> String {
-    trial.files.first().map(|file| file.name.clone()).unwrap_or_default()
+    let loads: BTreeSet<usize> =
+        trial.outputs.iter().filter(|output| kinds::load(&output.tool).is_some()).map(|output| output.file).collect();
+    let order = trial.files.iter().enumerate();
+    let mut files: Vec<(bool, &str)> =
+        order.map(|(index, file)| (!loads.contains(&index), file.name.as_str())).collect();
+    files.sort_by_key(|(watches, _)| *watches);
+    let names: Vec<Name> = files.iter().map(|(_, file)| names::name(file, trial.log.is_some())).collect();
+    let rest = names.iter().map(|name| &name.rest).find(|rest| !rest.is_empty());
+    let chosen = rest.or(names.first().map(|name| &name.stem)).map(|name| plain(name)).unwrap_or_default();
+    match chosen.as_str() {
+        "" => "stdin".to_owned(),
+        _ => chosen,
+    }
+}
+
+/// A name of letters, digits, points and dashes.
+pub(super) fn plain(text: &str) -> String {
+    let plain: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' }).collect();
+    plain.trim_matches(['-', '.']).chars().take(100).collect()
 }
 
 /// Two logs of one moment as one.
@@ -63,5 +187,98 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         seconds: seconds.into_iter().collect(),
         latencies: latencies.into_iter().collect(),
         lines_unread: one.lines_unread + other.lines_unread,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{cases, read};
+
+    fn reading(name: &str, text: &str) -> Reading {
+        read(name, &mut text.as_bytes()).unwrap()
+    }
+
+    fn summary(transactions: u32) -> String {
+        format!(
+            "number of transactions actually processed: {transactions}/{transactions}\ntps = 100.0 (without initial connection time)\n"
+        )
+    }
+
+    fn log(first_second: u64, lines: u64) -> String {
+        (0..lines).map(|n| format!("0 {n} {} 0 {} 5\n", 1000 + n, first_second + n)).collect()
+    }
+
+    fn iostat(minute: u32) -> String {
+        format!(
+            "2014-06-26T23:{minute}:00+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n\n2014-06-26T23:{minute}:30+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+        )
+    }
+
+    fn grouped(readings: Vec<Reading>) -> Vec<Vec<String>> {
+        let names = |trial: ImportedTrial| trial.files.into_iter().map(|file| file.name).collect();
+        group(readings).into_iter().map(names).collect()
+    }
+
+    #[test]
+    fn files_whose_names_differ_in_the_tool_are_of_one_moment() {
+        let df = "Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/sda1 100 50 50 50% /\n";
+        let found = grouped(vec![
+            reading("a/pgbench-8k.txt", &summary(7)),
+            reading("a/pgbench-16k.txt", &summary(7)),
+            reading("a/df-8k.txt", df),
+            reading("b/df-8k.txt", df),
+            reading("a/pgbench-8k.out", &summary(8)),
+        ]);
+        // Files that tell of no load come last.
+        let wanted: [&[&str]; 4] =
+            [&["a/pgbench-8k.txt", "a/df-8k.txt"], &["a/pgbench-16k.txt"], &["a/pgbench-8k.out"], &["b/df-8k.txt"]];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn logs_of_one_process_are_joined_and_belong_to_the_summary_with_as_many_transactions() {
+        let found = group(vec![
+            reading("pgbench.txt", &summary(30)),
+            reading("pgbench_log.11", &log(1_403_826_720, 20)),
+            reading("pgbench_log.11.1", &log(1_403_826_715, 10)),
+            reading("pgbench_log.12", &log(1_403_836_720, 9)),
+        ]);
+        assert_eq!(found.len(), 2);
+        let log = found[0].log.as_ref().unwrap();
+        assert_eq!((found[0].files.len(), log.done), (3, 30));
+        assert_eq!(log.span_us, Some((1_403_826_715_000_005, 1_403_826_739_000_005)));
+        assert_eq!((log.seconds[0], log.seconds[5], log.seconds.len()), ((0, 1), (5, 2), 25));
+        assert_eq!(log.latencies.iter().map(|(_, count)| count).sum::<u64>(), 30);
+        assert_eq!(found[0].outputs.iter().map(|output| output.file).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(found[1].log.as_ref().unwrap().done, 9);
+    }
+
+    #[test]
+    fn what_watched_belongs_to_the_load_of_its_time_and_not_to_another() {
+        let load = |name: &str, minute: u64| reading(name, &log(1_403_823_600 + minute * 60, 50));
+        let found = grouped(vec![load("x.log", 10), load("y.log", 20), reading("disk.txt", &iostat(20))]);
+        assert_eq!(found, [vec!["x.log"], vec!["y.log", "disk.txt"]]);
+        let found = grouped(vec![load("zfs.log", 10), reading("iostat-zfs.txt", &iostat(20))]);
+        assert_eq!(found.len(), 2, "names are alike and times are not");
+        let found = grouped(vec![load("x.log", 10), load("y.log", 10), reading("disk.txt", &iostat(10))]);
+        assert_eq!(found.len(), 3, "which of two loads it watched cannot be known");
+    }
+
+    #[test]
+    fn repetitions_are_trials_of_a_case_and_like_names_elsewhere_are_other_cases() {
+        let facts = BTreeMap::from([("stack.filesystem".to_owned(), "zfs".to_owned())]);
+        let of = |names: &[&str]| {
+            let readings = names.iter().map(|name| reading(name, &summary(7))).collect();
+            let cases = cases(readings, &facts);
+            assert!(cases.iter().all(|case| case.facts == facts));
+            cases.into_iter().map(|case| (case.name, case.trials.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["pgbench-zfs-run1.txt", "pgbench-zfs-run2.txt"]), [("zfs".to_owned(), 2)]);
+        assert_eq!(of(&["run1/zfs.txt", "run2/zfs.txt"]), [("zfs".to_owned(), 2)]);
+        assert_eq!(of(&["a/zfs.txt", "b/zfs.txt"]), [("a-zfs".to_owned(), 1), ("b-zfs".to_owned(), 1)]);
+        assert_eq!(of(&["clients-1.txt", "clients-8.txt"]), [("clients-1".to_owned(), 1), ("clients-8".to_owned(), 1)]);
+        assert_eq!(of(&["-"]), [("stdin".to_owned(), 1)]);
+        assert_eq!(of(&["pgbench.txt"]), [("pgbench".to_owned(), 1)]);
     }
 }

@@ -31,6 +31,15 @@ pub struct Kind {
     pub read: fn(&[Line<'_>]) -> Vec<Output>,
 }
 
+/// The load that an output tells of: its program, logs apart from what is printed. `None` for what only watches or tells
+/// what is there.
+pub(super) fn load(tool: &str) -> Option<&str> {
+    match tool {
+        "pgbench -l" | "pgbench --aggregate-interval" => Some("pgbench -l"),
+        _ => tool.split(' ').next().filter(|program| matches!(*program, "pgbench" | "pg_test_fsync" | "fio" | "dd")),
+    }
+}
+
 macro_rules! kind {
     ($module:ident, $role:ident, $name:literal) => {
         Kind { name: $name, role: Role::$role, looks_like: $module::looks_like, read: $module::read }

@@ -167,3 +167,57 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+    fn of(text: &str) -> (ImportedLog, ImportedOutput) {
+        let (sample, rest) = text.as_bytes().split_at(text.len() / 2);
+        read(sample, &mut &rest[..]).unwrap()
+    }
+
+    #[test]
+    fn a_log_is_counted_by_its_endings_seconds_and_latencies() {
+        let (log, output) = of("0 1 100 0 1403826720 5\n1 1 900 0 1403826720 7\n0 2 skipped 0 1403826723 9\n\
+             0 3 failed 0 1403826722 1\n0 4 100 0 1403826719 2\nnonsense 5\n");
+        assert_eq!((log.done, log.skipped, log.failed, log.lines_unread), (3, 1, 1, 1));
+        assert_eq!(log.span_us, Some((1_403_826_719_000_002, 1_403_826_723_000_009)));
+        assert_eq!(log.seconds, [(0, 1), (1, 2)]);
+        assert_eq!(log.latencies, [(100, 2), (903, 1)]);
+        assert_eq!((output.tool.as_str(), output.lines), ("pgbench -l", (1, 6)));
+        assert_eq!((output.unread[0].0, output.unread[0].1.as_str()), (6, "nonsense 5"));
+    }
+
+    #[test]
+    fn a_log_of_windows_has_no_dates() {
+        let (log, _) = of("0 1 100 0 0 0\n0 2 100 0 0 0\n");
+        assert_eq!((log.done, log.span_us, log.seconds.len()), (2, None, 0));
+    }
+
+    #[test]
+    fn prose_with_some_lines_of_a_log_is_no_log() {
+        let line = "0 1 100 0 1403826720 5\n";
+        assert!(is_log(line.repeat(3).as_bytes()) && is_log(format!("\u{feff}{line}0 2 1").as_bytes()));
+        assert!(!is_log(format!("a\nb\n{line}").as_bytes()) && !is_log(b"") && !is_log(b"1 2 3 4 5 6\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_latency_is_kept_within_a_percent_and_never_made_smaller(
+            latencies in prop::collection::vec(0u64..10_000_000_000, 1..50)
+        ) {
+            let lines = latencies.iter().enumerate().map(|(n, us)| format!("0 {n} {us} 0 1403826720 5\n"));
+            let (log, _) = of(&lines.collect::<String>());
+            let kept: Vec<u64> =
+                log.latencies.iter().flat_map(|(us, count)| std::iter::repeat_n(*us, *count as usize)).collect();
+            let mut latencies = latencies;
+            latencies.sort_unstable();
+            prop_assert_eq!(kept.len(), latencies.len());
+            for (kept, us) in kept.iter().zip(&latencies) {
+                prop_assert!(kept >= us && (*kept as f64) < *us as f64 * 1.01 + 1.0, "{} {}", kept, us);
+            }
+        }
+    }
+}

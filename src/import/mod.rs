@@ -6,6 +6,9 @@
 mod group;
 mod kinds;
 mod log;
+mod moment;
+mod names;
+mod record;
 pub mod shelf;
 #[cfg(test)]
 mod tests;
@@ -14,6 +17,7 @@ mod unpack;
 
 pub use group::{case_name, group, trial};
 pub use kinds::{KINDS, Kind, Role};
+pub use record::{cases, measured, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::parse::output::{Figure, Line, Output, Row};
@@ -46,6 +50,13 @@ const SAMPLE: usize = 256 * 1024;
 /// [`crate::error::Kind::User`], naming the file: it cannot be read or unpacked, is empty, is no text, is larger than
 /// [`MOST_TEXT`], or is the output of no tool that is known.
 pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
+    let mut reading = read_as(if name == "-" { "standard input" } else { name }, reader)?;
+    reading.file.name = name.to_owned();
+    Ok(reading)
+}
+
+/// Reads one file that messages call `name`.
+fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     let mut tap = Tap::new(reader);
     let head = fill(&mut tap, unpack::MAGIC_BYTES).or_user(|| format!("read {name}"))?;
     let packing = Packing::of(&head);
@@ -72,7 +83,6 @@ pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     drop(plain);
     // What stands behind the end of what was packed belongs to the file too.
     std::io::copy(&mut tap, &mut std::io::sink()).or_user(|| format!("read {name}"))?;
-    reading.file.name = name.to_owned();
     reading.file.packed = packing.map(|packing| packing.name().to_owned());
     reading.file.bytes = tap.bytes;
     reading.file.sha256 = tap.sha256();
@@ -118,7 +128,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     let lines = web::lines(text);
     let taken = kinds::outputs(&lines);
     if taken.is_empty() {
-        return Err(unknown(name, &lines));
+        return Err(of_no_tool(name, &lines));
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
     reading.other = other_lines(&lines, &ranges);
@@ -127,14 +137,14 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
 }
 
 /// That nobody knows what printed this.
-fn unknown(name: &str, lines: &[Line<'_>]) -> Error {
+fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     const MOST_SHOWN: usize = 100;
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
     let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
     Error::user(format!("{name} is the output of no tool that is known; its line {line} is `{shown}`"))
-        .hint(format!("known are {}", known.join(", ")))
+        .hint(format!("known are {}", known.join("; ")))
 }
 
 /// Runs of lines with digits outside of `ranges`, which are sorted by their begin.

@@ -126,3 +126,67 @@ fn plain(text: String) -> String {
     out.push_str(rest);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    fn of(bytes: &[u8]) -> (String, Option<&'static str>) {
+        let text = decode(bytes.to_vec()).unwrap();
+        (text.text, text.encoding)
+    }
+
+    #[test]
+    fn the_code_is_told_by_the_bytes() {
+        let big: Vec<u8> = "größe 5\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        assert_eq!(of("größe 5\n".as_bytes()), ("größe 5\n".into(), None));
+        assert_eq!(of(b"gr\xf6\xdfe 5\n"), ("größe 5\n".into(), Some("Latin-1")));
+        assert_eq!(of(b"5 \x80\n"), ("5 €\n".into(), Some("Windows-1252")));
+        assert_eq!(of(&big), ("größe 5\n".into(), Some("UTF-16BE")));
+        assert_eq!(of(&[&[0xfe, 0xff], big.as_slice()].concat()), ("größe 5\n".into(), Some("UTF-16BE")));
+        assert_eq!(of(b"\xff\xfe5\0\n\0"), ("5\n".into(), Some("UTF-16LE")));
+        assert_eq!(of(b"\xff\xfe\0\xd85\0"), ("\u{fffd}5".into(), Some("UTF-16LE")));
+    }
+
+    #[test]
+    fn colours_of_a_terminal_are_left_out() {
+        assert_eq!(of(b"\x1b[1;31msda\x1b[0m 5\x1b[K\n\x1b["), ("sda 5\n".into(), None));
+    }
+
+    #[test]
+    fn what_is_no_text_is_named() {
+        let mut tar = vec![b'a'; 300];
+        tar[257..262].copy_from_slice(b"ustar");
+        tar[100] = 0;
+        for (bytes, what) in [
+            (&b"\x7fELF\0\0\0"[..], "a program"),
+            (&tar, "a tar archive: unpack it first"),
+            (&[1, 2, 3, 4, 5], "binary, not text"),
+            (b"text with one zero\0", "binary, not text"),
+        ] {
+            assert_eq!(decode(bytes.to_vec()).unwrap_err(), what);
+        }
+        assert!(!is_binary(b"a bell \x07 and a form feed \x0c are text"));
+    }
+
+    proptest! {
+        #[test]
+        fn text_comes_back_from_every_code(text in "[ -~é¿\n]{2,200}") {
+            let text = format!("5 {text}");
+            let le: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let latin: Vec<u8> = text.chars().map(|c| c as u8).collect();
+            prop_assert_eq!(of(&[&[0xff, 0xfe], le.as_slice()].concat()).0, text.clone());
+            prop_assert_eq!(of(text.as_bytes()).0, text.clone());
+            // What happens to be UTF-8 as well is taken for it.
+            if String::from_utf8(latin.clone()).is_err() {
+                prop_assert_eq!(of(&latin).0, text);
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(bytes);
+        }
+    }
+}

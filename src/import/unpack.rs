@@ -155,3 +155,81 @@ pub(super) fn fill(reader: &mut dyn Read, wanted: usize) -> io::Result<Vec<u8>> 
     reader.take(wanted as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use proptest::prelude::{any, prop_assert, proptest};
+    use std::io::Write;
+
+    /// `fsync 5` and a line end, by xz 5.4 and zstd 1.5 (with a check sum).
+    const XZ: &str = "/Td6WFoAAATm1rRGAgAhARYAAAB0L+WjAQAHZnN5bmMgNQoAoAMs6snnKuUAASAIuxnZux+2830BAAAAAARZWg==";
+    const ZSTD: &str = "KLUv/QRYQQAAZnN5bmMgNQr77CyF";
+
+    fn bytes(base64: &str) -> Vec<u8> {
+        base64::engine::general_purpose::STANDARD.decode(base64).unwrap()
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        writer.write_all(text.as_bytes()).unwrap();
+        writer.finish().unwrap()
+    }
+
+    fn unpacked(packed: &[u8]) -> io::Result<Vec<u8>> {
+        let mut plain = Vec::new();
+        let reader = Packing::of(packed).unwrap().unpack(packed);
+        reader.take(1 << 20).read_to_end(&mut plain)?;
+        Ok(plain)
+    }
+
+    #[test]
+    fn each_packing_is_told_by_its_first_bytes_and_undone_also_twice_in_a_row() {
+        for (packing, packed) in
+            [(Packing::Gzip, gzip("fsync 5\n")), (Packing::Xz, bytes(XZ)), (Packing::Zstd, bytes(ZSTD))]
+        {
+            assert_eq!(Packing::of(&packed), Some(packing));
+            assert_eq!(unpacked(&packed).unwrap(), b"fsync 5\n");
+            assert_eq!(unpacked(&[packed.clone(), packed].concat()).unwrap(), b"fsync 5\nfsync 5\n");
+        }
+        assert_eq!(Packing::of(b"fsync"), None);
+        assert_eq!(Packing::of(b""), None);
+    }
+
+    #[test]
+    fn a_frame_without_text_is_passed_over_and_one_that_wants_much_memory_is_refused() {
+        let skip = b"\x50\x2a\x4d\x18\x03\0\0\0xyz";
+        assert_eq!(unpacked(&[skip, bytes(ZSTD).as_slice()].concat()).unwrap(), b"fsync 5\n");
+        let error = unpacked(b"\x28\xb5\x2f\xfd\x00\xff\0\0\0\0\0").unwrap_err();
+        assert!(error.to_string().contains("more memory"), "{error}");
+        assert!(unpacked(b"\x28\xb5\x2f\xfd\xe0\0\0\0\0\xff\0\0\0").is_err());
+    }
+
+    #[test]
+    fn a_cut_off_file_is_an_error_and_not_its_beginning() {
+        for packed in [gzip(&"fsync 5\n".repeat(99)), bytes(XZ), bytes(ZSTD)] {
+            assert!(unpacked(&packed[..packed.len() - 6]).is_err());
+        }
+    }
+
+    #[test]
+    fn the_tap_counts_and_digests_what_was_given() {
+        let mut tap = Tap::new(&b"abc"[..]);
+        assert_eq!(fill(&mut tap, 9).unwrap(), b"abc");
+        assert_eq!(tap.bytes, 3);
+        assert_eq!(tap.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    proptest! {
+        #[test]
+        fn no_damage_makes_it_panic(which in 0usize..3, at in any::<usize>(), byte in any::<u8>()) {
+            let mut packed = [gzip(&"fsync 5\n".repeat(9)), bytes(XZ), bytes(ZSTD)][which].clone();
+            let at = at % packed.len();
+            packed[at] = byte;
+            if Packing::of(&packed).is_some() {
+                prop_assert!(unpacked(&packed).is_ok_and(|plain| plain.len() < 100) || unpacked(&packed).is_err());
+            }
+        }
+    }
+}

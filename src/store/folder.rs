@@ -306,7 +306,7 @@ fn read_text(path: &Path) -> Result<String> {
 }
 
 /// Reads a document whose `format` must not be newer than `known`.
-fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T> {
+pub(super) fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T> {
     #[derive(serde::Deserialize)]
     struct Version {
         format: u32,

@@ -83,7 +83,7 @@ impl Drop for Staging {
 }
 
 /// Syncs every file and folder at and below `path`.
-fn sync_tree(path: &Path) -> Result<()> {
+pub(super) fn sync_tree(path: &Path) -> Result<()> {
     let list = fs::read_dir(path).or_store(|| format!("list {}", path.display()))?;
     for entry in list {
         let entry = entry.or_store(|| format!("list {}", path.display()))?.path();

@@ -1,0 +1,263 @@
+//! `pgstrata import`: other people's measurements into a folder of results.
+
+mod files;
+mod shown;
+
+use self::files::Given;
+use super::out;
+use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::host::time::{rfc3339, wall_us};
+use crate::host::{files as on_disk, users};
+use crate::import::{self, Reading};
+use crate::record::imported::{self, ImportRecord, Origin};
+use crate::store::import::ImportStaging;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+/// Read what other tools printed, on any machine, and store it as a measurement
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata import pg_test_fsync.txt                          what it is, what was taken from which lines; stored
+  pgstrata import pgbench-zfs.txt iostat-x-zfs.txt --set stack.filesystem=zfs --set zfs.recordsize=8k
+  pgstrata import measured/ -o results --name old-server     every file in a folder
+  ssh db1 iostat -x -t 1 60 | pgstrata import - --dry-run    standard input; nothing is stored
+  pgstrata import pgbench_log.4711.zst --json | jq .record.cases
+
+A file's kind is told by its content. Read are pg_test_fsync, pgbench with its logs (-l), iostat, vmstat, zpool iostat,
+zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf (JSON), also as pages and mails show them, in
+UTF-8, UTF-16 or Latin-1, packed with gzip, xz or zstd. Files of one moment become one trial: names that differ in the tool
+(pgbench-zfs.txt, iostat-x-zfs.txt), or time stamps that overlap.
+
+Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was, 2 a file is no output of a
+tool that is known (nothing is stored then), 5 the folder cannot be written.")]
+pub struct Args {
+    /// Files, folders, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Folder that the folder of the import is made in
+    #[arg(short, long, value_name = "RESULTS", default_value = "results")]
+    output: PathBuf,
+    /// What is known of what was measured: stack.filesystem=zfs, origin.machine='8 cores, 64 GiB'
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+    /// Name of the import, part of its folder's [default: from the first file's name]
+    #[arg(long)]
+    name: Option<String>,
+    /// Show what would be taken, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Show every number with its line and its text
+    #[arg(long)]
+    rows: bool,
+    /// Print the record as JSON instead
+    #[arg(long, conflicts_with = "rows")]
+    json: bool,
+}
+
+/// A key of letters, digits, points and dashes, and what stands behind the first equals sign.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE: stack.filesystem=zfs")?;
+    let plain = |part: &str| {
+        let mut bytes = part.bytes();
+        !part.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    };
+    match key.contains('.') && key.split('.').all(plain) {
+        true if value.trim().is_empty() => Err(format!("{key} has no value")),
+        true => Ok((key.to_owned(), value.trim().to_owned())),
+        false => Err(format!("`{key}` is no key with a point in it, as stack.filesystem or origin.machine")),
+    }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed<'a> {
+    /// Where it was stored.
+    folder: Option<PathBuf>,
+    /// Files of folders that no tool is known for, each with the reason.
+    passed_over: &'a [(String, String)],
+    /// What was read.
+    record: &'a ImportRecord,
+}
+
+/// Reads, shows, stores.
+///
+/// # Errors
+/// See the exit codes in the help text.
+pub fn run(args: &Args) -> Result<u8> {
+    let (facts, origin) = told(&args.set)?;
+    let given = files::given(&args.files)?;
+    let started = rfc3339(wall_us());
+    let results = std::path::absolute(&args.output).or_user(|| "find the folder for results".to_owned())?;
+    let name = match &args.name {
+        Some(name) => plain_name(name)?,
+        None => args.files.first().map(|first| files::name_of(&first.to_string_lossy())).unwrap_or_default(),
+    };
+    let staging = match args.dry_run {
+        true => None,
+        false => Some(ImportStaging::begin(&results, &started, &name)?),
+    };
+    let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
+    let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
+    let cases = import::cases(readings, &facts);
+    let mut record = ImportRecord {
+        format: imported::FORMAT,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        imported: started,
+        origin,
+        cases,
+        ..ImportRecord::default()
+    };
+    record.origin.measured = record.origin.measured.take().or_else(|| import::measured(&record.cases));
+    record.unknown = import::unknown(&record);
+    let folder = staging.map(|staging| staging.commit(&record)).transpose()?;
+    if let (Some(folder), Some(person)) = (&folder, users::behind_sudo()) {
+        on_disk::give_tree_to(folder, &person)?;
+    }
+    match args.json {
+        true => out::json(&Printed { folder, passed_over: &passed_over, record: &record })?,
+        false => shown::end(&record, folder.as_deref())?,
+    }
+    Ok(if complete { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// What `--set` tells: facts of the cases, and `origin.*`.
+fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Origin)> {
+    let (mut facts, mut origin) = (BTreeMap::new(), Origin::default());
+    for (key, value) in settings {
+        let Some(part) = key.strip_prefix("origin.") else {
+            facts.insert(key.clone(), value.clone());
+            continue;
+        };
+        let place = match part {
+            "title" => &mut origin.title,
+            "author" => &mut origin.author,
+            "published" => &mut origin.published,
+            "measured" => &mut origin.measured,
+            "language" => &mut origin.language,
+            "machine" => &mut origin.machine,
+            "storage" => &mut origin.storage,
+            "system" => &mut origin.system,
+            "postgresql" => &mut origin.postgresql,
+            _ => {
+                return Err(Error::user(format!("there is no {key}")).hint(
+                    "origin has title, author, published, measured, language, machine, storage, system, postgresql",
+                ));
+            }
+        };
+        *place = Some(value.clone());
+    }
+    Ok((facts, origin))
+}
+
+/// A name that can be part of a folder's.
+fn plain_name(name: &str) -> Result<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 100 || !name.chars().all(plain) {
+        return Err(Error::user(format!("`{name}` cannot be part of a folder's name"))
+            .hint("use up to 100 letters, digits, points and dashes"));
+    }
+    Ok(name.to_owned())
+}
+
+/// Files of folders that were passed over, each with the reason.
+type PassedOver = Vec<(String, String)>;
+
+/// Reads every file and shows what was taken from it. A file that was named and cannot be read is an error; one that was
+/// found in a folder is passed over, unless there is no other.
+fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Result<(Vec<Reading>, PassedOver)> {
+    let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
+    for file in given {
+        match read_one(file, staging) {
+            Ok(reading) => {
+                if !args.json {
+                    shown::file(&reading, args.rows)?;
+                }
+                readings.push(reading);
+            }
+            Err(error) if file.found && error.kind() == crate::error::Kind::User => {
+                out::remark(&format!("passed over: {}", out::harmless(&error.chain())));
+                passed_over.push((file.name.clone(), error.chain()));
+                if let Some(staging) = staging {
+                    staging.discard(&file.name)?;
+                }
+                first.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match (readings.is_empty(), first) {
+        (true, Some(error)) => Err(error),
+        _ => Ok((readings, passed_over)),
+    }
+}
+
+/// Reads one file, and copies it as it is given.
+fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
+    let reader = given.open()?;
+    let Some(staging) = staging else {
+        let mut reader = reader;
+        return import::read(&given.name, &mut reader);
+    };
+    let mut copying = Copying { reader, copy: staging.raw(&given.name)?, failed: None };
+    let reading = import::read(&given.name, &mut copying);
+    match copying.failed {
+        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)),
+        None => reading,
+    }
+}
+
+/// Copies what is read through it.
+struct Copying {
+    reader: Box<dyn Read>,
+    copy: File,
+    failed: Option<std::io::Error>,
+}
+
+impl Read for Copying {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.reader.read(into)?;
+        self.copy.write_all(&into[..length]).map_err(|error| {
+            // That the disk is full is not the fault of the file that is read.
+            let kind = error.kind();
+            self.failed = Some(error);
+            std::io::Error::from(kind)
+        })?;
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_keys_with_a_point_and_a_value() {
+        assert_eq!(
+            setting("zfs.sync = disabled").err().as_deref(),
+            Some("`zfs.sync ` is no key with a point in it, as stack.filesystem or origin.machine")
+        );
+        assert_eq!(setting("a.b=c=d"), Ok(("a.b".to_owned(), "c=d".to_owned())));
+        for bad in ["a.b", "=x", "ab=x", "a..b=x", "a.=x", "a.b=", "a.b= "] {
+            assert!(setting(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_origin_is_told_apart_from_facts_and_an_unknown_part_of_it_is_refused() {
+        let set = |key: &str| vec![(key.to_owned(), "x".to_owned())];
+        let (facts, origin) = told(&[set("origin.machine"), set("stack.device")].concat()).unwrap();
+        assert_eq!((origin.machine.as_deref(), facts.len()), (Some("x"), 1));
+        assert!(told(&set("origin.colour")).is_err());
+    }
+
+    #[test]
+    fn names_of_imports_are_plain() {
+        assert_eq!(plain_name("old-server.2").unwrap(), "old-server.2");
+        for bad in ["", "a/b", "a b", "é", &"x".repeat(101)] {
+            assert!(plain_name(bad).is_err(), "{bad}");
+        }
+    }
+}

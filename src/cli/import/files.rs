@@ -1,0 +1,145 @@
+//! The files that `import` is given: named ones, those of a folder, standard input.
+
+use crate::error::{Context, Error, Result};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Given {
+    /// As it is called: as given, or below the folder as given; `-` for standard input.
+    pub(super) name: String,
+    /// Where it is; none for standard input.
+    path: Option<PathBuf>,
+    /// Whether it was found in a folder and not named.
+    pub(super) found: bool,
+}
+
+impl Given {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// With its name.
+    pub(super) fn open(&self) -> Result<Box<dyn Read>> {
+        match &self.path {
+            None => Ok(Box::new(std::io::stdin().lock())),
+            Some(path) => Ok(Box::new(File::open(path).or_user(|| format!("open {}", self.name))?)),
+        }
+    }
+}
+
+/// Deepest folder in a folder that is looked into, and most files.
+const DEEPEST: usize = 32;
+const MOST_FILES: usize = 10_000;
+
+/// Every file that these arguments name, in their order, those of a folder by name. In folders, what is hidden and what is
+/// no regular file is left out, and no link is followed.
+///
+/// # Errors
+/// When one is not there, standard input is named twice, or a folder holds none or too many.
+pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
+    let mut all = Vec::new();
+    for path in args {
+        if path.as_os_str() == "-" {
+            all.push(Given { name: "-".to_owned(), path: None, found: false });
+            continue;
+        }
+        let facts = fs::metadata(path).or_user(|| format!("find {}", path.display()))?;
+        if facts.is_dir() {
+            let before = all.len();
+            walk(path, DEEPEST, &mut all)?;
+            if all.len() == before {
+                return Err(Error::user(format!("{} holds no file", path.display())));
+            }
+        } else {
+            all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path.clone()), found: false });
+        }
+    }
+    if all.iter().filter(|given| given.path.is_none()).count() > 1 {
+        return Err(Error::user("standard input is named twice").hint("name - once"));
+    }
+    Ok(all)
+}
+
+fn walk(folder: &Path, depth: usize, all: &mut Vec<Given>) -> Result<()> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .and_then(|list| list.map(|entry| entry.map(|entry| entry.path())).collect())
+        .or_user(|| format!("list {}", folder.display()))?;
+    paths.sort();
+    for path in paths {
+        let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
+        let facts = fs::symlink_metadata(&path).or_user(|| format!("find {}", path.display()))?;
+        if hidden {
+            continue;
+        }
+        if facts.is_dir() && depth > 0 {
+            walk(&path, depth - 1, all)?;
+        } else if facts.is_file() {
+            all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path), found: true });
+        }
+        if all.len() > MOST_FILES {
+            return Err(Error::user(format!("more than {MOST_FILES} files are given"))
+                .hint("import the folders below it one by one"));
+        }
+    }
+    Ok(())
+}
+
+/// A name for an import, from its first file or folder: `pgbench-zfs` of `a/pgbench-zfs.txt.gz`.
+pub(super) fn name_of(file: &str) -> String {
+    if file == "-" {
+        return "stdin".to_owned();
+    }
+    let file = file.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default();
+    let plain: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).take(60).collect();
+    match plain.trim_matches('-') {
+        "" => "file".to_owned(),
+        plain => plain.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_gives_its_files_by_name_without_hidden_ones_and_links() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("b/.git")).unwrap();
+        for name in ["z.txt", "b/a.txt", "b/.git/config", ".hidden"] {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("/", folder.path().join("root")).unwrap();
+        let found = given(&[folder.path().to_path_buf()]).unwrap();
+        let names: Vec<&Path> =
+            found.iter().map(|given| Path::new(&given.name).strip_prefix(folder.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("b/a.txt"), Path::new("z.txt")]);
+        assert!(found.iter().all(|given| given.found));
+    }
+
+    #[test]
+    fn standard_input_is_named_once_and_what_is_not_there_is_an_error() {
+        assert!(!given(&["-".into()]).unwrap()[0].found);
+        assert!(given(&["-".into(), "-".into()]).is_err());
+        assert!(given(&["/no/such/file".into()]).unwrap_err().to_string().contains("/no/such/file"));
+        assert!(
+            given(&[tempfile::tempdir().unwrap().path().to_path_buf()]).unwrap_err().to_string().contains("no file")
+        );
+    }
+
+    #[test]
+    fn an_import_is_named_by_its_first_file() {
+        for (file, name) in [
+            ("a/pgbench-zfs.txt.gz", "pgbench-zfs"),
+            ("-", "stdin"),
+            ("a/measured/", "measured"),
+            ("ä b.txt", "b"),
+            (".x", "file"),
+        ] {
+            assert_eq!(name_of(file), name);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Trials to cases, and what nobody told about them.
+
+use super::group::{case_name, plain};
+use super::moment::{self, Moment};
+use super::{Reading, group, kinds, names};
+use crate::record::imported::{ImportRecord, ImportedCase, ImportedOutput, ImportedTrial};
+use std::collections::BTreeMap;
+
+/// Cases of files: each trial in the case that the names of its files tell, all with these facts. Repetitions
+/// (`zfs-run1.txt`, `zfs-run2.txt`) are trials of one case; like names in different folders are cases of their own.
+#[must_use]
+pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
+    let named: Vec<(String, String, ImportedTrial)> =
+        group(readings).into_iter().map(|trial| (case_name(&trial), folder(&trial), trial)).collect();
+    let mut cases: Vec<ImportedCase> = Vec::new();
+    for (name, folder, trial) in &named {
+        let elsewhere = named.iter().any(|(other, at, _)| other == name && at != folder);
+        let name = match elsewhere && !folder.is_empty() {
+            true => format!("{}-{name}", plain(folder)),
+            false => name.clone(),
+        };
+        match cases.iter_mut().find(|case| case.name == name) {
+            Some(case) => case.trials.push(trial.clone()),
+            None => cases.push(ImportedCase {
+                name,
+                facts: facts.clone(),
+                trials: vec![trial.clone()],
+                caveats: Vec::new(),
+            }),
+        }
+    }
+    cases
+}
+
+/// The folder of a trial's first file.
+fn folder(trial: &ImportedTrial) -> String {
+    trial.files.first().map(|file| names::name(&file.name, trial.log.is_some()).folder).unwrap_or_default()
+}
+
+/// When the first of these was measured, as far as its output tells: `2014-06-26T23:52:00Z`, or with words behind it where
+/// the time zone is not known.
+#[must_use]
+pub fn measured(cases: &[ImportedCase]) -> Option<String> {
+    let trials = cases.iter().flat_map(|case| &case.trials);
+    let moments = trials.map(|trial| moment::of(&trial.outputs, trial.log.as_ref()));
+    moments.fold(Moment::default(), Moment::with).beginning()
+}
+
+/// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
+#[must_use]
+pub fn unknown(record: &ImportRecord) -> Vec<String> {
+    let origin = &record.origin;
+    let fact = |part: &str| {
+        !record.cases.is_empty() && record.cases.iter().all(|case| case.facts.keys().any(|key| key.contains(part)))
+    };
+    let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
+    let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();
+    let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
+    let labelled =
+        |label: &str| outputs.iter().flat_map(|o| &o.rows).any(|row| row.labels.iter().any(|(name, _)| name == label));
+    let told = |name: &str| outputs.iter().any(|output| output.facts.iter().any(|(fact, _)| fact == name));
+    let of_postgres =
+        outputs.iter().any(|output| kinds::load(&output.tool).is_some_and(|it| it.starts_with("pgbench")));
+    let dated = measured(&record.cases).is_some() || told("date") || told("file-date");
+    let wanted = [
+        ("when it was measured", origin.measured.is_some() || dated),
+        ("machine: CPUs and memory", origin.machine.is_some() || fact("machine")),
+        ("devices, controller and their caches", origin.storage.is_some() || fact("device") || fact("storage")),
+        ("operating system and kernel", origin.system.is_some() || fact("kernel") || fact("system") || told("kernel")),
+        ("filesystem", fact("filesystem") || printed("mount") || labelled("type")),
+        ("mount options", fact("mount") || printed("mount")),
+        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact("postgres") || told("build")),
+        (
+            "PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method",
+            !of_postgres || fact("wal_sync_method") || fact("settings"),
+        ),
+    ];
+    wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
+}

@@ -1,0 +1,136 @@
+//! What cannot be read is refused by name, with what it is, and nothing is stored.
+
+use crate::desk::{Desk, fixture, said, stderr, stdout};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+/// Runs an import that must be refused.
+fn refused(desk: &Desk, args: &[&str], says: &[&str]) {
+    let output = desk.import(args);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    for words in says {
+        assert!(stderr(&output).contains(words), "`{words}` is not in:\n{}", said(&output));
+    }
+    assert!(desk.results().is_empty(), "{:?}", desk.results());
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    let desk = Desk::new();
+    desk.put("empty.txt", "");
+    desk.put("blank.txt", "\r\n \t\n");
+    refused(&desk, &["empty.txt"], &["empty.txt is empty"]);
+    refused(&desk, &["blank.txt"], &["blank.txt is empty"]);
+    refused(&desk, &["missing.txt"], &["missing.txt", "No such file"]);
+    let output = desk.import_piped(&["-"], b"");
+    assert!(stderr(&output).contains("standard input is empty"), "{}", said(&output));
+}
+
+#[test]
+fn a_binary_file_is_refused_by_what_it_is() {
+    let desk = Desk::new();
+    desk.put("program", std::fs::read(env!("CARGO_BIN_EXE_pgstrata")).unwrap().get(..100_000).unwrap());
+    desk.put("noise", (0..5000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<u8>>());
+    desk.put("zeros", [0; 3000]);
+    refused(&desk, &["program"], &["program holds no text", "a program"]);
+    refused(&desk, &["noise"], &["binary, not text"]);
+    refused(&desk, &["zeros"], &["binary, not text"]);
+}
+
+#[test]
+fn the_output_of_a_tool_that_nobody_knows_is_refused_with_a_list_of_what_is_known() {
+    let desk = Desk::new();
+    desk.put("x.txt", "frobnicate 1.2 of /dev/sda\nspeed: 17 furlongs\n");
+    let known =
+        ["pg_test_fsync", "pgbench", "iostat", "vmstat", "zpool iostat", "gpart", "df", "mount", "dd", "fio", "sadf"];
+    refused(&desk, &["x.txt"], &["line 1 is `frobnicate 1.2 of /dev/sda`"]);
+    refused(&desk, &["x.txt"], &known);
+}
+
+#[test]
+fn nothing_is_stored_when_one_of_several_named_files_is_refused() {
+    let desk = Desk::new();
+    desk.put("good.txt", fixture("pg_test_fsync/15-en.txt"));
+    desk.put("bad.txt", "nothing of use\n");
+    refused(&desk, &["good.txt", "bad.txt"], &["bad.txt"]);
+}
+
+#[test]
+fn a_file_of_a_folder_that_nobody_knows_is_passed_over_and_said() {
+    let desk = Desk::new();
+    desk.put("in/good.txt", fixture("pg_test_fsync/15-en.txt"));
+    desk.put("in/README", "How this was measured.\n");
+    desk.put("in/.hidden", "");
+    let output = desk.import(&["in"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(stderr(&output).contains("passed over: in/README"), "{}", said(&output));
+    let folder = desk.results().pop().unwrap();
+    assert!(folder.join("raw/in/good.txt").exists() && !folder.join("raw/in/README").exists());
+    desk.put("other/README", "Nothing else here.\n");
+    let output = desk.import(&["other", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_shown_and_the_rest_is_stored() {
+    let desk = Desk::new();
+    let log = String::from_utf8(fixture("pgbench/18-scripts.log")).unwrap();
+    desk.put("pgbench_log.7", log.replacen("\n", "\nhalf a line\n", 3));
+    let output = desk.import(&["pgbench_log.7"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for line in [2, 4, 6] {
+        assert!(
+            stdout(&output).contains(&format!("line {line} could not be read: `half a line`")),
+            "{}",
+            said(&output)
+        );
+    }
+    assert_eq!(desk.results().len(), 1);
+}
+
+#[test]
+fn a_line_of_two_gigabytes_is_refused_in_bounded_memory() {
+    const WHOLE: u64 = 2 << 30;
+    const MOST_KIB: u64 = 400 << 10;
+    let desk = Desk::new();
+    let mut command = desk.command(&["-", "--dry-run"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let piece = vec![b'7'; 1 << 20];
+    let (mut written, mut peak) = (0, None);
+    while written < WHOLE && stdin.write_all(&piece).is_ok() {
+        written += piece.len() as u64;
+        peak = peak_memory_kib(child.id()).or(peak);
+    }
+    drop(stdin);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2), "{said}");
+    assert!(said.contains("one line of more than 64 MiB"), "{said}");
+    let peak = peak.unwrap();
+    assert!(peak < MOST_KIB, "{peak} KiB were used");
+    assert!(written < WHOLE, "all of it was read");
+}
+
+/// Most memory that a process has had.
+pub fn peak_memory_kib(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
+fn a_packed_file_that_grows_without_end_is_refused_in_bounded_memory() {
+    let desk = Desk::new();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for _ in 0..300 {
+        packed.write_all(&vec![b'7'; 1 << 20]).unwrap();
+    }
+    desk.put("bomb.gz", packed.finish().unwrap());
+    refused(&desk, &["bomb.gz"], &["bomb.gz holds one line of more than 64 MiB"]);
+    let mut cut = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    cut.write_all(&fixture("pg_test_fsync/15-en.txt")).unwrap();
+    let cut = cut.finish().unwrap();
+    desk.put("cut.gz", &cut[..cut.len() / 2]);
+    refused(&desk, &["cut.gz"], &["failed to unpack cut.gz"]);
+}

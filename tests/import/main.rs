@@ -1,0 +1,7 @@
+//! `pgstrata import` as a whole: what is taken from files, what is refused, what is stored.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
+
+mod bad_input;
+mod desk;
+mod good_input;
+mod stored;

@@ -1,0 +1,82 @@
+//! What is stored: a folder with the record and the files as they were given, whole or not at all.
+
+use crate::desk::{Desk, fixture, said, stderr, stdout};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn a_folder_holds_the_record_and_the_files_as_given() {
+    let desk = Desk::new();
+    let bytes = fixture("pg_test_fsync/15-en.txt");
+    desk.put("a/pg_test_fsync-zfs.txt", &bytes);
+    let set = ["--set", "stack.filesystem=zfs", "--set", "origin.machine=8 cores", "--name", "old-server"];
+    let output = desk.import(&[&["a/pg_test_fsync-zfs.txt", "-o", "results"], &set[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folders = desk.results();
+    assert_eq!(folders.len(), 1, "{folders:?}");
+    let folder = &folders[0];
+    assert!(folder.to_str().unwrap().ends_with("-import-old-server"), "{folder:?}");
+    assert!(stdout(&output).contains(folder.to_str().unwrap()), "{}", said(&output));
+    assert_eq!(fs::read(folder.join("raw/a/pg_test_fsync-zfs.txt")).unwrap(), bytes);
+    let record: Value = serde_json::from_slice(&fs::read(folder.join("import.json")).unwrap()).unwrap();
+    assert_eq!((record["format"].as_u64(), record["origin"]["machine"].as_str()), (Some(1), Some("8 cores")));
+    assert_eq!(record["cases"][0]["facts"]["stack.filesystem"], "zfs");
+    let unknown: Vec<&str> = record["unknown"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert!(unknown.contains(&"when it was measured") && unknown.contains(&"mount options"), "{unknown:?}");
+    assert!(!unknown.contains(&"filesystem") && !unknown.contains(&"machine: CPUs and memory"), "{unknown:?}");
+    let file = &record["cases"][0]["trials"][0]["files"][0];
+    assert_eq!(file["bytes"].as_u64(), Some(bytes.len() as u64));
+    assert_eq!(file["sha256"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn every_number_stands_in_its_line_as_its_text_says() {
+    let desk = Desk::new();
+    for part in ["pg_test_fsync/15-de.txt", "pgbench/18-statements.out", "iostat/12.6.1-x.txt", "fio/3.33.json"] {
+        desk.put("x.txt", fixture(part));
+        let record = desk.record(&["x.txt"]);
+        let text = String::from_utf8(fixture(part)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let rows = crate::desk::outputs(&record).iter().flat_map(|output| output["rows"].as_array().unwrap());
+        let mut count = 0;
+        for figure in rows.flat_map(|row| row["figures"].as_array().unwrap()) {
+            let line = usize::try_from(figure["line"].as_u64().unwrap()).unwrap();
+            assert!(lines[line - 1].contains(figure["text"].as_str().unwrap()), "{part}: {figure}");
+            count += 1;
+        }
+        assert!(count > 10, "{part}: {count}");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error_and_leaves_nothing() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
+    desk.put("file", "in the way");
+    let output = desk.import(&["x.txt", "-o", "file/results"]);
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert!(stderr(&output).contains("-o DIR"), "{}", said(&output));
+}
+
+#[test]
+fn a_file_that_is_given_twice_is_refused() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
+    let output = desk.import(&["x.txt", "./x.txt"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(stderr(&output).contains("given twice"), "{}", said(&output));
+    assert!(desk.results().is_empty());
+}
+
+#[test]
+fn settings_that_mean_nothing_are_refused() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
+    for set in ["filesystem", "filesystem=zfs", "origin.colour=red", "a.b="] {
+        let output = desk.import(&["x.txt", "--set", set]);
+        assert_eq!(output.status.code(), Some(2), "{set}: {}", said(&output));
+    }
+    let output = desk.import(&["x.txt", "--name", "../x"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(desk.results().is_empty());
+}
