@@ -206,8 +206,8 @@ fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce()
         Some(case) if sides.is_empty() => {
             let names = names();
             let hint = match near(case, &names) {
-                Some(name) => format!("did you mean `{name}`? There are {}", names.join(", ")),
-                None => format!("there are {}", names.join(", ")),
+                Some(name) => format!("did you mean `{name}`? There are {}", names.join("; ")),
+                None => format!("there are {}", names.join("; ")),
             };
             Err(Error::user(format!("{label} has no case `{case}`")).hint(hint))
         }

@@ -51,11 +51,12 @@ impl RunSource {
         Ok(RunSource { findings: load::findings(path)?, run, trials })
     }
 
-    /// Names that [`sides`] takes for a case: those of sides, then ids.
+    /// Names that [`sides`] takes for a case: stacks, then ids, then sides.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = groups(&self.run).into_iter().map(|(name, _)| name).collect();
+        let mut names: Vec<String> = self.run.cases.iter().map(|case| case.stack.name.clone()).collect();
         names.extend(self.run.cases.iter().map(|case| case.id.clone()));
+        names.extend(groups(&self.run).into_iter().map(|(name, _)| name));
         let mut seen = BTreeSet::new();
         names.retain(|name| seen.insert(name.clone()));
         names
