@@ -12,6 +12,7 @@ use crate::host::{Host, files};
 use crate::import::{self, shelf};
 use crate::probe::{self, Choice, Request, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
+use crate::record::probe::ProbeRecord;
 use crate::report;
 use crate::store::import::ImportFolder;
 use std::fs::File;
@@ -25,6 +26,10 @@ const SHELF: &str = "shelf:";
 /// Precision and writers of a probe, as `pgstrata probe` has them.
 const PRECISION: f64 = 0.05;
 const WRITERS: u32 = 8;
+/// Rounds in which several folders take turns, the least that one may be, and the name of what their rounds belong to.
+const ROUNDS: u32 = 3;
+const SHORTEST_ROUND: Duration = Duration::from_millis(200);
+const TURNS: &str = "folders in turn";
 /// What a side may be, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
                      shelf:NAME:CASE, or any other folder, which is probed";
@@ -42,7 +47,7 @@ const NEAR: f64 = 0.6;
   pgstrata compare results/x:ext4 results/x:xfs                  two stacks of a run
   pgstrata compare results/before results/after                  two runs, each case against its namesake
   pgstrata compare theirs.txt ours.txt --html compare.html       two outputs of pg_test_fsync or pgbench
-  pgstrata compare /mnt/a /mnt/b --seconds 30                    two folders, probed one after the other
+  pgstrata compare /mnt/a /mnt/b --seconds 30                    two folders, probed in turn
 
 A SIDE is one of
   FOLDER             a run folder: its cases, those that differ in their workload alone as one
@@ -50,7 +55,7 @@ A SIDE is one of
   FOLDER             a folder with import.json
   FILE               the output of a tool: pg_test_fsync, pgbench, fio; packed or not
   shelf:NAME[:CASE]  a publication that pgstrata carries in itself
-  DIR                any other folder: it is probed, as pgstrata probe does
+  DIR                any other folder: it is probed, as pgstrata probe does; several folders in three rounds, in turn
 
 Refused: other workload, scale, client count or write size; data in RAM against data on disk; files in memory against files
 on a device; other durability classes; means against percentiles; the row of pg_test_fsync without a sync where versions do
@@ -67,7 +72,7 @@ pub struct Args {
     /// Write a page to this file too
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Time for probing each folder, seconds
+    /// Time for probing each folder, all its rounds together, seconds
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: Duration,
     /// Seed of the order in which a probe's rows take turns [default: another one each time]
@@ -96,13 +101,7 @@ pub fn run(args: &Args) -> Result<u8> {
             Error::user(format!("{} is one side alone", args.sides.join(" "))).hint(format!("name two; {FORMS}"))
         );
     }
-    let mut sides = Vec::new();
-    for (argument, found) in found.into_iter().enumerate() {
-        match found {
-            Found::Sides(ready) => sides.extend(ready),
-            Found::Probe(folder) => sides.push(probed(args, argument, &folder)?),
-        }
-    }
+    let sides = measured(args, found)?;
     let findings = compare::compare(&sides);
     match args.json {
         true => out::json(&findings)?,
@@ -118,24 +117,57 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if findings.compared_anything() { 0 } else { EXIT_INCOMPLETE })
 }
 
-fn probed(args: &Args, argument: usize, folder: &Path) -> Result<Side> {
+/// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round: what
+/// changes on the machine meanwhile is then not taken for a difference between them.
+fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
+    let folders: Vec<PathBuf> = found
+        .iter()
+        .filter_map(|found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None })
+        .collect();
+    let rounds = if folders.len() > 1 && args.seconds >= SHORTEST_ROUND * ROUNDS { ROUNDS } else { 1 };
+    let mut records: Vec<Vec<ProbeRecord>> = vec![Vec::new(); folders.len()];
+    for round in 1..=rounds {
+        for (folder, records) in folders.iter().zip(&mut records) {
+            records.push(probed(args, folder, (round, rounds))?);
+        }
+    }
+    let mut records = folders.iter().zip(records);
+    let mut sides = Vec::new();
+    for (argument, found) in found.into_iter().enumerate() {
+        match found {
+            Found::Sides(ready) => sides.extend(ready),
+            Found::Probe(_) => sides.extend(records.next().and_then(|(folder, records)| {
+                let label = folder.display().to_string();
+                match records.as_slice() {
+                    [one] => Some(from_probe::side(argument, &label, one)),
+                    rounds => from_probe::side_of_rounds(argument, &label, TURNS, rounds),
+                }
+            })),
+        }
+    }
+    Ok(sides)
+}
+
+fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32)) -> Result<ProbeRecord> {
     let host = Host::this();
     let interrupt = Interrupt::listen()?;
+    let budget = args.seconds / rounds;
     let request = Request {
         folder: folder.to_owned(),
         choice: Choice::All,
-        budget: args.seconds,
+        budget,
         precision: PRECISION,
         wal_block: WAL_BLOCK,
         writers: WRITERS,
-        seed: args.seed.unwrap_or_else(wall_us),
+        seed: args.seed.unwrap_or_else(wall_us).wrapping_add(u64::from(round)),
     };
-    let label = folder.display().to_string();
-    out::remark(&format!("probing {}, up to {} s", out::harmless(&label), args.seconds.as_secs_f64()));
-    let progress = Progress::new(args.seconds);
+    let turn = if rounds > 1 { format!(", round {round} of {rounds}") } else { String::new() };
+    let label = out::harmless(&folder.display().to_string());
+    out::remark(&format!("probing {label}{turn}, up to {:.1} s", budget.as_secs_f64()));
+    let progress = Progress::new(budget);
     let measured = probe::measure(&host, &request, &interrupt, &progress);
     progress.bar.finish_and_clear();
-    Ok(from_probe::side(argument, &label, &measured?))
+    measured
 }
 
 /// What an argument names.

@@ -64,6 +64,21 @@ fn a_publication_stands_beside_a_probe_of_the_current_folder() {
 }
 
 #[test]
+fn two_folders_are_probed_in_turn_and_compared_round_by_round() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let found = findings(folder.path(), &["one", "two", "--seconds", "1"], 0);
+    let rows = found["pairs"][0]["rows"].as_array().unwrap();
+    let paired = |row: &&Value| row["comparison"]["method"].as_str().is_some_and(|how| how == "paired over 3 blocks");
+    assert!(rows.iter().any(|row| paired(&row)), "{rows:?}");
+    for name in ["one", "two"] {
+        assert_eq!(std::fs::read_dir(folder.path().join(name)).unwrap().count(), 0, "the probe leaves nothing");
+    }
+}
+
+#[test]
 fn two_raw_files_are_compared_row_by_row_without_a_winner() {
     let folder = tempfile::tempdir().unwrap();
     let (standard, disabled) = (
@@ -75,7 +90,7 @@ fn two_raw_files_are_compared_row_by_row_without_a_winner() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     assert!(text.contains("neither is called faster") && text.contains("no interval"), "{text}");
-    assert!(!text.contains(", faster") && !text.contains(", slower"), "{text}");
+    assert!(!text.contains(") faster") && !text.contains(") slower"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100 || line.starts_with("report ")), "{text}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("class=\"ratios\"") && !page.contains("<script"));

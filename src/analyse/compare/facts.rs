@@ -135,12 +135,26 @@ impl Facts {
     }
 }
 
-/// Details that differ between any two filesystems that were ever made.
+/// Details that differ between any two filesystems that were ever made, or tell where they are and not what.
 fn is_of_one_instance(detail: &str) -> bool {
     let detail = detail.to_lowercase();
-    ["uuid", "hash", "seed", "time", "free", "allocated", "created", "checked", "volume name", "label", "lifetime"]
-        .iter()
-        .any(|word| detail.contains(word))
+    [
+        "folder",
+        "devices end",
+        "uuid",
+        "hash",
+        "seed",
+        "time",
+        "free",
+        "allocated",
+        "created",
+        "checked",
+        "volume name",
+        "label",
+        "lifetime",
+    ]
+    .iter()
+    .any(|word| detail.contains(word))
 }
 
 /// Where files on this filesystem and these devices lie.

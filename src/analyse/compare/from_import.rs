@@ -24,7 +24,7 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
         let label = if single { label.to_owned() } else { format!("{label}:{}", case.name) };
         let name = if single { String::new() } else { case.name.clone() };
         case_sides(
-            Side {
+            &Side {
                 argument,
                 label,
                 name,
@@ -43,7 +43,7 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
 }
 
 /// The sides of a case, from one that has everything but its measures.
-fn case_sides(bare: Side, case: &ImportedCase) -> Vec<Side> {
+fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     let standing = Standing::of(&bare.facts);
     let mut left_out = BTreeSet::new();
     // For each side its trials, for each trial its measures.

@@ -1,7 +1,7 @@
 //! A run folder as sides: cases that differ in their workload alone are one side, as a stack is one side.
 
 use super::facts::{Facts, medium};
-use super::from_probe::{failure, mean, named, timed};
+use super::from_probe;
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread};
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
 use crate::analyse::load;
@@ -9,14 +9,13 @@ use crate::analyse::measures::rate_of;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::facts::{Fits, StackFacts};
-use crate::record::options::Options;
-use crate::record::probe::{Family, RowSpec};
+use crate::record::options::{OptionValue, Options};
+use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
-use crate::stats::slices;
 use crate::store::folder::RunFolder;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,36 +167,13 @@ impl Case<'_> {
 
     /// The rows of a probe in each trial.
     fn rows(&self) -> Vec<Measure> {
-        let mut specs: Vec<&RowSpec> = Vec::new();
-        for row in self.trials.iter().filter_map(|trial| probe_of(trial)).flat_map(|probe| &probe.rows) {
-            if !specs.iter().any(|spec| spec.id == row.spec.id) {
-                specs.push(&row.spec);
-            }
+        let rounds = self.trials.iter().filter_map(|trial| Some((trial.trial, probe_of(trial)?)));
+        let mut measures = from_probe::over_rounds(self.run, &rounds.collect::<Vec<_>>());
+        for measure in &mut measures {
+            measure.durability = measure.unsynced_form.is_none().then(|| self.found.durability.clone());
+            measure.medium = self.medium();
         }
-        specs.into_iter().filter_map(|spec| self.row(spec)).collect()
-    }
-
-    fn row(&self, spec: &RowSpec) -> Option<Measure> {
-        let mut failed = None;
-        let mut means = Vec::new();
-        let mut ends = None;
-        for trial in &self.trials {
-            let row = probe_of(trial).and_then(|probe| probe.rows.iter().find(|row| row.spec.id == spec.id));
-            let Some(row) = row else { continue };
-            failed = failed.or_else(|| failure(row));
-            if let Some(rate) = slices::rate(&timed(&row.slices)) {
-                means.push(BlockMean { block: trial.trial, trial: mean(row, rate.per_s) });
-                ends = rate.ends;
-            }
-        }
-        let all = mean_over_trials(&trial_means(&means))?;
-        let mut measure = named(spec, all.mean);
-        measure.ends = if means.len() > 1 { all.ends } else { ends };
-        measure.spread = Spread::Trials { run: self.run.to_owned(), means, slices: true };
-        measure.durability = (spec.family != Family::NotSynced).then(|| self.found.durability.clone());
-        measure.medium = self.medium();
-        measure.failure = failed;
-        Some(measure)
+        measures
     }
 
     /// Rate and latencies of one measure of pgbench.
@@ -307,7 +283,7 @@ impl Case<'_> {
         let options = &self.spec.workload.options;
         let scripts = options.texts("script");
         let script = if scripts.is_empty() { "tpcb-like".to_owned() } else { scripts.join(" + ") };
-        let text = |key: &str| options.get(key).map(|value| value.plain());
+        let text = |key: &str| options.get(key).map(OptionValue::plain);
         let usual = |kind, value: Option<String>, usual: &str| {
             Condition::usual(kind, Some(value.unwrap_or_else(|| usual.to_owned())), usual)
         };
@@ -331,7 +307,7 @@ impl Case<'_> {
     }
 }
 
-fn probe_of(trial: &TrialRecord) -> Option<&crate::record::probe::ProbeRecord> {
+fn probe_of(trial: &TrialRecord) -> Option<&ProbeRecord> {
     trial.figures.as_ref()?.probe.as_deref()
 }
 

@@ -241,6 +241,47 @@ fn two_probes_compare_by_their_slices() {
     assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::NoDifferenceSeen));
 }
 
+/// Rounds of a folder on a machine that slows down from round to round; `faster` is the folder's own.
+fn rounds(faster: f64, jitter: [f64; 3]) -> Vec<crate::record::probe::ProbeRecord> {
+    let drift = [3000.0, 1500.0, 500.0];
+    let round = |(drift, jitter): (f64, f64)| {
+        let mut record = sample::honest();
+        sample::all_at(&mut record, (drift * faster * jitter) as u64);
+        record
+    };
+    drift.into_iter().zip(jitter).map(round).collect()
+}
+
+#[test]
+fn folders_that_took_turns_are_compared_round_by_round() {
+    let side = |argument, rounds: &[_]| from_probe::side_of_rounds(argument, "f", "in turn", rounds).unwrap();
+    let (one, same) = (rounds(1.0, [1.0, 1.05, 0.97]), rounds(1.0, [1.04, 0.98, 1.01]));
+    let found = compare(&[side(0, &one), side(1, &same)]);
+    let comparisons = || found.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap());
+    assert!(
+        comparisons().all(|found| found.outcome == Outcome::NoDifferenceSeen && found.method.starts_with("paired"))
+    );
+    let faster = rounds(1.5, [1.04, 0.98, 1.01]);
+    let found = compare(&[side(0, &one), side(1, &faster)]);
+    let row = found.pairs[0].rows.iter().find(|row| row.measure == "wal/8 kB/fdatasync").unwrap();
+    assert_eq!(row.comparison.as_ref().unwrap().outcome, Outcome::Faster, "{row:?}");
+    assert!(from_probe::side_of_rounds(0, "f", "in turn", &[]).is_none());
+}
+
+#[test]
+fn what_one_round_gave_away_holds_for_the_folder() {
+    let mut all = rounds(1.0, [1.0; 3]);
+    for row in &mut all[1].rows {
+        sample::counted(row, 0, 1.0, Some(0.0));
+    }
+    sample::find(&mut all[2], "one_write.fsync").failure = Some(sample::failure());
+    let side = from_probe::side_of_rounds(0, "f", "in turn", &all).unwrap();
+    let of = |key: &str| side.measures.iter().find(|measure| measure.key() == key).unwrap();
+    let fdatasync = of("wal/8 kB/fdatasync");
+    assert_eq!(fdatasync.durability.as_ref().unwrap().class, DurabilityClass::Volatile);
+    assert!(of("pg_test_fsync/one write/8 kB/fsync").failure.as_ref().unwrap().contains("EIO"));
+}
+
 #[test]
 fn each_side_is_held_against_its_namesake_else_against_the_first_that_it_compares_with() {
     let named = |argument, name: &str, medium| {

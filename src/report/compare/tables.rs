@@ -114,7 +114,7 @@ pub(super) fn told_by(findings: &ComparisonFindings) -> Vec<(String, Vec<String>
 pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &PairFinding) -> Table {
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let figure = |mark: &str| {
-        let csv = [format!("{mark}"), format!("{mark} low"), format!("{mark} high")];
+        let csv = [mark.to_owned(), format!("{mark} low"), format!("{mark} high")];
         Column::number(mark, "").csv(&csv.each_ref().map(String::as_str))
     };
     let ratio_csv = ["ratio", "ratio low", "ratio high"];

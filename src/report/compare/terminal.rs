@@ -5,11 +5,11 @@ use super::super::terminal::{WIDTH, align_right, indented, paragraph, plain_tabl
 use super::tables::{
     about, families, family_title, grouped, marks, not_compared, ratio, row_label, some_of, told_by, value,
 };
-use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, PairFinding, Row};
+use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, PairFinding, Reason, Row};
 use comfy_table::{ColumnConstraint, Width};
 
 /// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
-const COLUMNS: [u16; 4] = [26, 23, 23, 26];
+const COLUMNS: [u16; 4] = [22, 25, 25, 26];
 /// Most sides whose facts stand in columns.
 const MOST_COLUMNS: usize = 3;
 /// Width of the column of facts' names.
@@ -37,8 +37,10 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     }
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let mut text = format!("\n{side} against {reference}\n");
-    if let Some(caveat) = &pair.caveat {
-        text.push_str(&paragraph("  ", caveat));
+    let all_refused = refused_alike(pair);
+    let said = all_refused.map(|reason| format!("{}.", not_compared(Some(reason)).replacen('n', "N", 1)));
+    for said in pair.caveat.iter().chain(&said) {
+        text.push_str(&paragraph("  ", said));
     }
     for (i, (family, rows)) in families(pair).into_iter().enumerate() {
         let mut table = plain_table();
@@ -46,12 +48,18 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
             table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
         }
         for row in &rows {
-            table.add_row(cells(row));
+            table.add_row(cells(row, all_refused.is_some()));
         }
         table.set_constraints(COLUMNS.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        if let Some(says) = table.column_mut(COLUMNS.len() - 1) {
+            says.set_padding((1, 0));
+        }
         align_right(&mut table, &[1, 2]);
         let lines = indented(&table);
-        let heading = paragraph("  ", &family_title(family, &rows));
+        let heading = paragraph(" ", &family_title(family, &rows));
         // The columns' heading and its line stand above the first family.
         let cut = if i == 0 { lines.match_indices('\n').nth(1).map_or(0, |(at, _)| at + 1) } else { 0 };
         text.push_str(&lines[..cut]);
@@ -61,19 +69,26 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     text
 }
 
-fn cells(row: &Row) -> Vec<String> {
+/// Why no row of a pair is compared, where that is one reason.
+fn refused_alike(pair: &PairFinding) -> Option<Reason> {
+    let first = pair.rows.first()?.refused?;
+    pair.rows.iter().all(|row| row.comparison.is_none() && row.refused == Some(first)).then_some(first)
+}
+
+/// The cells of a row; `told` where the reason against all of them was told above.
+fn cells(row: &Row, told: bool) -> Vec<String> {
     let with_interval = |(figure, interval): (String, String)| {
         if interval.is_empty() { figure } else { format!("{figure} ({interval})") }
     };
     let says = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
-            format!("{}, {says}", with_interval((figure, interval)))
+            format!("{} {says}", with_interval((figure, interval)))
         }
+        None if told => "–".to_owned(),
         None => not_compared(row.refused),
     };
-    let cells =
-        [format!("  {}", row_label(row)), with_interval(value(&row.reference)), with_interval(value(&row.value)), says];
+    let cells = [row_label(row), with_interval(value(&row.reference)), with_interval(value(&row.value)), says];
     cells.iter().map(|cell| printable(cell)).collect()
 }
 
