@@ -192,7 +192,7 @@ impl Standing {
         let held_back =
             options.split(',').map(str::trim).find(|o| matches!(*o, "nobarrier" | "barrier=0" | "barrier=none"));
         let durability = if medium == Medium::Memory {
-            volatile(format!("it lies in memory: {}", filesystem.unwrap_or_default()))
+            volatile(format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
             volatile("zfs sync=disabled: a sync does nothing".to_owned())
         } else if is(&["postgresql.fsync"], "off") {

@@ -18,7 +18,7 @@ pub mod side;
 #[cfg(test)]
 mod tests;
 
-use super::findings::{Durability, DurabilityClass, Estimate};
+use super::findings::{DurabilityClass, Estimate};
 use super::ranking::class_word;
 use findings::{Alone, ComparisonFindings, FORMAT, PairFinding, Reason, Refusal, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
@@ -37,8 +37,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
             let compares = rows.iter().any(|row| row.comparison.is_some());
             let shows = chosen.as_ref().is_none_or(|pair| pair.rows.is_empty() && !rows.is_empty());
             if compares || shows {
-                let caveat = promise_caveat(&sides[place], &sides[against]).filter(|_| compares);
-                let caveat = caveat.map(|(one, other)| promise_words((place, &one), (against, &other)));
+                let caveat = promise_caveat(sides, place, against).filter(|_| compares);
                 chosen = Some(PairFinding { side: place, against, caveat, rows });
             }
             if compares {
@@ -169,22 +168,22 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
-/// What a synced write survives at two sides, where the two are not known to be of one class.
-fn promise_caveat(side: &Side, reference: &Side) -> Option<(Durability, Durability)> {
-    let of = |side: &Side| side.measures.iter().find_map(|measure| measure.durability.clone());
-    let (one, other) = (of(side)?, of(reference)?);
-    let known = one.class != DurabilityClass::Unknown && other.class != DurabilityClass::Unknown;
-    (!known).then_some((one, other))
-}
-
-fn promise_words(side: (usize, &Durability), reference: (usize, &Durability)) -> String {
-    if side.1 == reference.1 {
-        return format!("What a synced write survives is known of neither: {}.", side.1.reason);
+/// That two sides are not known to be of one class; the reasons stand with the sides.
+fn promise_caveat(sides: &[Side], place: usize, against: usize) -> Option<String> {
+    let of = |place: usize| sides[place].measures.iter().find_map(|measure| Some(measure.durability.as_ref()?.class));
+    match (of(place)?, of(against)?) {
+        (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
+            Some("What a synced write survives is known of neither.".to_owned())
+        }
+        (one, other) if one == DurabilityClass::Unknown || other == DurabilityClass::Unknown => Some(format!(
+            "Whether a synced write survives the same at both is not known: {} {}, {} {}.",
+            mark(place),
+            class_word(one),
+            mark(against),
+            class_word(other)
+        )),
+        _ => None,
     }
-    let words = |(place, durability): (usize, &Durability)| {
-        format!("{} {} ({})", mark(place), class_word(durability.class), durability.reason)
-    };
-    format!("Whether a synced write survives the same at both is not known: {}; {}.", words(side), words(reference))
 }
 
 /// What holds for all ratios.

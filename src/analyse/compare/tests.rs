@@ -151,7 +151,7 @@ fn another_durability_class_is_refused_and_an_unknown_one_is_a_caveat() {
     let found = two(lasting(Flushed), lasting(Unknown));
     assert!(found.compared_anything());
     let caveat = found.pairs[0].caveat.as_ref().unwrap();
-    assert!(caveat.contains("is not known: B unknown (it was read back); A flushed (it was read back)"), "{caveat}");
+    assert!(caveat.contains("is not known: B unknown, A flushed."), "{caveat}");
     assert_eq!(two(lasting(Flushed), lasting(Flushed)).pairs[0].caveat, None);
 }
 

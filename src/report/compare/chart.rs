@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Width of the drawing, its column of names and its column of figures, pixels.
 const WIDTH: f64 = 960.0;
 const NAMES: f64 = 300.0;
-const FIGURES: f64 = 150.0;
+const FIGURES: f64 = 180.0;
 /// Height of a line and of the axis.
 const LINE: f64 = 22.0;
 const AXIS: f64 = 30.0;

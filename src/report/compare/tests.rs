@@ -214,6 +214,6 @@ proptest! {
         let page = page(&findings).unwrap();
         let dots: Vec<f64> = page.split("cx=\"").skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
         prop_assert_eq!(dots.len(), ratios.len());
-        prop_assert!(dots.iter().all(|x| (300.0..=810.0).contains(x)), "{dots:?}");
+        prop_assert!(dots.iter().all(|x| (300.0..=780.0).contains(x)), "{dots:?}");
     }
 }
