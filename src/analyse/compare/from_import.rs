@@ -279,13 +279,16 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         let workload = given(&["workload.script", "pgbench.script"]).or_else(|| fact("transaction type").map(script));
         let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
         let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
-        let rate = given(&["workload.rate", "pgbench.rate"]).unwrap_or_else(|| "none".to_owned());
+        // A summary says that a rate was aimed at, by its lag, and not which.
+        let limited = ["lag_mean", "skipped"].iter().any(|name| figure(summary, name).is_some());
+        let rate = given(&["workload.rate", "pgbench.rate"]);
+        let rate = rate.or_else(|| (!limited).then(|| "none".to_owned()));
         vec![
             Condition::named(ConditionKind::Workload, workload),
             Condition::named(ConditionKind::Scale, scale),
             Condition::named(ConditionKind::Clients, clients),
             Condition::usual(ConditionKind::QueryMode, fact("query mode").map(str::to_owned), "simple"),
-            Condition::usual(ConditionKind::RateLimit, Some(rate), "none"),
+            Condition::usual(ConditionKind::RateLimit, rate, "none"),
             Condition::usual(ConditionKind::Connecting, connecting.map(str::to_owned), "excluded"),
         ]
     };
