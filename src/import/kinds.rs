@@ -1,5 +1,6 @@
 //! The one list of the readers of foreign text, and which of them a text's lines belong to.
 
+use super::guard;
 use crate::parse::output::{Line, Output};
 use crate::parse::{
     dd, df, fio, gpart, iostat, mount_output, pg_test_fsync, pgbench_any_log, pgbench_output, sadf, vmstat_output,
@@ -29,6 +30,19 @@ pub struct Kind {
     pub looks_like: fn(&[Line<'_>]) -> bool,
     /// Reads all in a text.
     pub read: fn(&[Line<'_>]) -> Vec<Output>,
+}
+
+impl Kind {
+    /// Its outputs in a text: none where it does not recognise one, and only numbers that stand in the text.
+    #[must_use]
+    pub fn outputs(&self, lines: &[Line<'_>]) -> Vec<Output> {
+        if !(self.looks_like)(lines) {
+            return Vec::new();
+        }
+        let mut outputs = (self.read)(lines);
+        outputs.iter_mut().for_each(|output| guard::check(output, lines));
+        outputs
+    }
 }
 
 /// The load that an output tells of: its program, logs apart from what is printed. `None` for what only watches or tells
@@ -76,9 +90,7 @@ pub(super) struct Taken {
 pub(super) fn outputs(lines: &[Line<'_>]) -> Vec<Taken> {
     let mut taken = Vec::new();
     for (kind, reader) in KINDS.iter().enumerate() {
-        if (reader.looks_like)(lines) {
-            taken.extend((reader.read)(lines).into_iter().map(|output| Taken { kind, output }));
-        }
+        taken.extend(reader.outputs(lines).into_iter().map(|output| Taken { kind, output }));
     }
     settle(&mut taken);
     taken.sort_by_key(|it| (it.output.lines, it.kind));

@@ -4,6 +4,7 @@
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
 mod group;
+mod guard;
 mod kinds;
 mod log;
 mod moment;
