@@ -44,9 +44,11 @@ pub fn all() -> Result<Vec<Publication>> {
 
 fn unknown(name: &str) -> Error {
     const NEAR: f64 = 0.6;
+    // Shorter parts are in too many names.
+    const SHORTEST_PART: usize = 3;
     let names = names();
     let likeness = |known: &str| {
-        let part = if known.contains(name) && !name.is_empty() { NEAR } else { 0.0 };
+        let part = if known.contains(name) && name.len() >= SHORTEST_PART { NEAR } else { 0.0 };
         strsim::normalized_damerau_levenshtein(known, name).max(part)
     };
     let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));

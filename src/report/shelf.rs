@@ -1,7 +1,7 @@
 //! The shelf for a terminal of 100 columns, plain UTF-8 without colours: what lies on it, and one publication with its
 //! conclusions beside what its own figures support. Every text from outside goes through `printable`.
 
-use super::terminal::{align_right, indented, paragraph, plain_table, printable};
+use super::terminal::{align_right, indented, paragraph, plain_table, printable, width};
 use crate::analyse::shelf::findings::{
     CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
 };
@@ -13,6 +13,10 @@ use std::collections::BTreeSet;
 const MOST_FACTS: usize = 4;
 /// Columns of the list: names, dates and what varied may be broken into lines.
 const LIST_COLUMNS: [u16; 5] = [28, 12, 42, 7, 9];
+/// Facts that are said below the table: they are long, or names of places.
+const NO_COLUMN: [&str; 3] = ["stack.mount", "stack.devices", "device.source"];
+/// Widest name of a case that stays on one line, characters.
+const NAME_WIDTH_MAX: usize = 26;
 
 /// What lies on the shelf, one row a publication.
 #[must_use]
@@ -79,7 +83,10 @@ fn origin(found: &ShelfFindings) -> String {
 /// The table of cases: the facts that differ, then the figures.
 fn cases(cases: &[CaseFinding]) -> String {
     let keys: BTreeSet<&String> = cases.iter().flat_map(|case| case.facts.keys()).collect();
-    let differs = |key: &&&String| cases.iter().any(|case| case.facts.get(**key) != cases[0].facts.get(**key));
+    let differs = |key: &&&String| {
+        let first = cases.first().and_then(|case| case.facts.get(**key));
+        !NO_COLUMN.contains(&key.as_str()) && cases.iter().any(|case| case.facts.get(**key) != first)
+    };
     let facts: Vec<&String> = keys.iter().filter(differs).copied().take(MOST_FACTS).collect();
     let mut figures: Vec<(&str, &str)> = Vec::new();
     for figure in cases.iter().flat_map(|case| &case.main) {
@@ -88,9 +95,9 @@ fn cases(cases: &[CaseFinding]) -> String {
         }
     }
     let mut table = plain_table();
-    let head = |(name, unit): &(&str, &str)| format!("{name} {unit}");
+    let head = |(name, unit): &(&str, &str)| format!("{name}\n{unit}");
     let header = std::iter::once("case".to_owned()).chain(facts.iter().map(|key| (*key).clone()));
-    table.set_header(header.chain(figures.iter().map(head)).chain(["read".to_owned()]).map(|cell| printable(&cell)));
+    table.set_header(header.chain(figures.iter().map(head)).chain(["read".to_owned()]));
     for case in cases {
         let fact = |key: &&String| case.facts.get(*key).cloned().unwrap_or_default();
         let figure = |(name, unit): &(&str, &str)| {
@@ -100,6 +107,10 @@ fn cases(cases: &[CaseFinding]) -> String {
         let cells = std::iter::once(case.name.clone()).chain(facts.iter().map(fact)).chain(figures.iter().map(figure));
         let read = if case.figures == 0 { String::new() } else { case.figures.to_string() };
         table.add_row(cells.chain([read]).map(|cell| printable(&cell)));
+    }
+    let longest = cases.iter().map(|case| width(&case.name)).max().unwrap_or(0).clamp(4, NAME_WIDTH_MAX);
+    if let Some(column) = table.column_mut(0) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest as u16 + 2)));
     }
     let first_number = 1 + facts.len();
     align_right(&mut table, &(first_number..=first_number + figures.len()).collect::<Vec<_>>());
@@ -115,11 +126,14 @@ fn shown(value: f64) -> String {
     if value >= 1000.0 { grouped(value.round() as u64) } else { significant(value) }
 }
 
+/// Where a case comes from and what to know of it, for those of which there is something to say.
 fn case_caveats(cases: &[CaseFinding]) -> String {
-    let of = |case: &CaseFinding| -> String {
-        case.caveats.iter().map(|caveat| paragraph("  - ", &format!("{}: {caveat}", case.name))).collect()
+    let of = |case: &CaseFinding| {
+        let source = case.facts.get("device.source").map(|source| format!("from {source}"));
+        let all: Vec<String> = source.into_iter().chain(case.caveats.iter().cloned()).collect();
+        (!all.is_empty()).then(|| paragraph("  - ", &format!("{}: {}", case.name, all.join("; "))))
     };
-    cases.iter().map(of).collect()
+    cases.iter().filter_map(of).collect()
 }
 
 fn conclusion(found: &ConclusionFinding) -> String {

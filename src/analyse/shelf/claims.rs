@@ -6,7 +6,9 @@
 //! repeat for it to hold.
 
 use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
+use super::interval;
 use super::select::{Found, case, counted, length, rows};
+use super::words::{percent, rate};
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Absent, Compare, Conclusion, Reaches};
 use crate::stats::autocorrelation;
@@ -58,13 +60,13 @@ fn of_all(comparisons: &[Comparison], repeat: Option<&Repeat>, because: &mut Vec
     let single = comparisons.iter().any(|it| it.interval.is_none());
     if let Some(repeat) = repeat.filter(|_| single && least < Support::Shown) {
         because.push(format!(
-            "how far runs repeat is not told; the one thing measured twice, {} ({}), gave {} and {} {}: {} % apart",
+            "how far runs repeat is not told; the one thing measured twice, {} ({}), gave {} and {} {}: {} apart",
             repeat.what,
             repeat.case,
-            significant(repeat.values.0),
-            significant(repeat.values.1),
+            rate(repeat.values.0),
+            rate(repeat.values.1),
             repeat.unit,
-            significant(repeat.apart * 100.0)
+            percent(repeat.apart)
         ));
     }
     let Some(pooled) = pooled(comparisons) else { return Some(least) };
@@ -209,7 +211,7 @@ fn support(found: &Ratio, least: Option<f64>, repeat: Option<&Repeat>) -> Suppor
 
 fn sentence(it: &Comparison, length: Option<&str>) -> String {
     let unit = &it.unit;
-    let (value, over) = (significant(it.value), significant(it.over_value));
+    let (value, over) = (rate(it.value), rate(it.over_value));
     let mut text = format!("{} {value} {unit}, {} {over} {unit}: {} times", it.case, it.over, significant(it.ratio));
     match it.interval {
         Some((low, high)) => {
@@ -219,12 +221,12 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
             let length = length.map_or_else(String::new, |length| format!(" of {length}"));
             text.push_str(&format!("; one run{length} each, so no interval"));
             if let Some(least) = it.least_half_width {
-                text.push_str(&format!(" (counting alone leaves ±{} %, the least)", significant(least * 100.0)));
+                text.push_str(&format!(" (counting alone leaves ±{}, the least)", percent(least)));
             }
             if it.ratio >= BEYOND_KNOWN_SCATTER {
                 text.push_str("; beyond any scatter between runs that is known");
             } else if let Some(scatter) = it.holds_below {
-                text.push_str(&format!("; holds if runs scatter by less than {} %", significant(scatter * 100.0)));
+                text.push_str(&format!("; holds if runs scatter by less than {}", percent(scatter)));
             }
         }
     }
@@ -234,12 +236,13 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
 /// Whether the largest value of a figure comes near a limit.
 fn reaches(record: &ImportRecord, claim: &Reaches) -> (Support, String) {
     let rows = case(record, &claim.case).into_iter().flat_map(rows).filter(|row| row.output.tool == claim.tool);
-    let figures = rows.filter(|row| !row.row.since_boot).filter_map(|row| row.figure(&claim.figure));
+    let rows: Vec<Found<'_>> = rows.filter(|row| !row.row.since_boot).collect();
+    let figures = rows.iter().filter_map(|row| row.figure(&claim.figure));
     let Some(most) = figures.max_by(|a, b| a.value.total_cmp(&b.value)) else {
         return (Support::CannotBeTold, format!("{} of {} was not published", claim.figure, claim.tool));
     };
-    let support = if most.value >= claim.least { Support::PointsThatWay } else { Support::Contradicted };
-    let sentence = format!(
+    let mut support = if most.value >= claim.least { Support::PointsThatWay } else { Support::Contradicted };
+    let mut sentence = format!(
         "the largest {} that {} shows is {} {}; at the limit it would be {} or more",
         claim.figure,
         claim.tool,
@@ -247,6 +250,18 @@ fn reaches(record: &ImportRecord, claim: &Reaches) -> (Support, String) {
         most.unit,
         significant(claim.least)
     );
+    if rows.iter().any(interval::since_boot_is_unknown) {
+        let rates: Vec<interval::Printed> = rows.iter().flat_map(interval::printed).collect();
+        match interval::seconds(&rates) {
+            Some(seconds) => sentence.push_str(&format!(
+                "; its rates are whole counts over {seconds:.3} s, so this is no average since boot"
+            )),
+            None => {
+                support = Support::CannotBeTold;
+                sentence.push_str("; but it may be the average since boot");
+            }
+        }
+    }
     (support, sentence)
 }
 

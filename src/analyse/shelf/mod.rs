@@ -6,6 +6,7 @@
 pub mod cases;
 pub mod claims;
 pub mod findings;
+mod interval;
 pub mod repeats;
 pub mod rules;
 mod rules_commit;
@@ -15,6 +16,7 @@ mod rules_sync;
 mod select;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::record::publication::Publication;
 use findings::ShelfFindings;

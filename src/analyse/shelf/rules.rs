@@ -17,6 +17,7 @@ pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
             found.extend(rules_commit::of_trial(case, trial));
         }
     }
+    found.extend(rules_commit::iostat_interval(record));
     found.extend(rules_price::of_record(record));
     found.sort_by_key(|remark| remark.weight);
     found

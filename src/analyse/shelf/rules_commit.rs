@@ -1,9 +1,11 @@
 //! Rules on a load and the devices beside it: what one commit writes, and how much of it is the device's.
 
 use super::findings::{Remark, Weight};
+use super::interval::{Printed, printed, seconds, since_boot_is_unknown};
 use super::rules::Rule;
 use super::select::{Found, rows_of_trial, tps};
-use crate::record::imported::{ImportedCase, ImportedTrial};
+use super::words::{milliseconds, percent, rate};
+use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::{Bytes, significant};
 
 const KIB: f64 = 1024.0;
@@ -11,22 +13,22 @@ const KIB: f64 = 1024.0;
 const PAGE_KIB: f64 = 4.0;
 /// How near a size must be to count as the same.
 const SAME: f64 = 0.08;
+/// Normal quantile of a two-sided 95 % interval.
+const Z: f64 = 1.96;
 /// Transactions a second and what they were computed from agree within this.
 const ROUNDING: f64 = 0.01;
-/// Longest interval that is looked for in rates, seconds.
-const LONGEST_INTERVAL: u32 = 5;
+/// An interval is another than the told one when they differ by more than timers do.
+const ODD: f64 = 0.1;
 
 /// What a trial with pgbench says.
 pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
     let mut found = Vec::new();
-    found.extend(iostat_interval(case, trial));
     let Some(load) = rows_of_trial(case, trial).find(|row| tps(row).is_some_and(|tps| tps.value > 0.0)) else {
         return found;
     };
     found.extend(arithmetic(&load));
     if let Some(device) = device(case, trial) {
         found.extend(commit(&load, &device));
-        found.extend(share(&load, &device));
     }
     found
 }
@@ -65,23 +67,23 @@ fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Option<Device
     Some(Device { name, rows: rows().filter(|row| row.label("device") == Some(name)).collect() })
 }
 
-/// What one commit writes.
+/// What one commit writes, and how much of its time is the device's.
 fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
     let rule = Rule {
         name: "commit_writes",
         weight: Weight::Information,
-        source: "writes and bytes a second of iostat over transactions a second of pgbench; both are means, of different \
-                 seconds",
+        source: "writes, bytes and %util of iostat over transactions a second of pgbench: means of different seconds",
     };
     let tps = tps(load)?.value;
     let (writes, bytes) = (device.mean("write_ops_per_s")?, device.mean("write_bytes_per_s")?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);
+    let least = counted_over(load.case, load.trial).map_or_else(String::new, |seconds| {
+        format!(" (±{} by counting alone)", percent(Z / (writes * seconds).sqrt()))
+    });
     let mut sentence = format!(
-        "a commit is {each:.2} writes of {kib:.1} KiB to {}, {:.1} KiB in all (±{} % at least, for {} writes counted in a second)",
+        "a commit is {each:.2} writes of {kib:.1} KiB to {}, {:.1} KiB in all{least}",
         device.name,
-        bytes / tps / KIB,
-        significant(196.0 / writes.sqrt()),
-        writes.round()
+        bytes / tps / KIB
     );
     let block = load.case.facts.get("wal_block").and_then(|block| Bytes::parse(block).ok());
     if let Some(block) = block.map(|block| block.0 as f64 / KIB).filter(|block| (kib / block - 1.0).abs() < SAME) {
@@ -90,36 +92,24 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
     let merges = device.mean("write_merges_per_s").unwrap_or_default() / writes;
     if merges > 0.5 && ((merges + 1.0) * PAGE_KIB / kib - 1.0).abs() < SAME {
         sentence.push_str(&format!(
-            "; {merges:.1} merges to each, so it came through the page cache in pages of {PAGE_KIB} KiB"
+            ", put together from pages of {PAGE_KIB} KiB ({merges:.1} merges): through the page cache"
         ));
     }
+    if device.rows.iter().any(since_boot_is_unknown) && seconds(&rates(load.case, load.trial)).is_none() {
+        sentence.push_str("; unless that report of iostat is the average since boot");
+    }
+    sentence.push_str(&share(load, device, tps).unwrap_or_default());
     let mut rows = vec![*load];
     rows.extend(&device.rows);
     rule.says(&rows, Some((each, 1.0, "writes per commit")), sentence)
 }
 
-/// How much of a commit's time is the device's, where one client waits for one thing at a time.
-fn share(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
+/// How much of a commit's time the device is busy, where one client waits for one thing at a time.
+fn share(load: &Found<'_>, device: &Device<'_>, tps: f64) -> Option<String> {
     const MUCH: f64 = 50.0;
-    let rule = Rule {
-        name: "device_share",
-        weight: Weight::Information,
-        source: "%util of iostat: share of the time in which a request was on its way, with one client",
-    };
-    let busy = device.mean("util_percent").filter(|busy| *busy >= MUCH)?;
-    if load.value("clients") != Some(1.0) {
-        return None;
-    }
-    let took = 1e3 / tps(load)?.value;
-    let sentence = format!(
-        "with one client {} is busy {} % of the time: about {took:.2} ms a commit, of which {:.2} ms in the device",
-        device.name,
-        significant(busy),
-        took * busy / 100.0
-    );
-    let mut rows = vec![*load];
-    rows.extend(&device.rows);
-    rule.says(&rows, Some((busy, MUCH, "%")), sentence)
+    let busy = device.mean("util_percent").filter(|busy| *busy >= MUCH && load.value("clients") == Some(1.0))?;
+    let took = 1e6 / tps;
+    Some(format!("; the device is busy for {} of its {}", milliseconds(took * busy / 100.0), milliseconds(took)))
 }
 
 /// Figures of a summary that do not fit each other.
@@ -154,39 +144,45 @@ fn arithmetic(load: &Found<'_>) -> Vec<Remark> {
     found
 }
 
-/// The interval that rates with two decimals were computed over: the shortest in which all are whole counts.
-fn interval_s(rates: &[f64]) -> Option<u32> {
-    const FEWEST: usize = 3;
-    if rates.len() < FEWEST {
-        return None;
-    }
-    // Each rate is rounded to a hundredth.
-    let whole =
-        |seconds: f64| rates.iter().all(|rate| (rate * seconds - (rate * seconds).round()).abs() < 0.006 * seconds);
-    (1..=LONGEST_INTERVAL).find(|seconds| whole(f64::from(*seconds)))
+/// Rates that iostat shows in a trial and that count requests.
+fn rates(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Printed> {
+    let rows = rows_of_trial(case, trial).filter(|row| row.output.tool.starts_with("iostat") && !row.row.since_boot);
+    rows.flat_map(|row| printed(&row)).collect()
+}
+
+/// Seconds over which the writes of a trial were counted: what its rates tell, else what is said.
+fn counted_over(case: &ImportedCase, trial: &ImportedTrial) -> Option<f64> {
+    let told = case.facts.get("iostat.interval_s").and_then(|told| told.parse().ok());
+    seconds(&rates(case, trial)).or(told)
 }
 
 /// Rates of iostat that are no whole counts in the interval that is told.
-fn iostat_interval(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
+pub(super) fn iostat_interval(record: &ImportRecord) -> Option<Remark> {
     let rule = Rule {
         name: "iostat_interval",
         weight: Weight::Contradiction,
         source: "iostat divides whole counts by the seconds between its reports",
     };
-    let told: u32 = case.facts.get("iostat.interval_s")?.parse().ok()?;
-    let rows: Vec<Found<'_>> = rows_of_trial(case, trial)
-        .filter(|row| row.output.tool == "iostat -x" && !row.row.since_boot && row.value("write_ops_per_s").is_some())
-        .collect();
-    let names = ["read_ops_per_s", "write_ops_per_s", "read_merges_per_s", "write_merges_per_s"];
-    let figures = rows.iter().flat_map(|row| names.iter().filter_map(|name| row.figure(name)));
-    let fine = |text: &str| text.rsplit_once('.').is_some_and(|(_, decimals)| decimals.len() == 2);
-    let rates: Vec<f64> = figures.filter(|it| it.value > 0.0 && fine(&it.text)).map(|it| it.value).collect();
-    let seconds = interval_s(&rates).filter(|seconds| seconds % told != 0 || *seconds > told)?;
-    let example = rates.iter().find(|rate| rate.fract() != 0.0)?;
+    let mut rows: Vec<Found<'_>> = Vec::new();
+    let mut odd: Option<(f64, f64, f64)> = None;
+    for case in &record.cases {
+        let told = case.facts.get("iostat.interval_s").and_then(|told| told.parse::<f64>().ok());
+        let Some(told) = told.filter(|told| *told > 0.0) else { continue };
+        for trial in &case.trials {
+            let rates = rates(case, trial);
+            let Some(seconds) = seconds(&rates).filter(|seconds| (seconds / told - 1.0).abs() > ODD) else { continue };
+            let example = rates.iter().map(|(rate, _)| *rate).find(|rate| (rate * told).fract() != 0.0);
+            odd = odd.or(example.map(|example| (seconds, told, example)));
+            rows.extend(rows_of_trial(case, trial).find(|row| row.output.tool.starts_with("iostat")));
+        }
+    }
+    let (seconds, told, example) = odd?;
     let sentence = format!(
-        "iostat's rates are whole counts over {seconds} s ({example:.2} a second are {} in {seconds} s), not over the {told} s \
-         that is told",
-        (example * f64::from(seconds)).round()
+        "iostat's rates in {} of its reports are whole counts over {} s ({example:.2} a second are {} in that time), not over \
+         the {told} s that is told",
+        rows.len(),
+        significant(seconds),
+        rate((example * seconds).round())
     );
-    rule.says(&rows, Some((f64::from(seconds), f64::from(told), "s")), sentence)
+    rule.says(&rows, Some((seconds, told, "s")), sentence)
 }

@@ -3,6 +3,7 @@
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::select::{Found, rows, synced, tps};
+use super::words::rate;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -36,17 +37,17 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
     let [key] = keys.as_slice() else { return None };
     let value = without.facts.get(*key)?;
     DECIDES.iter().find(|(name, off)| name == key && off == value)?;
-    let (fast, slow, what) = figures(without, with)?;
-    let ratio = fast.1 / slow.1;
+    let pair = pair(without, with)?;
+    let (fast, slow, what, ratio) = (pair.one, pair.other, &pair.what, pair.ratio());
     if ratio < APART {
         return None;
     }
     let sentence = format!(
         "{what} ran {} times a second with {key}={}, {} with {value}: {} times is the price of durability here, and the \
          faster one loses at a power cut what it acknowledged last",
-        significant(slow.1),
+        rate(slow.1),
         with.facts.get(*key).map_or("its default", String::as_str),
-        significant(fast.1),
+        rate(fast.1),
         significant(ratio)
     );
     let mut remark = rule.says(&[fast.0], Some((ratio, 1.0, "times")), sentence)?;
@@ -54,22 +55,36 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
     Some(remark)
 }
 
-/// The same figure of two cases: the first way to sync that both have, or transactions.
-#[allow(clippy::type_complexity)]
-fn figures<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<((Found<'a>, f64), (Found<'a>, f64), String)> {
+/// The same figure of two cases.
+struct Pair<'a> {
+    one: (Found<'a>, f64),
+    other: (Found<'a>, f64),
+    /// Which.
+    what: String,
+}
+
+impl Pair<'_> {
+    fn ratio(&self) -> f64 {
+        self.one.1 / self.other.1
+    }
+}
+
+/// The first way to sync that both have, or transactions.
+fn pair<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<Pair<'a>> {
     const WAYS: [&str; 4] = ["fdatasync", "fsync", "open_datasync", "open_sync"];
     let sync = |case: &'a ImportedCase, way: &str| {
         synced(rows(case), "one write").find(|(_, method, _)| *method == way).map(|(row, _, rate)| (row, rate))
     };
-    let by_way = WAYS.iter().find_map(|way| Some((sync(a, way)?, sync(b, way)?, (*way).to_owned())));
+    let by_way =
+        WAYS.iter().find_map(|way| Some(Pair { one: sync(a, way)?, other: sync(b, way)?, what: (*way).to_owned() }));
     let commits = |case: &'a ImportedCase| rows(case).find_map(|row| Some((row, tps(&row)?.value)));
-    by_way.or_else(|| Some((commits(a)?, commits(b)?, "transactions".to_owned())))
+    by_way.or_else(|| Some(Pair { one: commits(a)?, other: commits(b)?, what: "transactions".to_owned() }))
 }
 
 /// By how much two cases differ, where they clearly do, and in which figure.
 pub(super) fn apart(a: &ImportedCase, b: &ImportedCase) -> Option<(String, f64)> {
     const CLEARLY: f64 = 3.0;
-    let (one, other, what) = figures(a, b)?;
-    let ratio = one.1 / other.1;
-    (ratio >= CLEARLY || ratio <= 1.0 / CLEARLY).then_some((what, ratio))
+    let pair = pair(a, b)?;
+    let ratio = pair.ratio();
+    (ratio >= CLEARLY || ratio <= 1.0 / CLEARLY).then_some((pair.what, ratio))
 }

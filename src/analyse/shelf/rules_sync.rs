@@ -3,12 +3,15 @@
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::select::{Found, rows_of_trial, synced};
+use super::words::{milliseconds, rate as shown};
 use crate::analyse::durability::IN_MEMORY;
 use crate::record::imported::{ImportedCase, ImportedTrial};
 use crate::units::significant;
 
 /// No device that is not memory is known to sync more often for one writer.
 const MOST_SYNCS_PER_S: f64 = 100_000.0;
+/// NAND without power-loss protection needs longer for a flush, microseconds.
+const FASTEST_FLUSH_US: f64 = 100.0;
 /// One turn at 15 000 rpm, the fastest disks sold, a tenth less for the clock; microseconds.
 const SHORTEST_TURN_US: f64 = 0.9 * 60e6 / 15_000.0;
 /// One turn and a half at 5400 rpm, the slowest disks in use; microseconds.
@@ -31,6 +34,7 @@ pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark
         two_writes(case, trial, "open_sync"),
         two_writes(case, trial, "open_datasync"),
         one_wait(case, trial),
+        fast_flush(case, trial),
         journal(case, trial),
     ];
     all.into_iter().flatten().collect()
@@ -54,13 +58,6 @@ fn fact<'a>(case: &'a ImportedCase, key: &str) -> Option<&'a str> {
     case.facts.get(key).map(String::as_str)
 }
 
-/// Two digits: a time that a rate implies needs no more.
-fn milliseconds(us: f64) -> String {
-    let ms = us / 1e3;
-    let digits = (1 - ms.log10().floor() as i32).clamp(0, 6) as usize;
-    format!("{ms:.digits$} ms")
-}
-
 /// Rates that only memory reaches.
 fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     let rule = Rule {
@@ -76,10 +73,8 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
         (_, Some("disabled")) => "with sync=disabled nothing is synced before the call returns".to_owned(),
         _ => "it is memory, or nothing is synced".to_owned(),
     };
-    let sentence = format!(
-        "{method} ran at {} a second, which no storage that keeps data is known to do: {why}",
-        significant(rate)
-    );
+    let sentence =
+        format!("{method} ran at {} a second, which no storage that keeps data is known to do: {why}", shown(rate));
     rule.says(&[row], Some((rate, MOST_SYNCS_PER_S, "ops/s")), sentence)
 }
 
@@ -96,8 +91,8 @@ fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial) -> Option
     let sentence = format!(
         "a write with {method} ({} a second) is faster than one that is not synced ({}) but opens its file each time: the sync \
          costs less than an open",
-        significant(rate),
-        significant(without)
+        shown(rate),
+        shown(without)
     );
     rule.says(&[row, unsynced], Some((rate, without, "ops/s")), sentence)
 }
@@ -125,6 +120,26 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
     rule.says(&[row], Some((took, SHORTEST_TURN_US, "us")), sentence)
 }
 
+/// Faster than flash without protection empties its cache.
+fn fast_flush(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
+    let rule = Rule {
+        name: "fast_flush",
+        weight: Weight::Information,
+        source: "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room",
+    };
+    if fact(case, "stack.media") == Some("rotating") {
+        return None;
+    }
+    let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate <= MOST_SYNCS_PER_S)?;
+    let took = 1e6 / rate;
+    if took >= FASTEST_FLUSH_US {
+        return None;
+    }
+    let sentence =
+        format!("{method} took {}: either the write cache is protected, or it is not emptied", milliseconds(took));
+    rule.says(&[row], Some((took, FASTEST_FLUSH_US, "us")), sentence)
+}
+
 /// Two writes that are each synced, against one.
 fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Option<Remark> {
     let (one_row, one) = rate_of(case, trial, "one write", method)?;
@@ -144,7 +159,7 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
         return None;
     }
     let rule = Rule { name: "one_write_from_a_cache", weight: Weight::Suspicion, source };
-    let per_s = |rate: f64| format!("{}/s", significant(rate));
+    let per_s = |rate: f64| format!("{}/s", shown(rate));
     let speed = match (SHORTEST_TURN_US..=LONGEST_WAIT_US).contains(&took) {
         true => "the speed of a bare rotating disk (a turn takes 4.0 ms at 15 000 rpm, 11.1 ms at 5400)",
         false => "what storage without a cache takes",

@@ -1,1 +1,380 @@
-//! Tests.
+//! Tests of claims and rules on made-up records. What comes out of the real shelf is tested in `tests/shelf.rs`.
+
+use super::findings::{ConclusionFinding, Remark, Support, Weight};
+use super::{claims, repeats, rules};
+use crate::record::imported::{
+    ImportRecord, ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial,
+};
+use crate::record::publication::{Absent, Compare, Conclusion, Reaches};
+use proptest::prelude::{prop_assert, proptest};
+
+fn figure(name: &str, unit: &str, value: f64) -> ImportedFigure {
+    ImportedFigure { name: name.into(), unit: unit.into(), value, text: value.to_string(), line: 1 }
+}
+
+fn row(labels: &[(&str, &str)], figures: &[(&str, &str, f64)]) -> ImportedRow {
+    ImportedRow {
+        labels: labels.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        figures: figures.iter().map(|(name, unit, value)| figure(name, unit, *value)).collect(),
+        line: 1,
+        ..ImportedRow::default()
+    }
+}
+
+fn output(tool: &str, rows: Vec<ImportedRow>) -> ImportedOutput {
+    ImportedOutput { tool: tool.into(), rows, ..ImportedOutput::default() }
+}
+
+fn trial(outputs: Vec<ImportedOutput>) -> ImportedTrial {
+    let files = vec![ImportedFile { name: "out.txt".into(), ..ImportedFile::default() }];
+    ImportedTrial { files, outputs, ..ImportedTrial::default() }
+}
+
+fn case(name: &str, facts: &[(&str, &str)], trials: Vec<ImportedTrial>) -> ImportedCase {
+    let facts = facts.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    ImportedCase { name: name.into(), facts, trials, caveats: Vec::new() }
+}
+
+fn record(cases: Vec<ImportedCase>) -> ImportRecord {
+    ImportRecord { cases, ..ImportRecord::default() }
+}
+
+/// A run of pgbench of 60 s with one client.
+fn pgbench(tps: f64) -> ImportedOutput {
+    let figures = [
+        ("clients", "count", 1.0),
+        ("duration", "s", 60.0),
+        ("transactions", "count", (tps * 60.0).round()),
+        ("tps", "tx/s", tps),
+    ];
+    output("pgbench", vec![row(&[("part", "summary")], &figures)])
+}
+
+/// An output of pg_test_fsync: test, method, rate.
+fn syncs(rows: &[(&str, &str, f64)]) -> ImportedOutput {
+    let mut all = vec![row(&[], &[("seconds_per_test", "s", 5.0)])];
+    all.extend(rows.iter().map(|(test, method, rate)| {
+        row(&[("test", test), ("write_bytes", "8192"), ("method", method)], &[("rate", "ops/s", *rate)])
+    }));
+    output("pg_test_fsync", all)
+}
+
+fn loads(name: &str, tps: &[f64]) -> ImportedCase {
+    case(name, &[], tps.iter().map(|tps| trial(vec![pgbench(*tps)])).collect())
+}
+
+fn higher(case: &str, over: &str) -> Compare {
+    let (tool, figure) = ("pgbench".into(), "tps".into());
+    Compare { case: case.into(), over: over.into(), tool, figure, ..Compare::default() }
+}
+
+fn answer(record: &ImportRecord, compare: &[Compare]) -> ConclusionFinding {
+    let conclusion = Conclusion { says: "x".into(), compare: compare.to_vec(), ..Conclusion::default() };
+    claims::answer(record, &conclusion, &repeats::repeats(record))
+}
+
+fn said(remarks: &[Remark], rule: &str) -> String {
+    remarks.iter().find(|remark| remark.rule == rule).map_or_else(String::new, |remark| remark.sentence.clone())
+}
+
+#[test]
+fn single_runs_carry_no_interval_and_say_how_well_they_would_have_to_repeat() {
+    let found = answer(&record(vec![loads("a", &[1300.0]), loads("b", &[1000.0])]), &[higher("a", "b")]);
+    let it = &found.comparisons[0];
+    assert_eq!((found.support, it.interval, it.trials), (Support::NotShown, None, (1, 1)));
+    assert!((it.holds_below.unwrap() - 1.3f64.ln() / (1.96 * 2f64.sqrt())).abs() < 1e-12);
+    let least = 1.96 * (1.0 / 78_000.0 + 1.0 / 60_000.0f64).sqrt();
+    assert!((it.least_half_width.unwrap() - least).abs() < 1e-9);
+    assert!(it.sentence.contains("one run of 60 s each") && it.sentence.contains("the least"), "{}", it.sentence);
+}
+
+#[test]
+fn a_difference_beyond_what_was_measured_twice_points_that_way() {
+    let twice = |again: f64| {
+        let mut output = syncs(&[("two writes", "open_sync", 100.0)]);
+        let labels = [("test", "open_sync sizes"), ("writes", "2"), ("write_bytes", "8192"), ("method", "open_sync")];
+        output.rows.push(row(&labels, &[("rate", "ops/s", again)]));
+        case("twice", &[], vec![trial(vec![output])])
+    };
+    let found = |again: f64| {
+        let record = record(vec![loads("a", &[1300.0]), loads("b", &[1000.0]), twice(again)]);
+        answer(&record, &[higher("a", "b")])
+    };
+    assert_eq!(found(98.0).support, Support::PointsThatWay);
+    assert_eq!(found(80.0).support, Support::NotShown);
+    assert!(found(98.0).because[0].contains("2.0% apart"), "{:?}", found(98.0).because);
+}
+
+#[test]
+fn the_other_way_round_is_a_contradiction_and_a_hair_is_chance() {
+    let of = |a: f64| answer(&record(vec![loads("a", &[a]), loads("b", &[1000.0])]), &[higher("a", "b")]).support;
+    assert_eq!(of(900.0), Support::Contradicted);
+    assert_eq!(of(999.0), Support::NotShown);
+    assert_eq!(of(1001.0), Support::NotShown);
+    assert_eq!(of(4000.0), Support::Shown);
+}
+
+#[test]
+fn repeated_runs_have_an_interval_that_decides() {
+    let of = |a: &[f64], b: &[f64]| answer(&record(vec![loads("a", a), loads("b", b)]), &[higher("a", "b")]).support;
+    assert_eq!(of(&[1290.0, 1300.0, 1310.0], &[990.0, 1000.0, 1010.0]), Support::Shown);
+    assert_eq!(of(&[990.0, 1000.0, 1010.0], &[1290.0, 1300.0, 1310.0]), Support::Contradicted);
+    assert_eq!(of(&[900.0, 1300.0, 1700.0], &[700.0, 1000.0, 1300.0]), Support::NotShown);
+}
+
+#[test]
+fn comparisons_of_cases_of_their_own_are_repeats_of_one() {
+    let cases = |ratios: [f64; 3]| {
+        let pairs = ["x", "y", "z"].iter().zip(ratios);
+        let cases = pairs.flat_map(|(name, ratio)| {
+            [loads(&format!("{name}1"), &[1000.0 * ratio]), loads(&format!("{name}0"), &[1000.0])]
+        });
+        let claims = [higher("x1", "x0"), higher("y1", "y0"), higher("z1", "z0")];
+        answer(&record(cases.collect()), &claims)
+    };
+    assert_eq!(cases([1.30, 1.31, 1.29]).support, Support::Shown);
+    assert_eq!(cases([1.03, 1.09, 1.10]).support, Support::NotShown);
+    // The case in two comparisons makes them depend on each other.
+    let record = record(vec![loads("a", &[1300.0]), loads("b", &[1000.0]), loads("c", &[1001.0])]);
+    let found = answer(&record, &[higher("a", "b"), higher("a", "c")]);
+    assert!(!found.because.iter().any(|it| it.contains("repeats of one")), "{:?}", found.because);
+}
+
+#[test]
+fn what_was_not_published_cannot_be_told() {
+    let record = record(vec![loads("a", &[1300.0])]);
+    assert_eq!(answer(&record, &[higher("a", "nowhere")]).support, Support::CannotBeTold);
+    assert_eq!(answer(&record, &[]).support, Support::CannotBeTold);
+    let conclusion = Conclusion { lacks: Some("a disk".into()), ..Conclusion::default() };
+    let found = claims::answer(&record, &conclusion, &[]);
+    assert_eq!((found.support, found.because), (Support::CannotBeTold, vec!["it would need a disk".to_owned()]));
+}
+
+#[test]
+fn a_limit_is_reached_or_not_and_the_average_since_boot_does_not_count() {
+    let mut since_boot = row(&[("device", "a")], &[("util_percent", "%", 99.0)]);
+    since_boot.since_boot = true;
+    let now = |util| row(&[("device", "a")], &[("util_percent", "%", util)]);
+    let of = |rows: Vec<ImportedRow>| {
+        let record = record(vec![case("a", &[], vec![trial(vec![output("iostat -x", rows)])])]);
+        let claim = Reaches { case: "a".into(), tool: "iostat -x".into(), figure: "util_percent".into(), least: 90.0 };
+        let conclusion = Conclusion { reaches: Some(claim), ..Conclusion::default() };
+        claims::answer(&record, &conclusion, &[]).support
+    };
+    assert_eq!(of(vec![since_boot.clone(), now(4.0)]), Support::Contradicted);
+    assert_eq!(of(vec![since_boot.clone(), now(97.0)]), Support::PointsThatWay);
+    assert_eq!(of(vec![since_boot]), Support::CannotBeTold);
+}
+
+#[test]
+fn a_report_that_may_be_the_average_since_boot_contradicts_nothing() {
+    let of = |rates: &[&str]| {
+        let rows = rates.iter().map(|text| {
+            let figures = [("write_ops_per_s", "ops/s", text.parse().unwrap()), ("util_percent", "%", 4.0)];
+            let mut row = row(&[("report", "1"), ("device", text)], &figures);
+            row.figures[0].text = (*text).to_owned();
+            row
+        });
+        let mut output = output("iostat -x", rows.collect());
+        output.notes.push("whether the first report is an average since boot cannot be known".to_owned());
+        let record = record(vec![case("a", &[], vec![trial(vec![output])])]);
+        let claim = Reaches { case: "a".into(), tool: "iostat -x".into(), figure: "util_percent".into(), least: 90.0 };
+        claims::answer(&record, &Conclusion { reaches: Some(claim), ..Conclusion::default() }, &[])
+    };
+    let counted = of(&["1126.67", "1242.00", "18.33"]);
+    assert_eq!(counted.support, Support::Contradicted);
+    assert!(counted.because[0].contains("whole counts over 3.000 s"), "{counted:?}");
+    let average = of(&["4.73", "11.91", "0.37", "128.44"]);
+    assert_eq!(average.support, Support::CannotBeTold);
+    assert!(average.because[0].ends_with("but it may be the average since boot"), "{average:?}");
+}
+
+#[test]
+fn what_should_be_absent_is_looked_for() {
+    let rows = |tool: &str, mount: &str| output(tool, vec![row(&[("mount", mount)], &[])]);
+    let of = |outputs: Vec<ImportedOutput>| {
+        let record = record(vec![case("a", &[], vec![trial(outputs)])]);
+        let claim = Absent { case: "a".into(), tool: "df".into(), label: "mount".into(), value: "/r".into() };
+        claims::answer(&record, &Conclusion { absent: Some(claim), ..Conclusion::default() }, &[])
+    };
+    assert_eq!(
+        of(vec![rows("df", "/x"), rows("mount", "/r")]).because,
+        ["none of the 1 rows of df is /r; mount shows it"]
+    );
+    assert_eq!(of(vec![rows("df", "/r")]).support, Support::Contradicted);
+    assert_eq!(of(vec![rows("mount", "/r")]).support, Support::CannotBeTold);
+}
+
+/// The remarks on one output of pg_test_fsync.
+fn on_syncs(facts: &[(&str, &str)], rows: &[(&str, &str, f64)]) -> Vec<Remark> {
+    rules::remarks(&record(vec![case("a", facts, vec![trial(vec![syncs(rows)])])]))
+}
+
+#[test]
+fn rates_of_memory_are_told_with_their_reason() {
+    let fast = [("one write", "fsync", 1e6), ("not synced", "write", 5e5)];
+    let of = |facts: &[(&str, &str)]| said(&on_syncs(facts, &fast), "too_many_syncs");
+    assert!(of(&[("stack.filesystem", "tmpfs")]).contains("tmpfs keeps its files in memory"));
+    assert!(of(&[("zfs.sync", "disabled")]).contains("nothing is synced before"));
+    assert!(of(&[]).contains("it is memory, or nothing is synced"));
+    assert!(said(&on_syncs(&[], &fast), "no_slower_than_unsynced").contains("costs less than an open"));
+    assert!(on_syncs(&[], &[("one write", "fsync", 500.0), ("not synced", "write", 5e5)]).is_empty());
+}
+
+#[test]
+fn a_disk_that_turns_syncs_no_faster_than_it_turns_without_a_cache() {
+    let of = |facts: &[(&str, &str)], rate: f64| {
+        said(&on_syncs(facts, &[("one write", "fsync", rate)]), "faster_than_a_turn")
+    };
+    assert!(of(&[("stack.media", "rotating")], 6676.0).contains("0.15 ms"));
+    assert_eq!(of(&[("stack.media", "rotating")], 250.0), "");
+    assert_eq!(of(&[], 6676.0), "");
+    let flash = |rate: f64| said(&on_syncs(&[], &[("one write", "fdatasync", rate)]), "fast_flush");
+    assert!(flash(40_000.0).contains("0.025 ms") && flash(9_000.0).is_empty());
+}
+
+#[test]
+fn two_synced_writes_cost_about_two() {
+    let of = |one: f64, two: f64| on_syncs(&[], &[("one write", "open_sync", one), ("two writes", "open_sync", two)]);
+    let disk = said(&of(3753.0, 85.2), "one_write_from_a_cache");
+    assert!(disk.contains("12 ms each time: the speed of a bare rotating disk") && disk.contains("0.27 ms"), "{disk}");
+    assert!(said(&of(50_000.0, 2000.0), "one_write_from_a_cache").contains("what storage without a cache takes"));
+    assert!(said(&of(1000.0, 990.0), "two_syncs_do_not_halve").contains("not synced one by one"));
+    assert!(of(1000.0, 490.0).is_empty());
+    assert!(
+        said(&on_syncs(&[], &[("one write", "fdatasync", 82.0), ("one write", "fsync", 21.0)]), "journal")
+            .contains("3.9 times")
+    );
+}
+
+#[test]
+fn what_a_commit_writes_is_seen_beside_the_load() {
+    let device = |name: &str, per_s: f64| {
+        let figures = [
+            ("write_ops_per_s", "ops/s", per_s),
+            ("write_bytes_per_s", "B/s", per_s * 8192.0),
+            ("write_merges_per_s", "requests/s", per_s),
+            ("util_percent", "%", 90.0),
+        ];
+        row(&[("report", "1"), ("device", name)], &figures)
+    };
+    let of = |rows: Vec<ImportedRow>, facts: &[(&str, &str)]| {
+        let outputs = vec![pgbench(1000.0), output("iostat -x", rows)];
+        said(&rules::remarks(&record(vec![case("a", facts, vec![trial(outputs)])])), "commit_writes")
+    };
+    let whole = of(vec![device("sda", 1500.0), device("sda1", 1500.0), device("sdb", 0.0)], &[("wal_block", "8 kB")]);
+    let wanted = "a commit is 1.50 writes of 8.0 KiB to sda, 12.0 KiB in all; a write is one WAL block of 8 KiB, however \
+                  small the row, put together from pages of 4 KiB (1.0 merges): through the page cache; the device is busy \
+                  for 0.90 ms of its 1.0 ms";
+    assert_eq!(whole, wanted);
+    assert_eq!(
+        of(vec![device("sda", 1500.0), device("sdb", 10.0)], &[]),
+        "",
+        "which of the two has the WAL is not known"
+    );
+}
+
+#[test]
+fn a_summary_that_does_not_fit_itself_is_told() {
+    let mut odd = pgbench(1000.0);
+    odd.rows[0].figures[2].value = 30_000.0;
+    odd.rows.push(row(&[("part", "statement")], &[("latency_mean", "ms", 2.0)]));
+    let remarks = rules::remarks(&record(vec![case("a", &[("pgbench.clients", "4")], vec![trial(vec![odd])])]));
+    let sentences: Vec<&str> = remarks.iter().map(|remark| remark.sentence.as_str()).collect();
+    assert!(sentences.iter().any(|it| it.starts_with("30 000 transactions in 60 s are 500 a second")), "{sentences:?}");
+    assert!(sentences.iter().any(|it| it.ends_with("need more than 1 clients")), "{sentences:?}");
+    assert!(sentences.iter().any(|it| it.starts_with("pgbench says clients 1")), "{sentences:?}");
+    assert!(remarks.iter().all(|remark| remark.weight == Weight::Contradiction));
+    let fine = rules::remarks(&record(vec![loads("a", &[1000.0])]));
+    assert!(fine.is_empty(), "{fine:?}");
+}
+
+#[test]
+fn a_rate_and_its_time_are_one_anothers_inverse() {
+    let of = |time: f64| {
+        let figures = [("rate", "ops/s", 5000.0), ("latency_mean", "us", time)];
+        let rows = vec![row(&[("test", "one write"), ("method", "fsync")], &figures)];
+        said(
+            &rules::remarks(&record(vec![case("a", &[], vec![trial(vec![output("pg_test_fsync", rows)])])])),
+            "rate_does_not_fit_its_time",
+        )
+    };
+    assert_eq!(
+        (of(200.0), of(2000.0)),
+        (String::new(), "fsync: its rate means 200 us an operation, not 2000".to_owned())
+    );
+}
+
+#[test]
+fn facts_are_held_against_what_was_printed() {
+    let property = output("zfs get", vec![row(&[("property", "sync"), ("value", "disabled")], &[])]);
+    let mounts = output("mount", vec![row(&[("mount", "/data"), ("type", "xfs")], &[])]);
+    let facts = [("zfs.sync", "standard"), ("stack.filesystem", "ext4"), ("stack.mount", "/data")];
+    let remarks = rules::remarks(&record(vec![case("a", &facts, vec![trial(vec![property, mounts])])]));
+    let all: Vec<&str> = remarks.iter().map(|remark| remark.sentence.as_str()).collect();
+    assert_eq!(
+        all,
+        [
+            "zfs get lists sync=disabled, where the case is said to have sync=standard",
+            "/data is mounted as xfs, where the case is said to be on ext4"
+        ]
+    );
+}
+
+#[test]
+fn the_price_of_durability_needs_two_cases_that_differ_in_nothing_else() {
+    let of = |facts: &[(&str, &str)], rate: f64| {
+        case(&format!("{rate}"), facts, vec![trial(vec![syncs(&[("one write", "fsync", rate)])])])
+    };
+    let (slow, fast) = (of(&[("zfs.sync", "standard")], 100.0), of(&[("zfs.sync", "disabled")], 1700.0));
+    let other = of(&[("zfs.sync", "disabled"), ("zfs.logbias", "throughput")], 1700.0);
+    let price = |a: &ImportedCase, b: &ImportedCase| {
+        said(&rules::remarks(&record(vec![a.clone(), b.clone()])), "price_of_durability")
+    };
+    assert!(price(&slow, &fast).contains("17 times is the price of durability"), "{}", price(&slow, &fast));
+    assert_eq!(price(&slow, &other), "");
+}
+
+#[test]
+fn the_interval_of_iostat_is_known_from_its_rates() {
+    let of = |rates: &[&str], told: &str| {
+        let rows = rates.iter().map(|text| {
+            let mut row = row(&[("device", "sda")], &[("write_ops_per_s", "ops/s", text.parse().unwrap())]);
+            row.figures[0].text = (*text).to_owned();
+            row
+        });
+        let trials = vec![trial(vec![output("iostat -x", rows.collect())])];
+        said(&rules::remarks(&record(vec![case("a", &[("iostat.interval_s", told)], trials)])), "iostat_interval")
+    };
+    assert!(
+        of(&["1126.67", "1242.00", "18.33"], "1")
+            .contains("whole counts over 3 s (1126.67 a second are 3380 in that time)")
+    );
+    assert_eq!(of(&["1126.67", "1242.00", "18.33"], "3"), "");
+    assert_eq!(of(&["1124.00", "1242.00", "18.00"], "1"), "");
+    assert_eq!(of(&["1126.67"], "1"), "", "one may be chance");
+    assert_eq!(of(&["1126.67", "1242.11", "18.37"], "1"), "", "no whole counts in any interval");
+}
+
+proptest! {
+    #[test]
+    fn a_claim_and_its_opposite_are_never_both_shown(a in 1.0..1e6f64, b in 1.0..1e6f64, again in 0.5..1.5f64) {
+        let record = record(vec![loads("a", &[a, a * again]), loads("b", &[b]), loads("c", &[a])]);
+        for (one, other) in [("a", "b"), ("c", "b"), ("a", "c")] {
+            let up = answer(&record, &[higher(one, other)]).support;
+            let down = answer(&record, &[higher(other, one)]).support;
+            prop_assert!(up < Support::PointsThatWay || down < Support::PointsThatWay);
+            prop_assert!((up == Support::Shown) <= (down == Support::Contradicted));
+        }
+    }
+
+    #[test]
+    fn no_figures_make_the_rules_panic(one in -1.0..1e7f64, two in 0.0..1e7f64, tps in 0.0..1e6f64) {
+        let rows = [("one write", "open_sync", one), ("two writes", "open_sync", two), ("one write", "fsync", two)];
+        let outputs = vec![syncs(&rows), pgbench(tps)];
+        let facts = [("stack.media", "rotating"), ("iostat.interval_s", "0"), ("pgbench.clients", "x")];
+        for remark in rules::remarks(&record(vec![case("a", &facts, vec![trial(outputs)])])) {
+            prop_assert!(!remark.sentence.is_empty() && !remark.at.is_empty() && !remark.source.is_empty());
+        }
+    }
+}
