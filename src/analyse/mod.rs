@@ -8,6 +8,7 @@ pub mod case;
 pub mod cautions;
 pub mod charts;
 pub mod columns;
+pub mod compare;
 pub mod counters;
 pub mod durability;
 pub mod findings;

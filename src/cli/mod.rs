@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod clean;
+mod compare;
 mod completions;
 mod doctor;
 mod import;
@@ -64,6 +65,7 @@ enum Command {
     Plan(plan::Args),
     Run(run::Args),
     Probe(probe::Args),
+    Compare(compare::Args),
     Import(import::Args),
     Report(report::Args),
     Shelf(shelf::Args),
@@ -79,6 +81,7 @@ impl Command {
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),
+            Command::Compare(args) => compare::run(args),
             Command::Import(args) => import::run(args),
             Command::Report(args) => report::run(args),
             Command::Shelf(args) => shelf::run(args),

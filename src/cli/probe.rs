@@ -83,7 +83,7 @@ pub struct Args {
     csv: bool,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = match text.parse() {
         Ok(seconds) => seconds,
         Err(_) => Micros::parse(text)
@@ -173,13 +173,13 @@ fn newest_installed(host: &Host) -> Option<u32> {
 }
 
 /// A bar on standard error, where that is a terminal.
-struct Progress {
-    bar: ProgressBar,
+pub(super) struct Progress {
+    pub(super) bar: ProgressBar,
     begun: crate::host::time::Instant,
 }
 
 impl Progress {
-    fn new(budget: Duration) -> Progress {
+    pub(super) fn new(budget: Duration) -> Progress {
         let bar = match std::io::stderr().is_terminal() {
             true => ProgressBar::new(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
             false => ProgressBar::hidden(),

@@ -4,6 +4,7 @@
 //! into tables once, by `rankings`, `cases`, `trials` and `environment`; the wording is in `words`.
 
 mod cases;
+pub mod compare;
 mod csv;
 mod embed;
 mod environment;

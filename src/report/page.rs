@@ -25,7 +25,7 @@ use std::io::Write;
 pub(super) struct Page;
 
 const TEMPLATE: &str = concat!(include_str!("html/table.html"), include_str!("html/page.html"));
-const STYLE: &str = include_str!("html/page.css");
+pub(super) const STYLE: &str = include_str!("html/page.css");
 /// Our own script: files that share one scope, in the order of their needs.
 const SCRIPT: &str = concat!(
     "(function () {\n\"use strict\";\n",
@@ -102,12 +102,12 @@ fn policy() -> String {
 }
 
 /// SHA-256 in base64, as content security policies have it.
-fn sum(text: &str) -> String {
+pub(super) fn sum(text: &str) -> String {
     base64(&Sha256::digest(text.as_bytes()))
 }
 
 /// Base64 (RFC 4648, section 4).
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {

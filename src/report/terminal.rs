@@ -21,7 +21,7 @@ use std::io::Write;
 pub(super) struct Terminal;
 
 /// Widest line, characters.
-const WIDTH: u16 = 100;
+pub(super) const WIDTH: u16 = 100;
 /// Widest column of case names, characters; longer ones are wrapped.
 const NAME_WIDTH_MAX: usize = 30;
 /// The same in rankings, which need room for reasons.

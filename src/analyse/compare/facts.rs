@@ -1,0 +1,204 @@
+//! Facts of a place by dotted key, the same keys whoever measured, and what of them differs between sides.
+
+use super::findings::FactDifference;
+use super::side::{Medium, Side};
+use crate::analyse::durability::{IN_MEMORY, is_in_memory};
+use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use crate::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Facts by key; several values where a side's trials found several.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts(BTreeMap<String, BTreeSet<String>>);
+
+/// Settings of a server that say where it is and not what it does.
+const PLACES: [&str; 19] = [
+    "application_name",
+    "client_encoding",
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "DateStyle",
+    "default_text_search_config",
+    "dynamic_shared_memory_type",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "lc_messages",
+    "lc_monetary",
+    "lc_numeric",
+    "lc_time",
+    "listen_addresses",
+    "log_timezone",
+    "port",
+    "unix_socket_directories",
+];
+/// Most values of one fact that are listed.
+const MOST_VALUES: usize = 3;
+
+impl Facts {
+    /// Adds a fact; nothing for an empty one.
+    pub fn add(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        let value: String = value.into();
+        let value = value.trim();
+        if !value.is_empty() {
+            self.0.entry(key.into()).or_default().insert(value.to_owned());
+        }
+    }
+
+    fn add_some(&mut self, key: impl Into<String>, value: Option<impl ToString>) {
+        if let Some(value) = value {
+            self.add(key, value.to_string());
+        }
+    }
+
+    /// The machine.
+    pub fn host(&mut self, host: &HostFacts) {
+        self.kernel(&host.kernel);
+        self.add_some("host.distribution", host.distribution.as_ref());
+        self.add_some("host.cpu", host.cpu_model.as_ref());
+        self.add("host.cpus", host.cpus.to_string());
+        self.add("host.memory", Bytes(host.memory_bytes).to_string());
+        self.add_some("host.machine", host.machine.as_ref());
+        self.add_some("host.governor", host.governor.as_ref());
+        self.add_some("host.clocksource", host.clocksource.as_ref());
+    }
+
+    /// The kernel; only Linux is measured by this program, so that is the system.
+    pub fn kernel(&mut self, kernel: &str) {
+        self.add("host.kernel", kernel);
+        self.add("host.system", format!("Linux {kernel}"));
+    }
+
+    /// A mount; `prefix` is `stack` or `wal_stack`. The options of the data's own have the key that the shelf has.
+    pub fn mount(&mut self, prefix: &str, mount: &MountFacts) {
+        self.add(format!("{prefix}.filesystem"), &mount.fstype);
+        let mut options: BTreeSet<&str> = mount.options.iter().map(String::as_str).collect();
+        options.extend(mount.super_options.iter().map(String::as_str));
+        let key = if prefix == "stack" { "mount.options".to_owned() } else { format!("{prefix}.mount.options") };
+        self.add(key, options.into_iter().collect::<Vec<_>>().join(","));
+    }
+
+    /// The devices below a mount.
+    pub fn devices(&mut self, prefix: &str, devices: &[DeviceFacts]) {
+        for device in devices {
+            let key = |what: &str| format!("{prefix}.device{}.{what}", device.depth);
+            // Loop devices get another number in each trial.
+            let numbered = device.name.starts_with("loop");
+            self.add(key("name"), if numbered { "loop" } else { &device.name });
+            self.add_some(key("model"), device.model.as_ref());
+            self.add_some(key("size"), device.size_bytes.map(Bytes));
+            self.add_some(key("rotational"), device.rotational);
+            let cache = |cache| if cache == WriteCache::WriteBack { "write back" } else { "write through" };
+            self.add_some(key("write_cache"), device.write_cache.map(cache));
+            self.add_some(key("fua"), device.fua);
+            self.add_some(key("scheduler"), device.scheduler.as_ref());
+            self.add_some(key("logical_block"), device.logical_block_bytes);
+            self.add_some(key("physical_block"), device.physical_block_bytes);
+            self.add_some(key("direct_io"), device.direct_io);
+        }
+    }
+
+    /// A stack as it was read back.
+    pub fn stack(&mut self, prefix: &str, stack: &StackFacts) {
+        if let Some(mount) = &stack.mount {
+            self.mount(prefix, mount);
+        }
+        self.devices(prefix, &stack.devices);
+        for layer in &stack.layers {
+            for (name, value) in layer.details.iter().filter(|(name, _)| !is_of_one_instance(name)) {
+                self.add(format!("{prefix}.{}.{}", layer.layer, name.replace(' ', "_").to_lowercase()), value);
+            }
+        }
+    }
+
+    /// The server.
+    pub fn server(&mut self, server: &ServerFacts) {
+        self.add("postgresql.version", &server.version);
+        for (name, value) in server.settings.iter().chain(&server.key_settings) {
+            if !PLACES.contains(&name.as_str()) {
+                self.add(format!("postgresql.{name}"), value);
+            }
+        }
+    }
+
+    /// One text for each key.
+    #[must_use]
+    pub fn texts(self) -> BTreeMap<String, String> {
+        let text = |values: BTreeSet<String>| {
+            let more = values.len().saturating_sub(MOST_VALUES);
+            let shown: Vec<String> = values.into_iter().take(MOST_VALUES).collect();
+            let more = if more > 0 { format!(" | {more} more") } else { String::new() };
+            shown.join(" | ") + &more
+        };
+        self.0.into_iter().map(|(key, values)| (key, text(values))).collect()
+    }
+}
+
+/// Details that differ between any two filesystems that were ever made, or tell where they are and not what.
+fn is_of_one_instance(detail: &str) -> bool {
+    let detail = detail.to_lowercase();
+    [
+        "folder",
+        "devices end",
+        "uuid",
+        "hash",
+        "seed",
+        "time",
+        "free",
+        "allocated",
+        "created",
+        "checked",
+        "volume name",
+        "label",
+        "lifetime",
+    ]
+    .iter()
+    .any(|word| detail.contains(word))
+}
+
+/// Where files on this filesystem and these devices lie.
+#[must_use]
+pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
+    let filesystem = mount.map(|mount| mount.fstype.as_str());
+    match filesystem {
+        Some(name) if IN_MEMORY.contains(&name) => Medium::Memory,
+        _ if devices.iter().any(is_in_memory) => Medium::Memory,
+        _ if !devices.is_empty() => Medium::Disk,
+        Some(name) => medium_of_filesystem(name),
+        None => Medium::Unknown,
+    }
+}
+
+/// Where files on a filesystem of this name lie: those that pass on to another one do not tell.
+#[must_use]
+pub fn medium_of_filesystem(name: &str) -> Medium {
+    const ON_DISK: [&str; 13] =
+        ["btrfs", "ext2", "ext3", "ext4", "f2fs", "hammer2", "jfs", "ntfs", "reiserfs", "ufs", "xfs", "zfs", "apfs"];
+    const MEMORY: [&str; 3] = ["ramdisk", "tmpmfs", "mfs"];
+    let name = name.trim().to_lowercase();
+    let first = name.split([' ', ',', '(', '/']).next().unwrap_or_default();
+    match first {
+        first if IN_MEMORY.contains(&first) || MEMORY.contains(&first) => Medium::Memory,
+        first if ON_DISK.contains(&first) => Medium::Disk,
+        _ => Medium::Unknown,
+    }
+}
+
+/// Facts of which at least two sides tell different values; and those that some tell and others don't, without a
+/// difference among those that do.
+#[must_use]
+pub fn differences(sides: &[Side]) -> (Vec<FactDifference>, Vec<FactDifference>) {
+    let keys: BTreeSet<&String> = sides.iter().flat_map(|side| side.facts.keys()).collect();
+    let of = |key: &&String| {
+        let values = sides.iter().map(|side| side.facts.get(*key).cloned()).collect();
+        FactDifference { key: (*key).clone(), values }
+    };
+    let told = |fact: &FactDifference| fact.values.iter().flatten().cloned().collect::<BTreeSet<String>>().len();
+    let (differ, rest): (Vec<FactDifference>, Vec<FactDifference>) =
+        keys.iter().map(of).partition(|fact| told(fact) > 1);
+    // Who did not use a tool has no version of it.
+    let rest = rest.into_iter().filter(|fact| !fact.key.starts_with("tool."));
+    let untold = rest.filter(|fact| fact.values.iter().any(Option::is_none)).collect();
+    (differ, untold)
+}

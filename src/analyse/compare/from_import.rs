@@ -1,0 +1,398 @@
+//! Imported cases as sides: pg_test_fsync, pgbench and fio under the same keys as this program's own figures.
+//!
+//! What iostat, vmstat and their like print belongs to a workload that they do not name; it is left out, and said so.
+
+use super::facts::{Facts, medium_of_filesystem};
+use super::from_probe::{self, kilobytes, pieces};
+use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use crate::analyse::findings::{Durability, DurabilityClass};
+use crate::record::imported::{
+    ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
+};
+use crate::stats::autocorrelation::within;
+use crate::stats::interval::{TrialMean, mean_over_trials};
+use crate::stats::ratio::BlockMean;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The sides of an import; with `wanted` the case of that name. Empty where there is none. Two outputs of one tool in one
+/// trial may be of two places, so each is a side: `x`, `x#2`.
+#[must_use]
+pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option<&str>) -> Vec<Side> {
+    let single = record.cases.len() == 1 && wanted.is_none();
+    let cases = record.cases.iter().filter(|case| wanted.is_none_or(|wanted| case.name == wanted));
+    let of_case = |case: &ImportedCase| {
+        let label = if single { label.to_owned() } else { format!("{label}:{}", case.name) };
+        let name = if single { String::new() } else { case.name.clone() };
+        case_sides(
+            &Side {
+                argument,
+                label,
+                name,
+                origin: Origin::Imported,
+                facts: facts(record, case),
+                measures: Vec::new(),
+                caveats: case.caveats.iter().chain(&record.caveats).cloned().collect(),
+                left_out: Vec::new(),
+            },
+            case,
+        )
+    };
+    let mut sides: Vec<Side> = cases.flat_map(of_case).collect();
+    sides.retain(|side| wanted.is_some() || single || !side.measures.is_empty());
+    sides
+}
+
+/// The sides of a case, from one that has everything but its measures.
+fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
+    let standing = Standing::of(&bare.facts);
+    let mut left_out = BTreeSet::new();
+    // For each side its trials, for each trial its measures.
+    let mut sides: Vec<Vec<Vec<Measure>>> = vec![Vec::new()];
+    for trial in &case.trials {
+        let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
+        for output in &trial.outputs {
+            let mut found = measures(output, trial, &bare.facts);
+            if found.is_empty() {
+                left_out.insert(output.tool.clone());
+            }
+            found.iter_mut().for_each(|measure| standing.stamp(measure));
+            let is_new = |pass: &Vec<Measure>| !found.iter().any(|new| pass.iter().any(|known| same(known, new)));
+            match passes.iter().position(is_new) {
+                Some(pass) => passes[pass].extend(found),
+                None => passes.push(found),
+            }
+        }
+        let probe = trial.probe.iter().flat_map(|probe| from_probe::side(bare.argument, &bare.label, probe).measures);
+        passes[0].extend(probe);
+        sides.resize(sides.len().max(passes.len()), Vec::new());
+        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push(pass));
+    }
+    let side = |(place, trials): (usize, Vec<Vec<Measure>>)| {
+        let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
+        let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
+        let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
+        let measures = merged(trials, &format!("{label} imported"));
+        Side { label, name, measures, left_out, ..bare.clone() }
+    };
+    sides.into_iter().enumerate().map(side).collect()
+}
+
+fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    match output.tool.as_str() {
+        "pg_test_fsync" | "published figures" => pg_test_fsync(output, facts),
+        "pgbench" => pgbench(output, trial.log.as_ref(), facts),
+        "pgbench -l" => log_alone(trial, facts),
+        "fio" => fio(output),
+        _ => Vec::new(),
+    }
+}
+
+/// Figures of the same name in several trials as one with their spread.
+fn merged(trials: Vec<Vec<Measure>>, run: &str) -> Vec<Measure> {
+    let mut found: Vec<(Measure, Vec<f64>)> = Vec::new();
+    for measure in trials.into_iter().flatten() {
+        match found.iter_mut().find(|(known, _)| same(known, &measure)) {
+            Some((_, values)) => values.push(measure.value),
+            None => {
+                let value = measure.value;
+                found.push((measure, vec![value]));
+            }
+        }
+    }
+    let one = |(measure, values): (Measure, Vec<f64>)| {
+        if values.len() < 2 || matches!(measure.figure, Figure::Percentile(_)) {
+            return measure;
+        }
+        let means: Vec<TrialMean> = values.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
+        let Some(all) = mean_over_trials(&means) else { return measure };
+        let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
+        let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
+        Measure { value: all.mean, ends: all.ends, spread, ..measure }
+    };
+    found.into_iter().map(one).collect()
+}
+
+fn same(a: &Measure, b: &Measure) -> bool {
+    a.subject() == b.subject()
+        && a.figure == b.figure
+        && a.conditions == b.conditions
+        && a.unsynced_form == b.unsynced_form
+}
+
+/// What the description, the origin and the outputs tell.
+fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String> {
+    let mut facts = Facts::default();
+    let origin = &record.origin;
+    let told = [
+        ("host.description", &origin.machine),
+        ("storage.description", &origin.storage),
+        ("host.system", &origin.system),
+        ("postgresql.version", &origin.postgresql),
+        ("measured", &origin.measured),
+    ];
+    for (key, value) in told {
+        // What a case says itself is nearer to it.
+        if let Some(value) = value.as_ref().filter(|_| !case.facts.contains_key(key)) {
+            facts.add(key, value);
+        }
+    }
+    for (key, value) in &case.facts {
+        // A name without a room is a setting of the server.
+        facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
+    }
+    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
+        if let Some(version) = &output.version {
+            facts.add(format!("tool.{}.version", output.tool), version);
+        }
+        if output.tool == "pg_test_fsync" {
+            output.facts.iter().filter(|(name, _)| name == "direct I/O").for_each(|(_, value)| {
+                facts.add("tool.pg_test_fsync.direct_io", value);
+            });
+        }
+    }
+    facts.texts()
+}
+
+/// Where files lay, from the filesystem, else from what is said of devices.
+fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medium {
+    const DEVICES: [&str; 4] = ["stack.devices", "stack.media", "stack.controller", "device.class"];
+    let named = filesystem.map_or(Medium::Unknown, medium_of_filesystem);
+    let told: Vec<&String> = DEVICES.iter().filter_map(|key| facts.get(*key)).collect();
+    match named {
+        Medium::Unknown if told.iter().any(|device| device.contains("memory")) => Medium::Memory,
+        Medium::Unknown if !told.is_empty() => Medium::Disk,
+        named => named,
+    }
+}
+
+/// What the facts say of where the data lay and what a sync survives.
+struct Standing {
+    medium: Medium,
+    data: DataPlace,
+    durability: Durability,
+}
+
+impl Standing {
+    fn of(facts: &BTreeMap<String, String>) -> Standing {
+        let get = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).map(|value| value.trim().to_lowercase());
+        let filesystem = get(&["wal_stack.filesystem", "stack.filesystem", "filesystem"]);
+        let medium = match get(&["stack.medium", "medium"]).as_deref() {
+            Some("memory" | "ram") => Medium::Memory,
+            Some("disk" | "device") => Medium::Disk,
+            _ => medium_of(filesystem.as_deref(), facts),
+        };
+        let data = match get(&["data.fits", "data.place"]).as_deref() {
+            Some("memory" | "ram" | "shared_buffers" | "yes") => DataPlace::Memory,
+            Some("disk" | "neither" | "no") => DataPlace::Disk,
+            _ => DataPlace::Unknown,
+        };
+        let volatile = |reason: String| Durability { class: DurabilityClass::Volatile, reason };
+        let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
+        let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
+        let held_back =
+            options.split(',').map(str::trim).find(|o| matches!(*o, "nobarrier" | "barrier=0" | "barrier=none"));
+        let durability = if medium == Medium::Memory {
+            volatile(format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
+        } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
+            volatile("zfs sync=disabled: a sync does nothing".to_owned())
+        } else if is(&["postgresql.fsync"], "off") {
+            volatile("fsync = off".to_owned())
+        } else if let Some(option) = held_back {
+            volatile(format!("mount option {option}: the filesystem sends no flushes"))
+        } else if is(&["postgresql.synchronous_commit"], "off") {
+            let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
+            Durability { class: DurabilityClass::Delayed, reason }
+        } else {
+            let reason = "no flushes were counted".to_owned();
+            Durability { class: DurabilityClass::Unknown, reason }
+        };
+        Standing { medium, data, durability }
+    }
+
+    fn stamp(&self, measure: &mut Measure) {
+        measure.medium = self.medium;
+        measure.data = if measure.family == "pgbench" { self.data } else { DataPlace::Unknown };
+        let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
+        let synced = measure.unsynced_form.is_none() && !reads && measure.family != "fio";
+        measure.durability = synced.then(|| self.durability.clone());
+    }
+}
+
+fn label<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a str> {
+    row.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+fn figure<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a ImportedFigure> {
+    row.figures.iter().find(|figure| figure.name == name)
+}
+
+fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    let said = unsynced_form(output.version.as_deref());
+    let told = facts.get("postgresql.version").map(|version| version.split(',').next().unwrap_or(version));
+    let form = if said == UnsyncedForm::Unknown { unsynced_form(told) } else { said };
+    let row = |row: &ImportedRow| {
+        let rate = figure(row, "rate").map(|rate| rate.value);
+        let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
+        let (test, method) = (label(row, "test")?, label(row, "method")?);
+        let bytes = label(row, "write_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
+        let writes = label(row, "writes").and_then(|writes| writes.parse::<u64>().ok());
+        let family = format!("pg_test_fsync/{test}");
+        let mut measure = if test == "open_sync sizes" {
+            let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
+            let item = item.or_else(|| bytes.map(kilobytes))?;
+            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/s", rate)
+        } else {
+            let size = vec![Condition::named(ConditionKind::WriteSize, bytes.map(kilobytes))];
+            Measure::new(&family, size, method, Figure::Rate, "ops/s", rate)
+        };
+        measure.absent = row.absent.clone();
+        if test == "not synced" {
+            measure.unsynced_form = Some(form);
+        }
+        Some(measure)
+    };
+    output.rows.iter().filter_map(row).collect()
+}
+
+/// Until 14 the test without a sync opened the file anew for each write; since 17 it does not. Between these, and where
+/// the version is a lower bound only, it is not known here.
+fn unsynced_form(version: Option<&str>) -> UnsyncedForm {
+    const LAST_OLD: u32 = 14;
+    const FIRST_NEW: u32 = 17;
+    let Some(version) = version else { return UnsyncedForm::Unknown };
+    let open_ended = version.contains("or newer");
+    let major = |text: &str| text.split('.').next().and_then(|major| major.trim().parse::<u32>().ok());
+    let last = version.trim_end_matches(" or newer").rsplit(" or ").next().unwrap_or(version);
+    match last.split_whitespace().next().and_then(major) {
+        Some(major) if major >= FIRST_NEW => UnsyncedForm::KeepsOpen,
+        Some(major) if major <= LAST_OLD && !open_ended => UnsyncedForm::OpensEachTime,
+        _ => UnsyncedForm::Unknown,
+    }
+}
+
+fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    let Some(summary) = output.rows.iter().find(|row| label(row, "part") == Some("summary")) else { return Vec::new() };
+    let fact = |name: &str| output.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let whole = |name: &str| figure(summary, name).map(|figure| significant_whole(figure.value));
+    let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
+    let conditions = |connecting: Option<&str>| {
+        let workload = given(&["workload.script", "pgbench.script"]).or_else(|| fact("transaction type").map(script));
+        let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
+        let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
+        // A summary says that a rate was aimed at, by its lag, and not which.
+        let limited = ["lag_mean", "skipped"].iter().any(|name| figure(summary, name).is_some());
+        let rate = given(&["workload.rate", "pgbench.rate"]);
+        let rate = rate.or_else(|| (!limited).then(|| "none".to_owned()));
+        vec![
+            Condition::named(ConditionKind::Workload, workload),
+            Condition::named(ConditionKind::Scale, scale),
+            Condition::named(ConditionKind::Clients, clients),
+            Condition::usual(ConditionKind::QueryMode, fact("query mode").map(str::to_owned), "simple"),
+            Condition::usual(ConditionKind::RateLimit, rate, "none"),
+            Condition::usual(ConditionKind::Connecting, connecting.map(str::to_owned), "excluded"),
+        ]
+    };
+    // The first that is there: without the time to connect wherever the summary has it.
+    let forms = [
+        ("tps", Some("excluded")),
+        ("tps_excluding_connecting", Some("excluded")),
+        ("tps_including_reconnecting", Some("of each transaction")),
+        ("tps_including_connecting", Some("included")),
+        ("tps_of_unknown_kind", None),
+    ];
+    let mut measures = Vec::new();
+    let found = forms.iter().find_map(|(name, connecting)| Some((figure(summary, name)?, *connecting)));
+    if let Some((tps, connecting)) = found {
+        let mut measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
+        measure.ends = log.and_then(|log| seconds_interval(log, tps.value));
+        measures.push(measure);
+    }
+    if let Some(latency) = figure(summary, "latency_mean").filter(|latency| latency.unit == "ms") {
+        let conditions = conditions(Some("excluded"));
+        measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "us", latency.value * 1000.0));
+    }
+    for (which, us) in log.map(percentiles).unwrap_or_default() {
+        let figure = Figure::Percentile(which.to_owned());
+        measures.push(Measure::new("pgbench", conditions(Some("excluded")), "latency", figure, "us", us));
+    }
+    measures
+}
+
+/// A log without the summary of its run: its conditions are those that the facts tell.
+fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
+    let has_summary = trial.outputs.iter().any(|output| output.tool == "pgbench");
+    let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
+    let mut output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
+    let mut summary = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };
+    let mut add = |name: &str, unit: &str, value: f64| {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
+    };
+    let seconds = log.span_us.map(|(first, last)| last.saturating_sub(first) as f64 / 1e6);
+    if let Some(seconds) = seconds.filter(|seconds| *seconds >= 1.0) {
+        add("tps", "tx/s", log.done as f64 / seconds);
+    }
+    let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
+    if total > 0 {
+        let sum: f64 = log.latencies.iter().map(|(us, count)| *us as f64 * *count as f64).sum();
+        add("latency_mean", "ms", sum / total as f64 / 1000.0);
+    }
+    output.rows.push(summary);
+    pgbench(&output, Some(log), facts)
+}
+
+fn significant_whole(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { value.to_string() }
+}
+
+/// The script in pgbench's present name for it, over its versions: `TPC-B (sort of)` is `tpcb-like`.
+fn script(transaction_type: &str) -> String {
+    let lower = transaction_type.to_lowercase();
+    let known = match () {
+        () if lower.contains("tpc-b") => "tpcb-like",
+        () if lower.contains("simple update") || lower.contains("update only") => "simple-update",
+        () if lower.contains("select only") => "select-only",
+        () => return transaction_type.to_owned(),
+    };
+    known.to_owned()
+}
+
+/// Interval of a rate from the seconds of its log, which says nothing of another run.
+fn seconds_interval(log: &ImportedLog, tps: f64) -> Option<(f64, f64)> {
+    // The first and the last second are not whole.
+    let whole = log.seconds.get(1..log.seconds.len().saturating_sub(1))?;
+    let (first, last) = (whole.first()?.0, whole.last()?.0);
+    let done: BTreeMap<u64, u64> = whole.iter().copied().collect();
+    let seconds: Vec<f64> = (first..=last).map(|second| done.get(&second).copied().unwrap_or(0) as f64).collect();
+    mean_over_trials(&[TrialMean { mean: tps, within: within(&seconds) }])?.ends
+}
+
+/// Percentiles of a log.
+fn percentiles(log: &ImportedLog) -> Vec<(&'static str, f64)> {
+    let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
+    let at = |share: f64| {
+        let wanted = (total as f64 * share).ceil().max(1.0);
+        let mut seen = 0.0;
+        log.latencies.iter().find_map(|(us, count)| {
+            seen += *count as f64;
+            (seen >= wanted).then_some(*us as f64)
+        })
+    };
+    let wanted = [("p50", 0.5, 1), ("p95", 0.95, 20), ("p99", 0.99, 100), ("p99.9", 0.999, 1000), ("max", 1.0, 1)];
+    wanted
+        .iter()
+        .filter(|(_, _, least)| total >= *least)
+        .filter_map(|(name, share, _)| Some((*name, at(*share)?)))
+        .collect()
+}
+
+fn fio(output: &ImportedOutput) -> Vec<Measure> {
+    let row = |row: &ImportedRow| {
+        let (job, direction) = (label(row, "job")?, label(row, "direction")?);
+        let plain = row.labels.iter().all(|(name, _)| matches!(name.as_str(), "job" | "job_index" | "direction"));
+        let rate = figure(row, "ops_per_s").filter(|rate| plain && rate.value > 0.0)?;
+        let workload = vec![Condition::named(ConditionKind::Workload, Some(job.to_owned()))];
+        Some(Measure::new("fio", workload, direction, Figure::Rate, "ops/s", rate.value))
+    };
+    output.rows.iter().filter_map(row).collect()
+}

@@ -1,0 +1,217 @@
+//! Probes as a side: the rows that pg_test_fsync has under the keys of that tool, the others under keys of their own.
+
+use super::facts::{Facts, medium};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use crate::analyse::findings::{Durability, DurabilityClass};
+use crate::analyse::probe;
+use crate::analyse::probe::findings::{ProbeVerdict, VerdictKind};
+use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment, Slice};
+use crate::stats::autocorrelation::within_independent;
+use crate::stats::interval::{TrialMean, mean_over_trials};
+use crate::stats::ratio::BlockMean;
+use crate::stats::slices;
+use crate::units::Micros;
+
+/// Major version that a probe's verdict is asked for; it plays no part in what is compared.
+const SERVER: u32 = 18;
+
+/// The side of a probe.
+#[must_use]
+pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
+    let (durability, medium, caveats) = judged(record);
+    let mut measures: Vec<Measure> = record.rows.iter().filter_map(measure).collect();
+    stamp(&mut measures, &durability, medium);
+    bare(argument, label, record, measures, caveats)
+}
+
+/// The side of a folder that was probed in several rounds, each time in turn with the other folders: rounds of one name are
+/// blocks that the folders have in common. `None` of no round.
+#[must_use]
+pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeRecord]) -> Option<Side> {
+    let first = rounds.first()?;
+    let mut worst: Option<(Durability, Medium)> = None;
+    for record in rounds {
+        let (durability, medium, _) = judged(record);
+        if worst.as_ref().is_none_or(|(known, _)| doubt(durability.class) > doubt(known.class)) {
+            worst = Some((durability, medium));
+        }
+    }
+    let (durability, medium) = worst?;
+    let numbered: Vec<(u32, &ProbeRecord)> = (1..).zip(rounds).collect();
+    let mut measures = over_rounds(name, &numbered);
+    stamp(&mut measures, &durability, medium);
+    let mut caveats: Vec<String> = rounds.iter().flat_map(|record| record.notes.clone()).collect();
+    caveats.dedup();
+    let total = Micros(rounds.iter().map(|record| record.elapsed_us).sum());
+    caveats.push(format!(
+        "{} rounds, {total} in all, are a short look: what comes once a minute may not have shown",
+        rounds.len()
+    ));
+    Some(bare(argument, label, first, measures, caveats))
+}
+
+/// How much a class leaves to doubt: what one round gave away holds for all.
+fn doubt(class: DurabilityClass) -> u8 {
+    match class {
+        DurabilityClass::Flushed => 0,
+        DurabilityClass::Unknown => 1,
+        DurabilityClass::Delayed => 2,
+        DurabilityClass::Volatile => 3,
+    }
+}
+
+/// What a probe says of what a sync survives and where the files lie, and what to know of its figures.
+fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
+    let found = probe::find(record, SERVER);
+    let place = &record.place;
+    let medium = match found.verdict.kind {
+        VerdictKind::Memory => Medium::Memory,
+        _ => medium(place.mount.as_ref(), &place.devices),
+    };
+    let durability = durability(&found.verdict);
+    let mut caveats: Vec<String> = found.verdict.headline.into_iter().collect();
+    // What explains a mark in the probe's own table explains nothing here.
+    caveats.extend(found.caveats.into_iter().filter(|caveat| !caveat.contains("marked ~")));
+    (durability, medium, caveats)
+}
+
+fn stamp(measures: &mut [Measure], durability: &Durability, medium: Medium) {
+    for measure in measures.iter_mut().filter(|measure| measure.absent.is_none()) {
+        measure.durability = measure.unsynced_form.is_none().then(|| durability.clone());
+        measure.medium = medium;
+    }
+}
+
+fn bare(argument: usize, label: &str, record: &ProbeRecord, measures: Vec<Measure>, caveats: Vec<String>) -> Side {
+    let place = &record.place;
+    let mut facts = Facts::default();
+    facts.kernel(&place.kernel);
+    facts.add("host.machine", place.hypervisor.clone().unwrap_or_default());
+    if let Some(mount) = &place.mount {
+        facts.mount("stack", mount);
+    }
+    facts.devices("stack", &place.devices);
+    Side {
+        argument,
+        label: label.to_owned(),
+        name: String::new(),
+        origin: Origin::Probe,
+        facts: facts.texts(),
+        measures,
+        caveats,
+        left_out: Vec::new(),
+    }
+}
+
+/// The rows of numbered probes, each probe a trial of the run of this name; without durability and medium.
+pub(super) fn over_rounds(run: &str, rounds: &[(u32, &ProbeRecord)]) -> Vec<Measure> {
+    let mut specs: Vec<&RowSpec> = Vec::new();
+    for row in rounds.iter().flat_map(|(_, record)| &record.rows) {
+        if !specs.iter().any(|spec| spec.id == row.spec.id) {
+            specs.push(&row.spec);
+        }
+    }
+    specs.into_iter().filter_map(|spec| over_rounds_one(run, rounds, spec)).collect()
+}
+
+fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) -> Option<Measure> {
+    let (mut failed, mut absent, mut ends) = (None, None, None);
+    let mut means = Vec::new();
+    for (number, record) in rounds {
+        let Some(row) = record.rows.iter().find(|row| row.spec.id == spec.id) else { continue };
+        failed = failed.or_else(|| failure(row));
+        absent = absent.or_else(|| row.unavailable.clone());
+        if let Some(rate) = slices::rate(&timed(&row.slices)) {
+            means.push(BlockMean { block: *number, trial: mean(row, rate.per_s) });
+            ends = rate.ends;
+        }
+    }
+    if means.is_empty() {
+        return absent.map(|absent| Measure { absent: Some(absent), ..named(spec, 0.0) });
+    }
+    let all = mean_over_trials(&means.iter().map(|mean| mean.trial).collect::<Vec<TrialMean>>())?;
+    let mut measure = named(spec, all.mean);
+    measure.ends = if means.len() > 1 { all.ends } else { ends };
+    measure.spread = Spread::Trials { run: run.to_owned(), means, slices: true };
+    measure.failure = failed;
+    Some(measure)
+}
+
+/// A probe's verdict as the class of a commit.
+fn durability(verdict: &ProbeVerdict) -> Durability {
+    let class = match verdict.kind {
+        VerdictKind::Memory | VerdictKind::NoFlushSeen => DurabilityClass::Volatile,
+        VerdictKind::LooksHonest => DurabilityClass::Flushed,
+        VerdictKind::LooksProtected | VerdictKind::Implausible | VerdictKind::Unknown => DurabilityClass::Unknown,
+    };
+    Durability { class, reason: verdict.reason.clone() }
+}
+
+fn measure(row: &RowRecord) -> Option<Measure> {
+    if let Some(why) = &row.unavailable {
+        return Some(Measure { absent: Some(why.clone()), ..named(&row.spec, 0.0) });
+    }
+    let rate = slices::rate(&timed(&row.slices))?;
+    let mut measure = named(&row.spec, rate.per_s);
+    measure.ends = rate.ends;
+    measure.spread = Spread::Slices(BlockMean { block: 1, trial: mean(row, rate.per_s) });
+    measure.failure = failure(row);
+    Some(measure)
+}
+
+/// Operations and seconds of each slice.
+fn timed(slices: &[Slice]) -> Vec<(u64, f64)> {
+    slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect()
+}
+
+/// The rate of a row with the error that its slices tell.
+fn mean(row: &RowRecord, per_s: f64) -> TrialMean {
+    let rates: Vec<f64> =
+        timed(&row.slices).iter().map(|(done, s)| *done as f64 / s).filter(|rate| rate.is_finite()).collect();
+    TrialMean { mean: per_s, within: within_independent(&rates) }
+}
+
+/// How a row ended early, in words.
+fn failure(row: &RowRecord) -> Option<String> {
+    row.failure.as_ref().map(|failure| format!("{} failed: {}", failure.call, failure.message))
+}
+
+/// The row's measure under its name.
+fn named(spec: &RowSpec, per_s: f64) -> Measure {
+    let size = || vec![Condition::named(ConditionKind::WriteSize, Some(kilobytes(u64::from(spec.write_bytes))))];
+    let label = spec.label.trim();
+    let (family, conditions, item) = match spec.family {
+        Family::OneWrite => ("pg_test_fsync/one write", size(), label.to_owned()),
+        Family::TwoWrites => ("pg_test_fsync/two writes", size(), label.to_owned()),
+        Family::OpenSyncSizes => {
+            ("pg_test_fsync/open_sync sizes", Vec::new(), pieces(u64::from(spec.writes), u64::from(spec.write_bytes)))
+        }
+        Family::Descriptor => ("pg_test_fsync/descriptor", size(), label.to_owned()),
+        Family::NotSynced => ("pg_test_fsync/not synced", size(), label.to_owned()),
+        Family::Wal => ("wal", size(), wal_item(spec)),
+        Family::Newer => ("newer", size(), label.to_owned()),
+    };
+    let mut measure = Measure::new(family, conditions, &item, Figure::Rate, "ops/s", per_s);
+    if spec.family == Family::NotSynced {
+        measure.unsynced_form = Some(UnsyncedForm::KeepsOpen);
+    }
+    measure
+}
+
+/// What a WAL row is called: its label says what is unusual, the plain ones walk through a recycled segment.
+fn wal_item(spec: &RowSpec) -> String {
+    let plain = spec.segment == Some(Segment::Recycled) && !spec.direct && spec.writers <= 1;
+    let label = spec.label.trim();
+    // The writers of a group are part of its label.
+    if plain { label.split(',').next().unwrap_or(label).to_owned() } else { label.to_owned() }
+}
+
+/// A row of pg_test_fsync's test of sizes: `2 * 8 kB`.
+pub(super) fn pieces(writes: u64, bytes: u64) -> String {
+    format!("{writes} * {}", kilobytes(bytes))
+}
+
+/// A size as pg_test_fsync speaks of it: `8 kB`.
+pub(super) fn kilobytes(bytes: u64) -> String {
+    if bytes.is_multiple_of(1024) { format!("{} kB", bytes / 1024) } else { format!("{bytes} B") }
+}

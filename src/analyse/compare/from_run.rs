@@ -1,0 +1,316 @@
+//! A run folder as sides: cases that differ in their workload alone are one side, as a stack is one side.
+
+use super::facts::{Facts, medium};
+use super::from_probe;
+use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread};
+use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
+use crate::analyse::load;
+use crate::analyse::measures::rate_of;
+use crate::error::Result;
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::facts::{Fits, StackFacts};
+use crate::record::options::{OptionValue, Options};
+use crate::record::probe::ProbeRecord;
+use crate::record::run::RunRecord;
+use crate::record::trial::{Outcome, TrialRecord};
+use crate::stats::autocorrelation::{self, Within};
+use crate::stats::interval::{TrialMean, mean_over_trials};
+use crate::stats::ratio::BlockMean;
+use crate::store::folder::RunFolder;
+use crate::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What is read of a run folder.
+#[derive(Debug, Clone)]
+pub struct RunSource {
+    /// `run.json`.
+    pub run: RunRecord,
+    /// What analysis concludes.
+    pub findings: Findings,
+    /// Its measured trials.
+    pub trials: Vec<TrialRecord>,
+}
+
+impl RunSource {
+    /// Reads a run folder.
+    ///
+    /// # Errors
+    /// When it is no run folder, is damaged, or was written by a newer pgstrata.
+    pub fn load(path: &Path) -> Result<RunSource> {
+        let folder = RunFolder::open(path)?;
+        let run = folder.record().clone();
+        let mut trials = Vec::new();
+        for case in &run.cases {
+            for trial in 1..=run.blocks {
+                let key = TrialKey { case: case.id.clone(), trial };
+                trials.extend(folder.trial(&key)?.filter(|trial| trial.outcome == Outcome::Measured));
+            }
+        }
+        Ok(RunSource { findings: load::findings(path)?, run, trials })
+    }
+
+    /// Names that [`sides`] takes for a case: stacks, then ids, then sides.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.run.cases.iter().map(|case| case.stack.name.clone()).collect();
+        names.extend(self.run.cases.iter().map(|case| case.id.clone()));
+        names.extend(groups(&self.run).into_iter().map(|(name, _)| name));
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+}
+
+/// The sides of a run; with `wanted` those that it names: a case's id, a side's name, or a stack. Empty where it names none.
+#[must_use]
+pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&str>) -> Vec<Side> {
+    let groups = groups(&source.run);
+    let single = groups.len() == 1 && wanted.is_none();
+    let one = |name: &str, cases: &[&CaseSpec]| {
+        let label = if single { label.to_owned() } else { format!("{label}:{name}") };
+        let name = if single { String::new() } else { name.to_owned() };
+        side(argument, label, name, source, cases)
+    };
+    let Some(wanted) = wanted else { return groups.iter().map(|(name, cases)| one(name, cases)).collect() };
+    if let Some(case) = source.run.cases.iter().find(|case| case.id == wanted) {
+        return vec![one(wanted, &[case])];
+    }
+    let named: Vec<&(String, Vec<&CaseSpec>)> = groups.iter().filter(|(name, _)| name == wanted).collect();
+    let of_stack = |cases: &[&CaseSpec]| cases.iter().any(|case| case.stack.name == wanted);
+    let chosen = match named.is_empty() {
+        false => named,
+        true => groups.iter().filter(|(_, cases)| of_stack(cases)).collect(),
+    };
+    chosen.into_iter().map(|(name, cases)| one(name, cases)).collect()
+}
+
+/// Cases that share all axes but those of their workload, with what tells the group from the others.
+fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
+    let mut groups: Vec<(BTreeMap<&str, &str>, Vec<&CaseSpec>)> = Vec::new();
+    for case in &run.cases {
+        let is_own = |axis: &str| axis != "workload" && case.workload.options.get(axis).is_none();
+        let axes = case.axes.iter().filter(|(axis, _)| is_own(axis));
+        let axes: BTreeMap<&str, &str> = axes.map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
+        match groups.iter_mut().find(|(known, _)| *known == axes) {
+            Some((_, cases)) => cases.push(case),
+            None => groups.push((axes, vec![case])),
+        }
+    }
+    let names: BTreeSet<&str> = groups.iter().flat_map(|(axes, _)| axes.keys().copied()).collect();
+    let differs = |axis: &&&str| groups.iter().any(|(axes, _)| axes.get(**axis) != groups[0].0.get(**axis));
+    let differing: Vec<&str> = names.iter().filter(differs).copied().collect();
+    let name = |axes: &BTreeMap<&str, &str>, cases: &[&CaseSpec]| {
+        let stack = cases.first().map(|case| case.stack.name.clone());
+        let others = differing.iter().filter(|axis| **axis != "stack");
+        let others = others.filter_map(|axis| axes.get(axis).map(|value| format!("{axis} {value}")));
+        stack.into_iter().chain(others).collect::<Vec<_>>().join(", ")
+    };
+    groups.iter().map(|(axes, cases)| (name(axes, cases), cases.clone())).collect()
+}
+
+fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
+    let mut facts = Facts::default();
+    facts.host(&source.run.host);
+    let mut measures = Vec::new();
+    let mut caveats: Vec<String> = Vec::new();
+    for spec in cases {
+        let of_case = |case: &str| case == spec.id;
+        let trials: Vec<&TrialRecord> = source.trials.iter().filter(|trial| of_case(&trial.case.id)).collect();
+        for trial in &trials {
+            facts_of(trial, &mut facts);
+        }
+        let Some(found) = source.findings.cases.iter().find(|case| of_case(&case.id)) else { continue };
+        let case = Case { spec, found, trials, findings: &source.findings, run: &source.run.id };
+        measures.extend(case.measures());
+        caveats.extend(found.cautions.iter().filter(|caution| !caveats.contains(caution)).cloned().collect::<Vec<_>>());
+    }
+    Side { argument, label, name, origin: Origin::Run, facts: facts.texts(), measures, caveats, left_out: Vec::new() }
+}
+
+fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
+    for (prefix, stack) in [("stack", &trial.stack), ("wal_stack", &trial.wal_stack)] {
+        if let Some(stack) = stack {
+            facts.stack(prefix, stack);
+        }
+    }
+    if let Some(server) = &trial.server {
+        facts.server(server);
+    }
+    for key in ["duration", "warmup", "cache", "jobs"] {
+        if let Some(value) = trial.case.workload.options.get(key) {
+            facts.add(format!("workload.{}.{key}", trial.case.workload.kind), value.plain());
+        }
+    }
+}
+
+/// One case with its trials.
+struct Case<'a> {
+    spec: &'a CaseSpec,
+    found: &'a CaseFinding,
+    trials: Vec<&'a TrialRecord>,
+    findings: &'a Findings,
+    run: &'a str,
+}
+
+impl Case<'_> {
+    fn measures(&self) -> Vec<Measure> {
+        let probed = self.trials.iter().any(|trial| probe_of(trial).is_some());
+        match (self.spec.workload.kind.as_str(), probed) {
+            (_, true) => self.rows(),
+            ("pgbench", false) => self.found.measures.iter().flat_map(|measure| self.transactions(measure)).collect(),
+            _ => {
+                self.found.measures.iter().filter_map(|measure| self.rate(measure, "sync", Vec::new(), None)).collect()
+            }
+        }
+    }
+
+    /// The rows of a probe in each trial.
+    fn rows(&self) -> Vec<Measure> {
+        let rounds = self.trials.iter().filter_map(|trial| Some((trial.trial, probe_of(trial)?)));
+        let mut measures = from_probe::over_rounds(self.run, &rounds.collect::<Vec<_>>());
+        for measure in &mut measures {
+            measure.durability = measure.unsynced_form.is_none().then(|| self.found.durability.clone());
+            measure.medium = self.medium();
+        }
+        measures
+    }
+
+    /// Rate and latencies of one measure of pgbench.
+    fn transactions(&self, found: &MeasureFinding) -> Vec<Measure> {
+        let main = found.name == "transactions";
+        let of = |what: &str| if main { what.to_owned() } else { format!("{what} of {}", found.name) };
+        let rate = self.rate(found, "pgbench", self.conditions(), Some(of("tps")));
+        let mut measures: Vec<Measure> = rate.into_iter().collect();
+        let Some(latency) = &found.latency else { return measures };
+        let mut mean = self.measure("pgbench", self.conditions(), &of("latency"), Figure::Mean, "us", latency.mean_us);
+        let means = self.mean_latencies(&found.name);
+        if let Some(all) = mean_over_trials(&trial_means(&means)) {
+            (mean.value, mean.ends) = (all.mean, all.ends);
+            mean.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+        }
+        measures.push(mean);
+        let percentiles = [
+            ("p50", latency.p50_us),
+            ("p95", latency.p95_us),
+            ("p99", latency.p99_us),
+            ("p99.9", latency.p999_us),
+            ("max", latency.max_us),
+        ];
+        for (which, us) in percentiles {
+            let figure = Figure::Percentile(which.to_owned());
+            measures.push(self.measure("pgbench", self.conditions(), &of("latency"), figure, "us", us as f64));
+        }
+        measures
+    }
+
+    fn mean_latencies(&self, name: &str) -> Vec<BlockMean> {
+        let of_trial = |trial: &&TrialRecord| {
+            let measure = trial.figures.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
+            let done = measure.done.filter(|done| *done > 0 && measure.latency_us_sum > 0)?;
+            let mean = measure.latency_us_sum as f64 / done as f64;
+            Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
+        };
+        self.trials.iter().filter_map(of_trial).collect()
+    }
+
+    fn rate(
+        &self,
+        found: &MeasureFinding,
+        family: &str,
+        conditions: Vec<Condition>,
+        item: Option<String>,
+    ) -> Option<Measure> {
+        let rate = found.rate.as_ref()?;
+        let item = item.unwrap_or_else(|| found.name.clone());
+        let mut measure = self.measure(family, conditions, &item, Figure::Rate, &found.unit, rate.value);
+        measure.ends = rate.low.zip(rate.high);
+        let first = self.found.measures.first().is_some_and(|first| first.name == found.name);
+        let of_trial = |trial: &&TrialRecord| {
+            let measure = trial.figures.as_ref()?.measures.iter().find(|measure| measure.name == found.name)?;
+            let within = if measure.slice_rates.is_empty() {
+                self.within(trial.trial).filter(|_| first)
+            } else {
+                autocorrelation::within_independent(&measure.slice_rates)
+            };
+            Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })
+        };
+        let means = self.trials.iter().filter_map(of_trial).collect();
+        measure.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+        Some(measure)
+    }
+
+    /// What the seconds of a trial say of its mean, where none were merged.
+    fn within(&self, trial: u32) -> Option<Within> {
+        let is_it = |found: &&TrialFinding| found.case == self.spec.id && found.trial == trial;
+        let series = self.findings.trials.iter().find(is_it)?.throughput.as_ref().filter(|s| s.bucket_s == 1)?;
+        autocorrelation::within(&series.min.iter().flatten().map(|done| f64::from(*done)).collect::<Vec<_>>())
+    }
+
+    fn measure(
+        &self,
+        family: &str,
+        conditions: Vec<Condition>,
+        item: &str,
+        figure: Figure,
+        unit: &str,
+        value: f64,
+    ) -> Measure {
+        let data = match self.found.fits {
+            Some(Fits::SharedBuffers | Fits::Memory) => DataPlace::Memory,
+            Some(Fits::Neither) => DataPlace::Disk,
+            None => DataPlace::Unknown,
+        };
+        let (durability, medium) = (self.durability(), self.medium());
+        Measure { durability, medium, data, ..Measure::new(family, conditions, item, figure, unit, value) }
+    }
+
+    /// What a commit survives; `None` where nothing commits.
+    fn durability(&self) -> Option<Durability> {
+        let scripts = self.spec.workload.options.texts("script");
+        let reads = !scripts.is_empty() && scripts.iter().all(|script| script.starts_with("select-only"));
+        (!reads).then(|| self.found.durability.clone())
+    }
+
+    /// Where the WAL lay, which is what commits are written to.
+    fn medium(&self) -> Medium {
+        let of = |stack: &StackFacts| medium(stack.mount.as_ref(), &stack.devices);
+        let stack = self.trials.iter().find_map(|trial| trial.wal_stack.as_ref().or(trial.stack.as_ref()));
+        stack.map_or(Medium::Unknown, of)
+    }
+
+    fn conditions(&self) -> Vec<Condition> {
+        let options = &self.spec.workload.options;
+        let scripts = options.texts("script");
+        let script = if scripts.is_empty() { "tpcb-like".to_owned() } else { scripts.join(" + ") };
+        let text = |key: &str| options.get(key).map(OptionValue::plain);
+        let usual = |kind, value: Option<String>, usual: &str| {
+            Condition::usual(kind, Some(value.unwrap_or_else(|| usual.to_owned())), usual)
+        };
+        vec![
+            Condition::named(ConditionKind::Workload, Some(script)),
+            Condition::named(ConditionKind::Scale, self.scale(options)),
+            Condition::named(ConditionKind::Clients, Some(text("clients").unwrap_or_else(|| "1".to_owned()))),
+            usual(ConditionKind::QueryMode, text("mode"), "simple"),
+            usual(ConditionKind::RateLimit, text("rate"), "none"),
+            usual(ConditionKind::Connecting, None, "excluded"),
+        ]
+    }
+
+    /// The scale; a share of memory is another size on each machine, so it comes with the size.
+    fn scale(&self, options: &Options) -> Option<String> {
+        let scale = options.get("scale")?.plain();
+        if !scale.contains('%') {
+            return Some(scale);
+        }
+        self.found.database_bytes.map(|bytes| format!("{scale} ({})", Bytes(bytes)))
+    }
+}
+
+fn probe_of(trial: &TrialRecord) -> Option<&ProbeRecord> {
+    trial.figures.as_ref()?.probe.as_deref()
+}
+
+fn trial_means(means: &[BlockMean]) -> Vec<TrialMean> {
+    means.iter().map(|mean| mean.trial).collect()
+}

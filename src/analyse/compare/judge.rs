@@ -1,0 +1,163 @@
+//! Whether two figures may be held against each other. The answer is the same whichever stands first.
+
+use super::findings::Reason;
+use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, UnsyncedForm};
+use crate::analyse::findings::{Durability, DurabilityClass};
+use crate::analyse::ranking::class_word;
+
+/// A difference that forbids a comparison: why, and the value at either.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// Why.
+    pub reason: Reason,
+    /// What it is about: `clients`.
+    pub about: &'static str,
+    /// The value at the first, and at the second.
+    pub values: (String, String),
+}
+
+impl Objection {
+    fn new(reason: Reason, about: &'static str, a: impl Into<String>, b: impl Into<String>) -> Objection {
+        Objection { reason, about, values: (a.into(), b.into()) }
+    }
+}
+
+/// What forbids to compare two figures of one subject; `None` where nothing does.
+#[must_use]
+pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
+    differing_conditions(a, b).into_iter().next().or_else(|| circumstances(a, b))
+}
+
+/// Whether two figures of one subject have the same name: all that may differ is where and how durable.
+#[must_use]
+pub fn same_measure(a: &Measure, b: &Measure) -> bool {
+    differing_conditions(a, b).is_empty()
+}
+
+/// Conditions in which two figures of one subject differ, those that weigh most first.
+#[must_use]
+pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
+    let value = |measure: &Measure, kind| -> Option<String> {
+        measure.conditions.iter().find(|condition: &&Condition| condition.kind == kind)?.value.clone()
+    };
+    let mut kinds: Vec<ConditionKind> = a.conditions.iter().chain(&b.conditions).map(|c| c.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let mut found: Vec<Objection> = Vec::new();
+    for kind in kinds {
+        let objection = match (value(a, kind), value(b, kind)) {
+            (Some(a), Some(b)) if a != b => Objection::new(reason_of(kind), kind.words(), a, b),
+            (Some(a), None) => Objection::new(Reason::NotTold, kind.words(), a, "not told"),
+            (None, Some(b)) => Objection::new(Reason::NotTold, kind.words(), "not told", b),
+            _ => continue,
+        };
+        found.push(objection);
+    }
+    // What is known to differ says more than what is not told.
+    found.sort_by_key(|objection| objection.reason == Reason::NotTold);
+    if a.figure != b.figure {
+        let about = "figure";
+        found.push(Objection::new(Reason::MeanAgainstPercentile, about, figure_word(a), figure_word(b)));
+    }
+    found
+}
+
+fn figure_word(measure: &Measure) -> String {
+    match &measure.figure {
+        Figure::Rate => "rate".to_owned(),
+        Figure::Mean => "mean".to_owned(),
+        Figure::Percentile(which) => which.clone(),
+    }
+}
+
+fn reason_of(kind: ConditionKind) -> Reason {
+    match kind {
+        ConditionKind::Workload => Reason::OtherWorkload,
+        ConditionKind::Scale => Reason::OtherScale,
+        ConditionKind::Clients => Reason::OtherClients,
+        ConditionKind::WriteSize => Reason::OtherWriteSize,
+        ConditionKind::QueryMode | ConditionKind::RateLimit | ConditionKind::Connecting => Reason::OtherConditions,
+    }
+}
+
+/// What forbids to compare two figures of the same name.
+fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
+    let absent = |measure: &Measure| measure.absent.clone().unwrap_or_else(|| "measured".to_owned());
+    match (&a.absent, &b.absent) {
+        (None, None) => {}
+        (Some(_), Some(_)) => return None,
+        _ => return Some(Objection::new(Reason::NotToBeHad, "row", absent(a), absent(b))),
+    }
+    let failed = |measure: &Measure| measure.failure.clone().unwrap_or_else(|| "measured".to_owned());
+    if a.failure.is_some() || b.failure.is_some() {
+        return Some(Objection::new(Reason::SyncFailed, "sync", failed(a), failed(b)));
+    }
+    if let (Some(one), Some(other)) = (a.unsynced_form, b.unsynced_form)
+        && (one != other || one == UnsyncedForm::Unknown)
+    {
+        return Some(Objection::new(Reason::NotSyncedAcrossVersions, "test", form_words(one), form_words(other)));
+    }
+    if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.medium, b.medium) {
+        return Some(Objection::new(Reason::MemoryAgainstDisk, "files", medium_word(a.medium), medium_word(b.medium)));
+    }
+    if let (DataPlace::Memory, DataPlace::Disk) | (DataPlace::Disk, DataPlace::Memory) = (a.data, b.data) {
+        let word = |measure: &Measure| if measure.data == DataPlace::Memory { "fit into RAM" } else { "on disk" };
+        return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", word(a), word(b)));
+    }
+    let known = |measure: &Measure| {
+        measure.durability.as_ref().map(|found| found.class).filter(|class| *class != DurabilityClass::Unknown)
+    };
+    match (known(a), known(b)) {
+        (Some(one), Some(other)) if one != other => {
+            let word = |durability: &Option<Durability>| {
+                let found = durability.as_ref();
+                found.map_or_else(String::new, |d| format!("{} ({})", class_word(d.class), d.reason))
+            };
+            Some(Objection::new(Reason::OtherDurability, "durability", word(&a.durability), word(&b.durability)))
+        }
+        _ if a.value <= 0.0 || b.value <= 0.0 || !a.value.is_finite() || !b.value.is_finite() => {
+            let word = |measure: &Measure| if measure.value > 0.0 { "measured" } else { "nothing done" };
+            Some(Objection::new(Reason::NothingDone, "operations", word(a), word(b)))
+        }
+        _ => None,
+    }
+}
+
+fn form_words(form: UnsyncedForm) -> &'static str {
+    match form {
+        UnsyncedForm::OpensEachTime => "opens and closes the file for each write (until 14)",
+        UnsyncedForm::KeepsOpen => "keeps the file open",
+        UnsyncedForm::Unknown => "the version does not tell whether the file stays open",
+    }
+}
+
+/// A medium in words.
+#[must_use]
+pub fn medium_word(medium: Medium) -> &'static str {
+    match medium {
+        Medium::Memory => "in memory",
+        Medium::Disk => "on a device",
+        Medium::Unknown => "not told",
+    }
+}
+
+/// A reason in words, as a list of refusals has it.
+#[must_use]
+pub fn reason_title(reason: Reason) -> &'static str {
+    match reason {
+        Reason::OtherWorkload => "other workload",
+        Reason::OtherScale => "other scale",
+        Reason::OtherClients => "other client count",
+        Reason::OtherWriteSize => "other write size",
+        Reason::OtherConditions => "other conditions",
+        Reason::NotTold => "a condition is not told",
+        Reason::MeanAgainstPercentile => "a mean against a percentile",
+        Reason::NotToBeHad => "not to be had on one side",
+        Reason::SyncFailed => "a sync failed",
+        Reason::NotSyncedAcrossVersions => "not synced, across versions of pg_test_fsync",
+        Reason::MemoryAgainstDisk => "memory against disk",
+        Reason::DataInMemoryAgainstDisk => "data in RAM against data on disk",
+        Reason::OtherDurability => "other durability class",
+        Reason::NothingDone => "nothing was done",
+    }
+}

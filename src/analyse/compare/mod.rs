@@ -1,0 +1,234 @@
+//! Measurements side by side: runs, probes, other people's output.
+//!
+//! Pure: sides in, findings out. A side is made by `from_run`, `from_probe` or `from_import`; `judge` says which figures may
+//! be held against each other, `ratio` what their spread allows to conclude. Each side is held against the one of the same
+//! name in the first argument, else against the first of the first argument that it has something comparable with; sides of
+//! the first argument against the first of them. Absent on purpose: a winner without an interval; what contradicts a publication's own sentences.
+
+pub mod answer;
+pub mod facts;
+pub mod findings;
+pub mod from_import;
+pub mod from_probe;
+pub mod from_run;
+pub mod judge;
+pub mod ratio;
+pub mod refusals;
+pub mod side;
+#[cfg(test)]
+mod tests;
+
+use super::findings::{DurabilityClass, Estimate};
+use super::ranking::class_word;
+use findings::{Alone, ComparisonFindings, FORMAT, PairFinding, Reason, Refusal, Row, SideFinding};
+use side::{Measure, Medium, Side, Spread};
+use std::collections::BTreeSet;
+
+/// Holds sides against each other; the first is the reference.
+#[must_use]
+pub fn compare(sides: &[Side]) -> ComparisonFindings {
+    let mut pairs = Vec::new();
+    let mut refused: Vec<Refusal> = Vec::new();
+    for place in 1..sides.len() {
+        let mut chosen: Option<PairFinding> = None;
+        for against in candidates(sides, place) {
+            refused.extend(refusals::between(sides, against, place));
+            let rows = rows(&sides[place], &sides[against]);
+            let compares = rows.iter().any(|row| row.comparison.is_some());
+            let shows = chosen.as_ref().is_none_or(|pair| pair.rows.is_empty() && !rows.is_empty());
+            if compares || shows {
+                let caveat = promise_caveat(sides, place, against).filter(|_| compares);
+                chosen = Some(PairFinding { side: place, against, caveat, rows });
+            }
+            if compares {
+                break;
+            }
+        }
+        pairs.extend(chosen);
+    }
+    pairs.sort_by_key(|pair: &PairFinding| sides[pair.side].argument == sides[pair.against].argument);
+    let (facts_that_differ, facts_not_told) = facts::differences(sides);
+    let mut findings = ComparisonFindings {
+        format: FORMAT,
+        compared_by: env!("CARGO_PKG_VERSION").to_owned(),
+        answer: String::new(),
+        sides: sides.iter().enumerate().map(|(place, side)| side_finding(place, side)).collect(),
+        caveats: caveats(sides, &pairs),
+        pairs,
+        refused,
+        alone: alone(sides),
+        facts_that_differ,
+        facts_not_told,
+    };
+    findings.answer = answer::answer(&findings);
+    findings
+}
+
+/// Which sides a side may be held against, the best first.
+fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
+    let (side, first) = (&sides[place], sides[0].argument);
+    if side.argument == first {
+        let common = (0..place).find(|other| !rows(side, &sides[*other]).is_empty());
+        return vec![common.unwrap_or(0)];
+    }
+    let of_first = || (0..sides.len()).filter(|other| sides[*other].argument == first);
+    match of_first().find(|other| !side.name.is_empty() && sides[*other].name == side.name) {
+        Some(same) => vec![same],
+        None => of_first().collect(),
+    }
+}
+
+/// Measures of the same name at both, in the order of their families.
+fn rows(side: &Side, reference: &Side) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for measure in side.measures.iter().filter(|measure| measure.absent.is_none()) {
+        let subject = reference.measures.iter().filter(|other| other.subject() == measure.subject());
+        let same = subject.into_iter().find(|other| judge::same_measure(measure, other));
+        let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
+        let objection = judge::objection(measure, other);
+        let compared = || ratio::compare((measure, side.origin), (other, reference.origin));
+        let comparison = if objection.is_none() { compared() } else { None };
+        let nothing = comparison.is_none().then_some(Reason::NothingDone);
+        rows.push(Row {
+            measure: measure.key(),
+            family: measure.family.clone(),
+            unit: measure.unit.clone(),
+            more_is_better: measure.more_is_better(),
+            value: estimate(measure),
+            reference: estimate(other),
+            comparison,
+            refused: objection.map(|objection| objection.reason).or(nothing),
+        });
+    }
+    rows.sort_by_key(|row| family_rank(&row.family));
+    rows
+}
+
+/// Where a family stands: PostgreSQL's own work first, then its WAL, then the rows of pg_test_fsync in their order.
+fn family_rank(family: &str) -> usize {
+    const ORDER: [&str; 10] = [
+        "pgbench",
+        "wal",
+        "pg_test_fsync/one write",
+        "pg_test_fsync/two writes",
+        "pg_test_fsync/open_sync sizes",
+        "pg_test_fsync/descriptor",
+        "pg_test_fsync/not synced",
+        "newer",
+        "sync",
+        "fio",
+    ];
+    ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
+}
+
+fn estimate(measure: &Measure) -> Estimate {
+    let trials = match &measure.spread {
+        Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
+        Spread::Slices(_) | Spread::None => 1,
+    };
+    let (low, high) = (measure.ends.map(|ends| ends.0), measure.ends.map(|ends| ends.1));
+    Estimate { value: measure.value, low, high, trials }
+}
+
+fn side_finding(place: usize, side: &Side) -> SideFinding {
+    let measured = || side.measures.iter().filter(|measure| measure.absent.is_none());
+    let mediums: BTreeSet<bool> = measured().map(|measure| measure.medium == Medium::Memory).collect();
+    let told = measured().find(|measure| measure.medium != Medium::Unknown);
+    let medium = if mediums.len() > 1 { Medium::Unknown } else { told.map_or(Medium::Unknown, |m| m.medium) };
+    SideFinding {
+        mark: mark(place),
+        argument: side.argument,
+        label: side.label.clone(),
+        origin: side.origin,
+        medium,
+        durability: side.measures.iter().find_map(|measure| measure.durability.clone()),
+        measures: measured().count(),
+        facts: side.facts.clone(),
+        caveats: side.caveats.clone(),
+        left_out: side.left_out.clone(),
+    }
+}
+
+/// A letter, and a number from the 27th on.
+fn mark(place: usize) -> String {
+    let letter = char::from(b'A' + u8::try_from(place % 26).unwrap_or(0));
+    let round = place / 26;
+    if round == 0 { letter.to_string() } else { format!("{letter}{round}") }
+}
+
+/// Measures of which no other side has the subject.
+fn alone(sides: &[Side]) -> Vec<Alone> {
+    let found = sides.iter().enumerate().map(|(place, side)| {
+        let others = || sides.iter().enumerate().filter(|(other, _)| *other != place).flat_map(|(_, s)| &s.measures);
+        let subjects: BTreeSet<(&str, &str)> = others().map(Measure::subject).collect();
+        let own = side.measures.iter().filter(|measure| measure.absent.is_none());
+        let own = own.filter(|measure| !subjects.contains(&measure.subject()));
+        Alone { side: place, measures: own.map(Measure::key).collect() }
+    });
+    found.filter(|alone| !alone.measures.is_empty()).collect()
+}
+
+/// That two sides are not known to be of one class; the reasons stand with the sides.
+fn promise_caveat(sides: &[Side], place: usize, against: usize) -> Option<String> {
+    let of = |place: usize| sides[place].measures.iter().find_map(|measure| Some(measure.durability.as_ref()?.class));
+    match (of(place)?, of(against)?) {
+        (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
+            Some("What a synced write survives is known of neither.".to_owned())
+        }
+        (one, other) if one == DurabilityClass::Unknown || other == DurabilityClass::Unknown => Some(format!(
+            "Whether a synced write survives the same at both is not known: {} {}, {} {}.",
+            mark(place),
+            class_word(one),
+            mark(against),
+            class_word(other)
+        )),
+        _ => None,
+    }
+}
+
+/// What holds for all ratios.
+fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
+    let mut found = Vec::new();
+    let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
+    let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
+    if count("single run without spread") > 0 {
+        found.push(
+            "single runs without spread are among them: their ratios have no interval, so neither side wins; repeat a \
+             measurement and give its files as trials"
+                .to_owned(),
+        );
+    }
+    if count("slices of one measurement") > 0 {
+        found.push(
+            "intervals from slices tell how sure these minutes are; another hour, another place on the device and other \
+             neighbours are not in them"
+                .to_owned(),
+        );
+    }
+    for pair in pairs {
+        let untold = untold(&sides[pair.side], &sides[pair.against]);
+        if !untold.is_empty() && pair.rows.iter().any(|row| row.comparison.is_some()) {
+            let marks = format!("{}, {}", mark(pair.against), mark(pair.side));
+            let untold: Vec<&str> = untold.into_iter().collect();
+            found
+                .push(format!("{marks}: neither tells its {}; whether it is the same is not known", untold.join(", ")));
+        }
+    }
+    found
+}
+
+/// Conditions that neither of two sides tells, of measures of the same name. A script that is only said to be the user's
+/// own may be any, unless both were imported together.
+fn untold(side: &Side, reference: &Side) -> BTreeSet<&'static str> {
+    const OWN: [&str; 3] = ["custom query", "custom script", "multiple scripts"];
+    let mut found = BTreeSet::new();
+    for measure in &side.measures {
+        let same = |other: &&Measure| other.subject() == measure.subject() && judge::same_measure(measure, other);
+        if reference.measures.iter().any(|other| same(&other)) {
+            let own = |value: &str| side.argument != reference.argument && OWN.contains(&value.to_lowercase().as_str());
+            let silent = measure.conditions.iter().filter(|c| c.value.as_deref().is_none_or(own));
+            found.extend(silent.map(|condition| condition.kind.words()));
+        }
+    }
+    found
+}

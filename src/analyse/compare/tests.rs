@@ -1,0 +1,549 @@
+//! What may be compared, what is refused and why, and what a ratio may claim.
+
+use super::findings::{ComparisonFindings, Outcome, Reason};
+use super::from_run::RunSource;
+use super::judge::objection;
+use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::{compare, from_import, from_probe, from_run, ratio};
+use crate::analyse::findings::{Durability, DurabilityClass};
+use crate::analyse::probe::sample;
+use crate::analyse::story::{Act, Story};
+use crate::record::imported::{
+    ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
+};
+use crate::stats::interval::TrialMean;
+use crate::stats::ratio::BlockMean;
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+fn tps(value: f64) -> Measure {
+    let conditions = vec![
+        Condition::named(ConditionKind::Workload, Some("tpcb-like".to_owned())),
+        Condition::named(ConditionKind::Scale, Some("100".to_owned())),
+        Condition::named(ConditionKind::Clients, Some("4".to_owned())),
+        Condition::usual(ConditionKind::Connecting, Some("excluded".to_owned()), "excluded"),
+    ];
+    Measure::new("pgbench", conditions, "tps", Figure::Rate, "tps", value)
+}
+
+fn with(mut measure: Measure, kind: ConditionKind, value: Option<&str>) -> Measure {
+    for condition in measure.conditions.iter_mut().filter(|condition| condition.kind == kind) {
+        condition.value = value.map(str::to_owned);
+    }
+    measure
+}
+
+fn class(class: DurabilityClass) -> Option<Durability> {
+    Some(Durability { class, reason: "it was read back".to_owned() })
+}
+
+fn trials(run: &str, means: &[f64]) -> Spread {
+    let mean = |(block, mean): (u32, &f64)| BlockMean { block, trial: TrialMean { mean: *mean, within: None } };
+    Spread::Trials { run: run.to_owned(), means: (1..).zip(means).map(mean).collect(), slices: false }
+}
+
+fn side(argument: usize, label: &str, origin: Origin, measures: Vec<Measure>) -> Side {
+    Side {
+        argument,
+        label: label.to_owned(),
+        name: String::new(),
+        origin,
+        facts: [("host.kernel".to_owned(), format!("kernel of {label}"))].into(),
+        measures,
+        caveats: Vec::new(),
+        left_out: Vec::new(),
+    }
+}
+
+fn two(a: Measure, b: Measure) -> ComparisonFindings {
+    compare(&[side(0, "a", Origin::Imported, vec![a]), side(1, "b", Origin::Imported, vec![b])])
+}
+
+/// The only refusal between two measures: its reason and words.
+fn refusal(a: Measure, b: Measure) -> (Reason, String) {
+    let found = two(a, b);
+    assert!(!found.compared_anything(), "{:?}", found.pairs);
+    assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
+    assert!(found.answer.starts_with("Nothing can be compared."), "{}", found.answer);
+    (found.refused[0].reason, found.refused[0].words.clone())
+}
+
+#[test]
+fn another_workload_scale_or_client_count_is_refused() {
+    let other = |kind, value| refusal(tps(1.0), with(tps(2.0), kind, Some(value)));
+    assert_eq!(other(ConditionKind::Workload, "select-only").0, Reason::OtherWorkload);
+    assert_eq!(other(ConditionKind::Scale, "10").0, Reason::OtherScale);
+    let (reason, words) = other(ConditionKind::Clients, "16");
+    assert_eq!(reason, Reason::OtherClients);
+    assert_eq!(words, "other client count: 4 (A) against 16 (B)");
+    assert_eq!(other(ConditionKind::Connecting, "included").0, Reason::OtherConditions);
+}
+
+#[test]
+fn a_condition_that_one_side_does_not_tell_is_no_licence_to_compare() {
+    let (reason, words) = refusal(tps(1.0), with(tps(2.0), ConditionKind::Scale, None));
+    assert_eq!(reason, Reason::NotTold);
+    assert_eq!(words, "a condition is not told, scale: 100 (A) against not told (B)");
+    let silent = |value| with(tps(value), ConditionKind::Scale, None);
+    let found = two(silent(1.0), silent(2.0));
+    assert!(found.compared_anything());
+    assert!(found.caveats.contains(&"A, B: neither tells its scale; whether it is the same is not known".to_owned()));
+}
+
+#[test]
+fn a_script_that_is_only_called_the_users_own_may_be_any() {
+    let own = |value| with(tps(value), ConditionKind::Workload, Some("Custom query"));
+    let found = two(own(1.0), own(2.0));
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("neither tells its workload")), "{:?}", found.caveats);
+}
+
+#[test]
+fn what_a_tool_could_not_do_is_told_with_its_reason() {
+    let absent = Measure { absent: Some("n/a: not built in".to_owned()), ..tps(0.0) };
+    let (reason, words) = refusal(tps(5.0), absent.clone());
+    assert_eq!(reason, Reason::NotToBeHad);
+    assert_eq!(words, "not to be had on one side: measured (A) against n/a: not built in (B)");
+    let found = two(absent.clone(), absent);
+    assert!(found.refused.is_empty() && found.alone.is_empty() && found.pairs[0].rows.is_empty());
+}
+
+#[test]
+fn another_write_size_is_refused() {
+    let of = |size: &str| {
+        let size = vec![Condition::named(ConditionKind::WriteSize, Some(size.to_owned()))];
+        Measure::new("pg_test_fsync/one write", size, "fdatasync", Figure::Rate, "ops/s", 7.0)
+    };
+    assert_eq!(refusal(of("8 kB"), of("16 kB")).0, Reason::OtherWriteSize);
+    assert_eq!(of("8 kB").key(), "pg_test_fsync/one write/8 kB/fdatasync");
+}
+
+#[test]
+fn a_mean_is_not_held_against_a_percentile() {
+    let latency = |figure| Measure { item: "latency".to_owned(), figure, ..tps(900.0) };
+    let p99 = || latency(Figure::Percentile("p99".to_owned()));
+    let (reason, words) = refusal(latency(Figure::Mean), p99());
+    assert_eq!(
+        (reason, words.as_str()),
+        (Reason::MeanAgainstPercentile, "a mean against a percentile: mean (A) against p99 (B)")
+    );
+    assert_eq!(refusal(latency(Figure::Percentile("p95".to_owned())), p99()).0, Reason::MeanAgainstPercentile);
+}
+
+#[test]
+fn files_in_memory_are_not_held_against_files_on_a_device() {
+    let lying = |medium| Measure { medium, ..tps(5.0) };
+    assert_eq!(refusal(lying(Medium::Memory), lying(Medium::Disk)).0, Reason::MemoryAgainstDisk);
+    assert!(two(lying(Medium::Memory), lying(Medium::Unknown)).compared_anything());
+}
+
+#[test]
+fn data_that_fit_into_ram_are_not_held_against_data_that_do_not() {
+    let read = |data| Measure { data, ..tps(5.0) };
+    assert_eq!(refusal(read(DataPlace::Disk), read(DataPlace::Memory)).0, Reason::DataInMemoryAgainstDisk);
+}
+
+#[test]
+fn another_durability_class_is_refused_and_an_unknown_one_is_a_caveat() {
+    use DurabilityClass::{Delayed, Flushed, Unknown, Volatile};
+    let lasting = |of| Measure { durability: class(of), ..tps(5.0) };
+    for (one, other) in [(Flushed, Volatile), (Delayed, Flushed), (Volatile, Delayed)] {
+        assert_eq!(refusal(lasting(one), lasting(other)).0, Reason::OtherDurability);
+    }
+    let found = two(lasting(Flushed), lasting(Unknown));
+    assert!(found.compared_anything());
+    let caveat = found.pairs[0].caveat.as_ref().unwrap();
+    assert!(caveat.contains("is not known: B unknown, A flushed."), "{caveat}");
+    assert_eq!(two(lasting(Flushed), lasting(Flushed)).pairs[0].caveat, None);
+}
+
+#[test]
+fn a_failed_sync_is_no_measure() {
+    let failed = Measure { failure: Some("fdatasync failed: EIO".to_owned()), ..tps(9.0) };
+    let (reason, words) = refusal(tps(8.0), failed);
+    assert_eq!(reason, Reason::SyncFailed);
+    assert!(words.contains("EIO"), "{words}");
+}
+
+#[test]
+fn the_row_without_a_sync_is_refused_across_versions() {
+    use UnsyncedForm::{KeepsOpen, OpensEachTime, Unknown};
+    let form = |form| Measure { unsynced_form: Some(form), ..tps(9.0) };
+    for (one, other) in [(OpensEachTime, KeepsOpen), (Unknown, KeepsOpen), (Unknown, Unknown)] {
+        assert_eq!(refusal(form(one), form(other)).0, Reason::NotSyncedAcrossVersions);
+    }
+    assert!(two(form(KeepsOpen), form(KeepsOpen)).compared_anything());
+}
+
+#[test]
+fn a_side_that_did_nothing_has_no_ratio() {
+    assert_eq!(refusal(tps(0.0), tps(5.0)).0, Reason::NothingDone);
+}
+
+#[test]
+fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
+    let found = two(tps(100.0), tps(300.0));
+    let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
+    assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
+    assert!(comparison.method.contains("single run without spread"));
+    assert!(found.answer.contains("neither is called faster"), "{}", found.answer);
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("neither side wins")));
+}
+
+#[test]
+fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
+    let of = |run: &str, means: &[f64]| Measure { spread: trials(run, means), ..tps(means[0]) };
+    let measure = |a: Measure, b: Measure| ratio::compare((&a, Origin::Run), (&b, Origin::Run)).unwrap();
+    let found = measure(of("r", &[110.0, 220.0, 331.0]), of("r", &[100.0, 200.0, 300.0]));
+    assert_eq!((found.outcome, found.method.as_str()), (Outcome::Faster, "paired over 3 blocks"));
+    let found = measure(of("r", &[110.0, 220.0, 331.0]), of("q", &[100.0, 200.0, 300.0]));
+    assert_eq!(found.outcome, Outcome::NoDifferenceSeen);
+    assert!(found.method.contains("without common blocks"), "{}", found.method);
+    let found = measure(of("r", &[110.0]), of("r", &[100.0]));
+    assert_eq!((found.outcome, found.method.as_str()), (Outcome::NoInterval, "no interval: a single trial each"));
+}
+
+#[test]
+fn the_spread_of_one_machine_is_not_lent_to_a_publication() {
+    let own = Measure { spread: trials("r", &[99.0, 100.0, 101.0]), ..tps(100.0) };
+    let found = ratio::compare((&own, Origin::Run), (&tps(50.0), Origin::Imported)).unwrap();
+    assert_eq!(found.outcome, Outcome::NoInterval);
+    let theirs = Measure { spread: trials("i", &[50.0]), ..tps(50.0) };
+    let found = ratio::compare((&theirs, Origin::Imported), (&own, Origin::Run)).unwrap();
+    assert_eq!(found.outcome, Outcome::NoInterval);
+}
+
+#[test]
+fn a_shorter_latency_is_faster() {
+    let latency = |means: &[f64]| Measure {
+        figure: Figure::Mean,
+        item: "latency".to_owned(),
+        spread: trials("r", means),
+        ..tps(means[0])
+    };
+    let (short, long) = (latency(&[10.0, 10.1, 9.9]), latency(&[20.0, 20.1, 19.9]));
+    let found = ratio::compare((&short, Origin::Run), (&long, Origin::Run)).unwrap();
+    assert_eq!(found.outcome, Outcome::Faster);
+}
+
+#[test]
+fn two_probes_compare_by_their_slices() {
+    let slow = sample::honest();
+    let mut fast = sample::honest();
+    sample::all_at(&mut fast, 3000);
+    let found = compare(&[from_probe::side(0, "slow", &slow), from_probe::side(1, "fast", &fast)]);
+    let row = found.pairs[0].rows.iter().find(|row| row.measure == "pg_test_fsync/one write/8 kB/fdatasync").unwrap();
+    let comparison = row.comparison.as_ref().unwrap();
+    assert_eq!(comparison.outcome, Outcome::Faster);
+    assert!((comparison.ratio - 3.0).abs() < 0.1 && comparison.low.unwrap() > 2.8, "{comparison:?}");
+    assert!(found.answer.contains("wal/8 kB/fdatasync"), "{}", found.answer);
+    assert!(found.refused.is_empty() && found.alone.is_empty(), "{:?} {:?}", found.refused, found.alone);
+    let same = compare(&[from_probe::side(0, "one", &slow), from_probe::side(1, "two", &slow)]);
+    let outcomes = same.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap().outcome);
+    assert!(outcomes.into_iter().all(|outcome| outcome == Outcome::NoDifferenceSeen));
+}
+
+/// Rounds of a folder on a machine that slows down from round to round; `faster` is the folder's own.
+fn rounds(faster: f64, jitter: [f64; 3]) -> Vec<crate::record::probe::ProbeRecord> {
+    let drift = [3000.0, 1500.0, 500.0];
+    let round = |(drift, jitter): (f64, f64)| {
+        let mut record = sample::honest();
+        sample::all_at(&mut record, (drift * faster * jitter) as u64);
+        record
+    };
+    drift.into_iter().zip(jitter).map(round).collect()
+}
+
+#[test]
+fn folders_that_took_turns_are_compared_round_by_round() {
+    let side = |argument, rounds: &[_]| from_probe::side_of_rounds(argument, "f", "in turn", rounds).unwrap();
+    let (one, same) = (rounds(1.0, [1.0, 1.05, 0.97]), rounds(1.0, [1.04, 0.98, 1.01]));
+    let found = compare(&[side(0, &one), side(1, &same)]);
+    let comparisons = || found.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap());
+    assert!(
+        comparisons().all(|found| found.outcome == Outcome::NoDifferenceSeen && found.method.starts_with("paired"))
+    );
+    let faster = rounds(1.5, [1.04, 0.98, 1.01]);
+    let found = compare(&[side(0, &one), side(1, &faster)]);
+    let row = found.pairs[0].rows.iter().find(|row| row.measure == "wal/8 kB/fdatasync").unwrap();
+    assert_eq!(row.comparison.as_ref().unwrap().outcome, Outcome::Faster, "{row:?}");
+    assert!(from_probe::side_of_rounds(0, "f", "in turn", &[]).is_none());
+}
+
+#[test]
+fn what_one_round_gave_away_holds_for_the_folder() {
+    let mut all = rounds(1.0, [1.0; 3]);
+    for row in &mut all[1].rows {
+        sample::counted(row, 0, 1.0, Some(0.0));
+    }
+    sample::find(&mut all[2], "one_write.fsync").failure = Some(sample::failure());
+    let side = from_probe::side_of_rounds(0, "f", "in turn", &all).unwrap();
+    let of = |key: &str| side.measures.iter().find(|measure| measure.key() == key).unwrap();
+    let fdatasync = of("wal/8 kB/fdatasync");
+    assert_eq!(fdatasync.durability.as_ref().unwrap().class, DurabilityClass::Volatile);
+    assert!(of("pg_test_fsync/one write/8 kB/fsync").failure.as_ref().unwrap().contains("EIO"));
+}
+
+#[test]
+fn each_side_is_held_against_its_namesake_else_against_the_first_that_it_compares_with() {
+    let named = |argument, name: &str, medium| {
+        let measure = Measure { medium, ..tps(5.0) };
+        Side { name: name.to_owned(), ..side(argument, name, Origin::Run, vec![measure]) }
+    };
+    let runs = [
+        named(0, "ext4", Medium::Disk),
+        named(0, "xfs", Medium::Disk),
+        named(1, "ext4", Medium::Disk),
+        named(1, "xfs", Medium::Disk),
+    ];
+    let against: Vec<(usize, usize)> = compare(&runs).pairs.iter().map(|pair| (pair.side, pair.against)).collect();
+    assert_eq!(against, [(2, 0), (3, 1), (1, 0)]);
+    let shelf = [named(0, "tmpfs", Medium::Memory), named(0, "disk", Medium::Disk), named(1, "", Medium::Disk)];
+    let found = compare(&shelf);
+    let pairs: Vec<(usize, usize)> = found.pairs.iter().map(|pair| (pair.side, pair.against)).collect();
+    assert_eq!(pairs, [(2, 1), (1, 0)]);
+    assert_eq!(found.refused.iter().filter(|refusal| refusal.sides == (0, 2)).count(), 1);
+}
+
+#[test]
+fn facts_that_differ_are_told_apart_from_those_that_one_side_does_not_tell() {
+    let mut a = side(0, "a", Origin::Run, vec![tps(1.0)]);
+    let b = side(1, "b", Origin::Run, vec![tps(1.0)]);
+    a.facts.insert("host.cpus".to_owned(), "8".to_owned());
+    let found = compare(&[a, b]);
+    assert_eq!(found.facts_that_differ.len(), 1);
+    assert_eq!(found.facts_that_differ[0].values[1].as_deref(), Some("kernel of b"));
+    assert_eq!(found.facts_not_told[0].key, "host.cpus");
+}
+
+fn imported(test: &str, method: &str, rate: f64) -> ImportedRow {
+    let labels = [("test", test), ("write_bytes", "8192"), ("method", method)];
+    ImportedRow {
+        labels: labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        figures: vec![ImportedFigure {
+            name: "rate".to_owned(),
+            unit: "ops/s".to_owned(),
+            value: rate,
+            ..ImportedFigure::default()
+        }],
+        ..ImportedRow::default()
+    }
+}
+
+fn published(facts: &[(&str, &str)], rows: Vec<ImportedRow>, version: &str) -> ImportRecord {
+    let output = ImportedOutput {
+        tool: "pg_test_fsync".to_owned(),
+        version: Some(version.to_owned()),
+        rows,
+        ..ImportedOutput::default()
+    };
+    let iostat = ImportedOutput { tool: "iostat -x".to_owned(), ..ImportedOutput::default() };
+    let trial = ImportedTrial { outputs: vec![output, iostat], ..ImportedTrial::default() };
+    let facts = facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let case = ImportedCase { name: "one".to_owned(), facts, trials: vec![trial], caveats: Vec::new() };
+    ImportRecord { cases: vec![case], ..ImportRecord::default() }
+}
+
+#[test]
+fn published_rows_stand_beside_those_of_a_probe() {
+    let rows = vec![imported("one write", "fdatasync", 100.0), imported("not synced", "write", 9e5)];
+    let record = published(&[("stack.filesystem", "zfs"), ("zfs.sync", "standard")], rows, "9.3 or 9.4");
+    let shelf = from_import::sides(0, "shelf:x", &record, None);
+    let mut probe = sample::honest();
+    let unsynced = sample::spec(
+        "not_synced.write",
+        crate::record::probe::Family::NotSynced,
+        "write",
+        crate::record::probe::Way::None,
+    );
+    probe.rows.push(sample::row(unsynced, 900_000, 0));
+    let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &probe)]);
+    assert_eq!(found.sides[0].left_out, ["iostat -x"]);
+    let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
+    assert!((comparison.ratio - 10.0).abs() < 0.1 && comparison.low.is_none());
+    assert_eq!(found.refused.iter().map(|r| r.reason).collect::<Vec<_>>(), [Reason::NotSyncedAcrossVersions]);
+    assert!(found.alone.iter().all(|alone| alone.side == 1));
+}
+
+#[test]
+fn zfs_that_ignores_syncs_is_another_class_than_a_device_that_flushes() {
+    let record = published(&[("zfs.sync", "disabled")], vec![imported("one write", "fdatasync", 1e5)], "9.4");
+    let shelf = from_import::sides(0, "shelf:x", &record, None);
+    let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &sample::honest())]);
+    assert_eq!(found.refused[0].reason, Reason::OtherDurability);
+    assert_eq!(found.pairs[0].rows[0].refused, Some(Reason::OtherDurability));
+    assert!(!found.compared_anything());
+}
+
+#[test]
+fn several_files_of_one_case_are_its_trials() {
+    let rows = || vec![imported("one write", "fdatasync", 100.0)];
+    let mut record = published(&[], rows(), "15");
+    let mut second = record.cases[0].trials[0].clone();
+    second.outputs[0].rows[0].figures[0].value = 104.0;
+    record.cases[0].trials.push(second);
+    let side = &from_import::sides(0, "x", &record, None)[0];
+    let measure = &side.measures[0];
+    assert_eq!((side.measures.len(), measure.value), (1, 102.0));
+    assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_some());
+}
+
+#[test]
+fn summaries_of_pgbench_have_one_key_over_its_versions() {
+    let summary = |kind: &str, tps: &str| {
+        let figure = |name: &str, unit: &str, value| ImportedFigure {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            ..ImportedFigure::default()
+        };
+        let row = ImportedRow {
+            labels: vec![("part".to_owned(), "summary".to_owned())],
+            figures: vec![
+                figure("scale", "", 100.0),
+                figure("clients", "count", 4.0),
+                figure("latency_mean", "ms", 8.0),
+                figure(tps, "tx/s", 500.0),
+            ],
+            ..ImportedRow::default()
+        };
+        let facts =
+            vec![("transaction type".to_owned(), kind.to_owned()), ("query mode".to_owned(), "simple".to_owned())];
+        let output = ImportedOutput { tool: "pgbench".to_owned(), facts, rows: vec![row], ..ImportedOutput::default() };
+        let log = ImportedLog { latencies: vec![(7000, 990), (20_000, 10)], done: 1000, ..ImportedLog::default() };
+        let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
+        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+        from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
+    };
+    let (old, new) =
+        (summary("TPC-B (sort of)", "tps_excluding_connecting"), summary("<builtin: TPC-B (sort of)>", "tps"));
+    let keys = |side: &Side| side.measures.iter().map(Measure::key).collect::<Vec<_>>();
+    assert_eq!(keys(&old), keys(&new));
+    assert_eq!(keys(&new)[0], "pgbench/tpcb-like/scale 100/clients 4/tps");
+    assert_eq!(new.measures[1].value, 8000.0);
+    let p99 = new.measures.iter().find(|measure| measure.key().ends_with("latency p99")).unwrap();
+    assert_eq!(p99.value, 7000.0);
+    let including = summary("TPC-B (sort of)", "tps_including_connecting");
+    let refused = compare(&[new, Side { argument: 1, ..including }]).refused;
+    assert_eq!(refused[0].reason, Reason::OtherConditions, "{refused:?}");
+}
+
+fn run(story: Story) -> RunSource {
+    let (run, trials) = (story.input.run.clone(), story.trials.iter().map(|trial| trial.record.clone()).collect());
+    RunSource { run, trials, findings: story.findings() }
+}
+
+fn a_run() -> RunSource {
+    run(Story::of(3, Some("ext4"))
+        .with(&Act::on("ext4").tps(1000.0))
+        .with(&Act::on("ext4").tps(300.0).clients(4))
+        .with(&Act::on("xfs").tps(1500.0))
+        .with(&Act::in_memory().tps(9000.0)))
+}
+
+#[test]
+fn cases_of_one_stack_are_one_side_and_stacks_compare_inside_their_class() {
+    let source = a_run();
+    let sides = from_run::sides(0, "x", &source, None);
+    let labels: Vec<&str> = sides.iter().map(|side| side.label.as_str()).collect();
+    assert_eq!(labels, ["x:ext4", "x:xfs", "x:tmpfs"]);
+    let found = compare(&sides);
+    let row = &found.pairs[0].rows[0];
+    assert_eq!(row.comparison.as_ref().unwrap().outcome, Outcome::Faster, "{row:?}");
+    assert!(row.comparison.as_ref().unwrap().method.starts_with("paired over 3"));
+    assert!(found.refused.iter().any(|r| r.sides == (0, 1) && r.reason == Reason::OtherClients), "{:?}", found.refused);
+    assert!(found.refused.iter().any(|r| r.sides == (0, 2) && r.reason == Reason::MemoryAgainstDisk));
+    assert!(found.facts_that_differ.iter().any(|fact| fact.key == "stack.filesystem"));
+}
+
+#[test]
+fn a_case_is_found_by_its_id_its_side_or_its_stack_and_nothing_else() {
+    let source = a_run();
+    let labels = |wanted: &str| {
+        from_run::sides(0, "x", &source, Some(wanted)).into_iter().map(|side| side.label).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("ext4"), ["x:ext4"]);
+    assert_eq!(labels("xfs-tpcb-c16"), ["x:xfs-tpcb-c16"]);
+    assert!(labels("zfs").is_empty());
+    assert!(source.names().contains(&"tmpfs".to_owned()));
+}
+
+fn any_measure() -> impl Strategy<Value = Measure> {
+    let word = |words: &'static [&'static str]| {
+        (0..=words.len()).prop_map(move |at| words.get(at).map(|word| (*word).to_owned()))
+    };
+    let figure = prop_oneof![
+        Just(Figure::Rate),
+        Just(Figure::Mean),
+        Just(Figure::Percentile("p99".to_owned())),
+        Just(Figure::Percentile("p95".to_owned()))
+    ];
+    let medium = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
+    let data = prop_oneof![Just(DataPlace::Memory), Just(DataPlace::Disk), Just(DataPlace::Unknown)];
+    let lasting = prop_oneof![
+        Just(None),
+        Just(class(DurabilityClass::Flushed)),
+        Just(class(DurabilityClass::Volatile)),
+        Just(class(DurabilityClass::Unknown))
+    ];
+    let form = prop_oneof![Just(None), Just(Some(UnsyncedForm::KeepsOpen)), Just(Some(UnsyncedForm::Unknown))];
+    let numbers = (proptest::collection::vec(0.0f64..1e6, 0..4), any::<bool>(), any::<bool>());
+    (word(&["4", "16"]), word(&["10", "100"]), figure, medium, data, lasting, form, numbers).prop_map(
+        |(clients, scale, figure, medium, data, durability, unsynced_form, (means, fails, same_run))| {
+            let measure = with(tps(means.first().copied().unwrap_or(1.0)), ConditionKind::Clients, clients.as_deref());
+            let measure = with(measure, ConditionKind::Scale, scale.as_deref());
+            let failure = fails.then(|| "fsync failed".to_owned());
+            let spread = if means.is_empty() { Spread::None } else { trials(if same_run { "r" } else { "q" }, &means) };
+            Measure { figure, medium, data, durability, unsynced_form, failure, spread, ..measure }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn refusing_does_not_depend_on_who_stands_first(a in any_measure(), b in any_measure()) {
+        let (one, other) = (objection(&a, &b), objection(&b, &a));
+        prop_assert_eq!(one.as_ref().map(|found| found.reason), other.as_ref().map(|found| found.reason));
+        if let (Some(one), Some(other)) = (one, other) {
+            prop_assert_eq!(one.values, (other.values.1, other.values.0));
+        }
+        let reasons = |found: ComparisonFindings| {
+            let mut reasons: Vec<Reason> = found.refused.iter().map(|refusal| refusal.reason).collect();
+            reasons.sort_unstable();
+            reasons
+        };
+        prop_assert_eq!(reasons(two(a.clone(), b.clone())), reasons(two(b, a)));
+    }
+
+    #[test]
+    fn a_ratio_turned_round_is_the_inverse_and_the_winner_stays(a in any_measure(), b in any_measure()) {
+        let b = Measure { figure: a.figure.clone(), ..b };
+        let one = ratio::compare((&a, Origin::Run), (&b, Origin::Run));
+        let other = ratio::compare((&b, Origin::Run), (&a, Origin::Run));
+        prop_assert_eq!(one.is_some(), other.is_some());
+        if let (Some(one), Some(other)) = (one, other) {
+            prop_assert!((one.ratio * other.ratio - 1.0).abs() < 1e-9, "{} {}", one.ratio, other.ratio);
+            let turned = match other.outcome {
+                Outcome::Faster => Outcome::Slower,
+                Outcome::Slower => Outcome::Faster,
+                same => same,
+            };
+            prop_assert_eq!(one.outcome, turned);
+            if let (Some(low), Some(high)) = (one.low, other.high) {
+                prop_assert!((low * high - 1.0).abs() < 1e-6 || high > 1e100);
+            }
+        }
+    }
+
+    #[test]
+    fn every_measure_is_compared_refused_or_alone(sides in proptest::collection::vec(any_measure(), 2..5)) {
+        let sides: Vec<Side> = (0..).zip(sides).map(|(n, m)| side(n, &format!("s{n}"), Origin::Run, vec![m])).collect();
+        let found = compare(&sides);
+        for place in 1..sides.len() {
+            let compared = found.pairs.iter().any(|pair| pair.side == place && pair.rows.iter().any(|row| row.comparison.is_some()));
+            let refused = found.refused.iter().any(|refusal| refusal.sides == (0, place));
+            prop_assert!(compared != refused, "{place}: {found:?}");
+        }
+        let text = serde_json::to_string(&found).unwrap();
+        let again: ComparisonFindings = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!((again.answer, again.refused), (found.answer, found.refused));
+    }
+}

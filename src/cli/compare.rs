@@ -1,0 +1,280 @@
+//! `pgstrata compare`: measurements side by side, whoever made them.
+
+use super::out;
+use super::probe::{Progress, seconds};
+use crate::analyse::compare::from_run::RunSource;
+use crate::analyse::compare::side::Side;
+use crate::analyse::compare::{self, from_import, from_probe, from_run};
+use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::host::signals::Interrupt;
+use crate::host::time::wall_us;
+use crate::host::{Host, files};
+use crate::import::{self, shelf};
+use crate::probe::{self, Choice, Request, WAL_BLOCK};
+use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
+use crate::record::probe::ProbeRecord;
+use crate::report;
+use crate::store::import::ImportFolder;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// File that makes a folder a run folder.
+const RUN: &str = "run.json";
+/// What stands before a publication's name.
+const SHELF: &str = "shelf:";
+/// Precision and writers of a probe, as `pgstrata probe` has them.
+const PRECISION: f64 = 0.05;
+const WRITERS: u32 = 8;
+/// Rounds in which several folders take turns, the least that one may be, and the name of what their rounds belong to.
+const ROUNDS: u32 = 3;
+const SHORTEST_ROUND: Duration = Duration::from_millis(200);
+const TURNS: &str = "folders in turn";
+/// What a side may be, for errors.
+const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
+                     shelf:NAME:CASE, or any other folder, which is probed";
+/// Likeness from which on a name is worth proposing, 0 to 1.
+const NEAR: f64 = 0.6;
+
+/// Put measurements side by side: runs, probes, published and other people's output
+///
+/// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
+/// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
+/// reference; cases of a later side are held against the first one's case of the same name where it has one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata compare shelf:freebsd10-zfs-fsync-2014 .              published rows beside a probe of this folder
+  pgstrata compare results/x:ext4 results/x:xfs                  two stacks of a run
+  pgstrata compare results/before results/after                  two runs, each case against its namesake
+  pgstrata compare theirs.txt ours.txt --html compare.html       two outputs of pg_test_fsync or pgbench
+  pgstrata compare /mnt/a /mnt/b --seconds 30                    two folders, probed in turn
+
+A SIDE is one of
+  FOLDER             a run folder: its cases, those that differ in their workload alone as one
+  FOLDER:CASE        a case of a run or import: its id, or the name of its stack
+  FOLDER             a folder with import.json
+  FILE               the output of a tool: pg_test_fsync, pgbench, fio; packed or not
+  shelf:NAME[:CASE]  a publication that pgstrata carries in itself
+  DIR                any other folder: it is probed, as pgstrata probe does; several folders in three rounds, in turn
+
+Refused: other workload, scale, client count or write size; data in RAM against data on disk; files in memory against files
+on a device; other durability classes; means against percentiles; the row of pg_test_fsync without a sync where versions do
+it differently; what a side does not tell. Figures without spread have a ratio and no interval, and no winner.
+
+Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.")]
+pub struct Args {
+    /// What to compare; the first is the reference
+    #[arg(value_name = "SIDE", required = true)]
+    sides: Vec<String>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page to this file too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Time for probing each folder, all its rounds together, seconds
+    #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
+    seconds: Duration,
+    /// Seed of the order in which a probe's rows take turns [default: another one each time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+/// A side that was found but not measured yet.
+enum Found {
+    /// Ready.
+    Sides(Vec<Side>),
+    /// A folder to probe.
+    Probe(PathBuf),
+}
+
+/// Compares and prints.
+///
+/// # Errors
+/// When a side cannot be found, read or probed; interrupted.
+pub fn run(args: &Args) -> Result<u8> {
+    let found: Vec<Found> =
+        args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;
+    let count: usize = found.iter().map(|found| if let Found::Sides(sides) = found { sides.len() } else { 1 }).sum();
+    if count < 2 {
+        return Err(
+            Error::user(format!("{} is one side alone", args.sides.join(" "))).hint(format!("name two; {FORMS}"))
+        );
+    }
+    let sides = measured(args, found)?;
+    let findings = compare::compare(&sides);
+    match args.json {
+        true => out::json(&findings)?,
+        false => out::bytes(report::compare::terminal(&findings).as_bytes())?,
+    }
+    if let Some(path) = &args.html {
+        let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
+        files::write_whole(&whole, report::compare::page(&findings)?.as_bytes())?;
+        if !args.json {
+            out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string())))?;
+        }
+    }
+    Ok(if findings.compared_anything() { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round: what
+/// changes on the machine meanwhile is then not taken for a difference between them.
+fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
+    let folders: Vec<PathBuf> = found
+        .iter()
+        .filter_map(|found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None })
+        .collect();
+    let rounds = if folders.len() > 1 && args.seconds >= SHORTEST_ROUND * ROUNDS { ROUNDS } else { 1 };
+    let mut records: Vec<Vec<ProbeRecord>> = vec![Vec::new(); folders.len()];
+    for round in 1..=rounds {
+        for (folder, records) in folders.iter().zip(&mut records) {
+            records.push(probed(args, folder, (round, rounds))?);
+        }
+    }
+    let mut records = folders.iter().zip(records);
+    let mut sides = Vec::new();
+    for (argument, found) in found.into_iter().enumerate() {
+        match found {
+            Found::Sides(ready) => sides.extend(ready),
+            Found::Probe(_) => sides.extend(records.next().and_then(|(folder, records)| {
+                let label = folder.display().to_string();
+                match records.as_slice() {
+                    [one] => Some(from_probe::side(argument, &label, one)),
+                    rounds => from_probe::side_of_rounds(argument, &label, TURNS, rounds),
+                }
+            })),
+        }
+    }
+    Ok(sides)
+}
+
+fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32)) -> Result<ProbeRecord> {
+    let host = Host::this();
+    let interrupt = Interrupt::listen()?;
+    let budget = args.seconds / rounds;
+    let request = Request {
+        folder: folder.to_owned(),
+        choice: Choice::All,
+        budget,
+        precision: PRECISION,
+        wal_block: WAL_BLOCK,
+        writers: WRITERS,
+        seed: args.seed.unwrap_or_else(wall_us).wrapping_add(u64::from(round)),
+    };
+    let turn = if rounds > 1 { format!(", round {round} of {rounds}") } else { String::new() };
+    let label = out::harmless(&folder.display().to_string());
+    out::remark(&format!("probing {label}{turn}, up to {:.1} s", budget.as_secs_f64()));
+    let progress = Progress::new(budget);
+    let measured = probe::measure(&host, &request, &interrupt, &progress);
+    progress.bar.finish_and_clear();
+    measured
+}
+
+/// What an argument names.
+fn resolve(argument: usize, text: &str) -> Result<Found> {
+    if let Some(rest) = text.strip_prefix(SHELF) {
+        let (name, case) = rest.split_once(':').map_or((rest, None), |(name, case)| (name, Some(case)));
+        let record = shelf::open(name)?.record;
+        return of_import(argument, &format!("{SHELF}{name}"), &record, case);
+    }
+    let whole = Path::new(text);
+    if whole.exists() {
+        return of_path(argument, text, whole, None);
+    }
+    // A case's name may hold a colon, and so may a folder's: the longest folder that is there wins.
+    let colons = text.rmatch_indices(':').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let found = colons.filter(|(folder, _)| !folder.is_empty()).find(|(folder, _)| Path::new(folder).exists());
+    match found {
+        Some((folder, case)) => of_path(argument, folder, Path::new(folder), Some(case)),
+        None => Err(missing(text)),
+    }
+}
+
+fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Result<Found> {
+    let label = label.trim_end_matches('/');
+    let label = if label.is_empty() { "/" } else { label };
+    if path.is_dir() && path.join(RUN).is_file() {
+        let source = RunSource::load(path)?;
+        let sides = from_run::sides(argument, label, &source, case);
+        return named(sides, label, case, || source.names());
+    }
+    if ImportFolder::is_one(path) {
+        return of_import(argument, label, ImportFolder::open(path)?.record(), case);
+    }
+    if let Some(case) = case {
+        return Err(Error::user(format!("{label} has no cases, so none is called `{case}`"))
+            .hint("only run folders, imports and the shelf have cases"));
+    }
+    match path.is_dir() {
+        true => Ok(Found::Probe(path.to_owned())),
+        false => raw(argument, label, path),
+    }
+}
+
+/// A file with the output of a tool.
+fn raw(argument: usize, label: &str, path: &Path) -> Result<Found> {
+    let mut file = File::open(path).or_user(|| format!("read {label}"))?;
+    let reading = import::read(label, &mut file).map_err(|e| match e.hint_text() {
+        Some(_) => e,
+        None => e.hint(FORMS),
+    })?;
+    let case = ImportedCase { trials: vec![import::trial(vec![reading])], ..ImportedCase::default() };
+    let record = ImportRecord { format: FORMAT, cases: vec![case], ..ImportRecord::default() };
+    of_import(argument, label, &record, None)
+}
+
+fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&str>) -> Result<Found> {
+    let sides = from_import::sides(argument, label, record, case);
+    if sides.is_empty() && case.is_none() {
+        return Err(Error::user(format!("{label} holds no figures that could be compared"))
+            .hint("comparable are pg_test_fsync, pgbench and fio; the others print figures of devices"));
+    }
+    named(sides, label, case, || record.cases.iter().map(|case| case.name.clone()).collect())
+}
+
+/// The sides, or an error that lists what could have been named.
+fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce() -> Vec<String>) -> Result<Found> {
+    match case {
+        Some(case) if sides.is_empty() => {
+            let names = names();
+            let hint = match near(case, &names) {
+                Some(name) => format!("did you mean `{name}`? There are {}", names.join("; ")),
+                None => format!("there are {}", names.join("; ")),
+            };
+            Err(Error::user(format!("{label} has no case `{case}`")).hint(hint))
+        }
+        _ => Ok(Found::Sides(sides)),
+    }
+}
+
+/// That nothing is there by this name, with what is called like it.
+fn missing(text: &str) -> Error {
+    let path = Path::new(text);
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let entries = std::fs::read_dir(parent.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let beside = |name: &std::ffi::OsStr| match parent {
+        Some(parent) => parent.join(name).display().to_string(),
+        None => name.to_string_lossy().into_owned(),
+    };
+    let mut names: Vec<String> = entries.map(|entry| beside(&entry.file_name())).collect();
+    names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
+    let error = Error::user(format!("there is no {text}"));
+    // The name of a publication without what stands before it is near as well.
+    let wanted = [text.to_owned(), format!("{SHELF}{text}")];
+    match wanted.iter().find_map(|wanted| near(wanted, &names)) {
+        Some(name) => error.hint(format!("did you mean `{name}`? {}", capital(FORMS))),
+        None => error.hint(FORMS),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The name most like the wanted one, where one is like it.
+fn near(wanted: &str, names: &[String]) -> Option<String> {
+    let likeness = |name: &String| strsim::normalized_damerau_levenshtein(wanted, name);
+    let nearest = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(nearest) >= NEAR).then(|| nearest.clone())
+}

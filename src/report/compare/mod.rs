@@ -1,0 +1,11 @@
+//! A comparison as text for a terminal and as a page. JSON is the findings themselves.
+
+mod chart;
+mod page;
+mod tables;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use page::page;
+pub use terminal::terminal;

@@ -1,0 +1,252 @@
+//! What terminal and page show of a comparison: words of cells, and the tables of the page.
+
+use super::super::table::{Cell, Column, Table};
+use super::super::words::{class_title, estimate_text};
+use crate::analyse::compare::findings::{
+    Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Reason, Row,
+    SideFinding,
+};
+use crate::analyse::compare::judge::{medium_word, reason_title};
+
+/// Most measures that a refusal names.
+const MOST_MEASURES: usize = 4;
+
+/// Rows of one family, in their order.
+pub(super) fn families(pair: &PairFinding) -> Vec<(&str, Vec<&Row>)> {
+    let mut families: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in &pair.rows {
+        match families.iter_mut().find(|(family, _)| *family == row.family) {
+            Some((_, rows)) => rows.push(row),
+            None => families.push((&row.family, vec![row])),
+        }
+    }
+    families
+}
+
+/// What a row is called below the heading of its family; with the unit where that is not the rate's own.
+pub(super) fn row_label(row: &Row) -> String {
+    let name = row.measure.strip_prefix(&row.family).unwrap_or(&row.measure).trim_start_matches('/');
+    let unit = if row.more_is_better { String::new() } else { format!(" ({})", row.unit) };
+    format!("{}{unit}", name.replace('/', ", "))
+}
+
+/// A family as a heading: `pg_test_fsync, one write (ops/s)`.
+pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
+    let unit = rows.iter().find(|row| row.more_is_better).map(|row| format!(" ({})", row.unit)).unwrap_or_default();
+    let title = match family {
+        "wal" => "WAL, as a server writes it".to_owned(),
+        "newer" => "ways that PostgreSQL does not have".to_owned(),
+        other => other.replace('/', ", "),
+    };
+    format!("{title}{unit}")
+}
+
+/// A figure and its interval, where it has one.
+pub(super) fn value(estimate: &Estimate) -> (String, String) {
+    let (figure, interval) = estimate_text(estimate);
+    (figure, if estimate.low.is_some() { interval } else { String::new() })
+}
+
+/// A ratio and what it says: `3.4×`, `3.1–3.7`, `faster`.
+pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
+    let estimate = Estimate { value: comparison.ratio, low: comparison.low, high: comparison.high, trials: 1 };
+    let (figure, interval) = value(&estimate);
+    (format!("{figure}×"), interval, outcome(comparison.outcome))
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Faster => "faster",
+        Outcome::Slower => "slower",
+        Outcome::NoDifferenceSeen => "no difference seen",
+        Outcome::NoInterval => "no interval",
+    }
+}
+
+/// Why a row is not compared, in words for a cell.
+pub(super) fn not_compared(reason: Option<Reason>) -> String {
+    reason.map_or_else(|| "not compared".to_owned(), |reason| format!("not compared: {}", reason_title(reason)))
+}
+
+/// What a side is, in a line: whose, where, how durable.
+pub(super) fn about(side: &SideFinding) -> String {
+    let mut parts = vec![origin(side.origin).to_owned()];
+    parts.extend(side.facts.get("stack.filesystem").cloned());
+    parts.extend((side.medium != Medium::Unknown).then(|| medium_word(side.medium).to_owned()));
+    parts.extend(side.facts.get("host.system").cloned());
+    if let Some(durability) = &side.durability {
+        parts.push(format!("{}: {}", class_title(durability.class).to_lowercase(), durability.reason));
+    }
+    parts.join("; ")
+}
+
+fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Run => "a run of pgstrata",
+        Origin::Probe => "a probe of pgstrata",
+        Origin::Imported => "imported",
+    }
+}
+
+/// Names, the first few of many.
+pub(super) fn some_of(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(MOST_MEASURES).map(String::as_str).collect();
+    let more = names.len().saturating_sub(MOST_MEASURES);
+    let more = if more > 0 { format!("; {more} more") } else { String::new() };
+    format!("{}{more}", shown.join("; "))
+}
+
+/// Facts by who tells them: the sides' marks and the keys.
+pub(super) fn told_by(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for fact in &findings.facts_not_told {
+        let who = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
+        let who = who.map(|(_, side)| side.mark.as_str()).collect::<Vec<_>>().join(", ");
+        match told.iter_mut().find(|(known, _)| *known == who) {
+            Some((_, keys)) => keys.push(fact.key.clone()),
+            None => told.push((who, vec![fact.key.clone()])),
+        }
+    }
+    told
+}
+
+/// The page's table of a pair.
+pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &PairFinding) -> Table {
+    let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
+    let figure = |mark: &str| {
+        let csv = [mark.to_owned(), format!("{mark} low"), format!("{mark} high")];
+        Column::number(mark, "").csv(&csv.each_ref().map(String::as_str))
+    };
+    let ratio_csv = ["ratio", "ratio low", "ratio high"];
+    let columns = vec![
+        Column::text("measure").csv(&["measure", "unit"]),
+        figure(reference),
+        figure(side),
+        Column::number(&format!("{side} / {reference}"), "").csv(&ratio_csv),
+        Column::text("says").csv(&["says", "how"]),
+    ];
+    let mut table =
+        Table::new(format!("pair-{index}"), format!("Figures and ratios, {side} against {reference}"), columns);
+    for (family, rows) in families(pair) {
+        table.open_group(Some(family_title(family, &rows)), None, "", Vec::new());
+        for row in rows {
+            table.push(pair_cells(row));
+        }
+    }
+    table
+}
+
+fn pair_cells(row: &Row) -> Vec<Cell> {
+    let number = |estimate: &Estimate| {
+        let (figure, interval) = value(estimate);
+        Cell::text(figure).aside(interval).csv(full(estimate.value, estimate.low, estimate.high))
+    };
+    let (ratio_cell, says) = match &row.comparison {
+        Some(comparison) => {
+            let (figure, interval, says) = ratio(comparison);
+            let style = if comparison.outcome == Outcome::NoInterval { "quiet" } else { "" };
+            (
+                Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
+                Cell::text(says)
+                    .aside(comparison.method.trim_start_matches("no interval: "))
+                    .csv(vec![says.to_owned(), comparison.method.clone()])
+                    .style(style),
+            )
+        }
+        None => {
+            let words = not_compared(row.refused);
+            let none = Cell::number(None::<f64>, |value| value.to_string()).csv(vec![String::new(); 3]);
+            (none, Cell::text(words.clone()).csv(vec![words, String::new()]).style("quiet"))
+        }
+    };
+    let name = Cell::text(row_label(row)).csv(vec![row.measure.clone(), row.unit.clone()]);
+    vec![name, number(&row.reference), number(&row.value), ratio_cell, says.clone()]
+}
+
+/// A figure and its ends with all their digits.
+fn full(value: f64, low: Option<f64>, high: Option<f64>) -> Vec<String> {
+    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    vec![value.to_string(), text(low), text(high)]
+}
+
+/// The page's table of sides.
+pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
+    let columns =
+        vec![Column::text(""), Column::text("side"), Column::text("what it is"), Column::number("figures", "")];
+    let mut table = Table::new("sides", "Where each figure comes from", columns);
+    for side in &findings.sides {
+        table.push(vec![
+            Cell::text(&side.mark),
+            Cell::text(&side.label).style("name"),
+            Cell::text(about(side)).style("reason"),
+            Cell::number(Some(side.measures), |measures| measures.to_string()),
+        ]);
+    }
+    table
+}
+
+/// The page's table of refusals.
+pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
+    let columns = vec![Column::text("sides"), Column::text("why not"), Column::text("measures")];
+    let mut table = Table::new("refused", "Refusals", columns);
+    for refusal in &findings.refused {
+        let measures = Cell::text(some_of(&refusal.measures)).csv(vec![refusal.measures.join("; ")]);
+        table.push(vec![
+            Cell::text(marks(findings, refusal.sides)).style("tight"),
+            Cell::text(&refusal.words).style("reason"),
+            measures.style("reason"),
+        ]);
+    }
+    for alone in &findings.alone {
+        let measures = Cell::text(some_of(&alone.measures)).csv(vec![alone.measures.join("; ")]);
+        let mark = &findings.sides[alone.side].mark;
+        table.push(vec![
+            Cell::text(mark).style("tight"),
+            Cell::text(format!("only {mark} measured it")).style("reason"),
+            measures.style("reason"),
+        ]);
+    }
+    table
+}
+
+/// The marks of two sides.
+pub(super) fn marks(findings: &ComparisonFindings, sides: (usize, usize)) -> String {
+    format!("{}, {}", findings.sides[sides.0].mark, findings.sides[sides.1].mark)
+}
+
+/// The page's table of facts.
+pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, facts: &[FactDifference]) -> Table {
+    let marks = findings.sides.iter().map(|side| Column::text(&side.mark));
+    let columns = std::iter::once(Column::text("fact")).chain(marks).collect();
+    let mut table = Table::new(id, title, columns);
+    for fact in facts {
+        let values = fact.values.iter().map(|value| match value {
+            Some(value) => Cell::text(value).style("reason"),
+            None => Cell::text("not told").csv(vec![String::new()]).style("absent"),
+        });
+        table.push(std::iter::once(Cell::text(&fact.key).style("name")).chain(values).collect());
+    }
+    table
+}
+
+/// What a ratio says as the style sheet has it.
+pub(super) fn outcome_key(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Faster => "faster",
+        Outcome::Slower => "slower",
+        Outcome::NoDifferenceSeen => "same",
+        Outcome::NoInterval => "open",
+    }
+}
+
+/// What holds for several sides, once, with their marks.
+pub(super) fn grouped<'a>(said: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for (mark, text) in said {
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, marks)) => marks.push(mark),
+            None => groups.push((text, vec![mark])),
+        }
+    }
+    groups.into_iter().map(|(text, marks)| (text, marks.join(", "))).collect()
+}

@@ -1,0 +1,170 @@
+//! A comparison for a terminal of 100 columns, plain UTF-8 without colours. Every text from outside goes through
+//! `printable`: a terminal obeys control characters.
+
+use super::super::terminal::{WIDTH, align_right, indented, paragraph, plain_table, printable, width};
+use super::tables::{
+    about, families, family_title, grouped, marks, not_compared, ratio, row_label, some_of, told_by, value,
+};
+use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, PairFinding, Reason, Row};
+use comfy_table::{ColumnConstraint, Width};
+
+/// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
+const COLUMNS: [u16; 4] = [22, 25, 25, 26];
+/// Most sides whose facts stand in columns.
+const MOST_COLUMNS: usize = 3;
+/// Width of the column of facts' names.
+const FACT: u16 = 28;
+
+/// The whole report; no line is longer than 100 columns.
+#[must_use]
+pub fn terminal(findings: &ComparisonFindings) -> String {
+    let mut text = paragraph("", &findings.answer);
+    text.push('\n');
+    for side in &findings.sides {
+        text.push_str(&paragraph(&format!("{}  ", side.mark), &side.label));
+        text.push_str(&paragraph(&" ".repeat(side.mark.len() + 2), &about(side)));
+    }
+    findings.pairs.iter().for_each(|pair| text.push_str(&self::pair(findings, pair)));
+    text.push_str(&refused(findings));
+    text.push_str(&facts(findings));
+    text.push_str(&caveats(findings));
+    text
+}
+
+fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
+    if pair.rows.is_empty() {
+        return String::new();
+    }
+    let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
+    let mut text = format!("\n{side} against {reference}\n");
+    let all_refused = refused_alike(pair);
+    let said = all_refused.map(|reason| format!("{}.", not_compared(Some(reason)).replacen('n', "N", 1)));
+    for said in pair.caveat.iter().chain(&said) {
+        text.push_str(&paragraph("  ", said));
+    }
+    for (i, (family, rows)) in families(pair).into_iter().enumerate() {
+        let mut table = plain_table();
+        if i == 0 {
+            table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
+        }
+        for row in &rows {
+            table.add_row(cells(row, all_refused.is_some()));
+        }
+        table.set_constraints(COLUMNS.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        if let Some(says) = table.column_mut(COLUMNS.len() - 1) {
+            says.set_padding((1, 0));
+        }
+        align_right(&mut table, &[1, 2]);
+        let lines = indented(&table);
+        let heading = paragraph(" ", &family_title(family, &rows));
+        // The columns' heading and its line stand above the first family.
+        let cut = if i == 0 { lines.match_indices('\n').nth(1).map_or(0, |(at, _)| at + 1) } else { 0 };
+        text.push_str(&lines[..cut]);
+        text.push_str(&heading);
+        text.push_str(&lines[cut..]);
+    }
+    text
+}
+
+/// Why no row of a pair is compared, where that is one reason.
+fn refused_alike(pair: &PairFinding) -> Option<Reason> {
+    let first = pair.rows.first()?.refused?;
+    pair.rows.iter().all(|row| row.comparison.is_none() && row.refused == Some(first)).then_some(first)
+}
+
+/// The cells of a row; `told` where the reason against all of them was told above.
+fn cells(row: &Row, told: bool) -> Vec<String> {
+    let with_interval = |(figure, interval): (String, String)| {
+        if interval.is_empty() { figure } else { format!("{figure} ({interval})") }
+    };
+    let says = match &row.comparison {
+        Some(comparison) => {
+            let (figure, interval, says) = ratio(comparison);
+            format!("{} {says}", with_interval((figure, interval)))
+        }
+        None if told => "–".to_owned(),
+        None => not_compared(row.refused),
+    };
+    let cells = [row_label(row), with_interval(value(&row.reference)), with_interval(value(&row.value)), says];
+    cells.iter().map(|cell| printable(cell)).collect()
+}
+
+fn refused(findings: &ComparisonFindings) -> String {
+    let left_out = || findings.sides.iter().filter(|side| !side.left_out.is_empty());
+    if findings.refused.is_empty() && findings.alone.is_empty() && left_out().next().is_none() {
+        return String::new();
+    }
+    let mut text = "\nNot compared, and why\n".to_owned();
+    for refusal in &findings.refused {
+        text.push_str(&paragraph(&format!("  - {}: ", marks(findings, refusal.sides)), &refusal.words));
+        text.push_str(&paragraph("      ", &some_of(&refusal.measures)));
+    }
+    for alone in &findings.alone {
+        let mark = &findings.sides[alone.side].mark;
+        text.push_str(&paragraph("  - ", &format!("only {mark} measured {}", some_of(&alone.measures))));
+    }
+    let outputs = left_out().map(|side| (side.mark.as_str(), side.left_out.join(", ")));
+    for (outputs, marks) in grouped(outputs) {
+        text.push_str(&paragraph("  - ", &format!("{marks}: {outputs}: figures of devices, of no named workload")));
+    }
+    text
+}
+
+fn facts(findings: &ComparisonFindings) -> String {
+    if findings.facts_that_differ.is_empty() && findings.facts_not_told.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nFacts that differ: the candidate causes\n".to_owned();
+    if findings.facts_that_differ.is_empty() {
+        text.push_str(&paragraph("  ", "None of those that more than one side tells."));
+    } else if findings.sides.len() <= MOST_COLUMNS {
+        text.push_str(&fact_table(findings));
+    } else {
+        findings.facts_that_differ.iter().for_each(|fact| text.push_str(&fact_lines(findings, fact)));
+    }
+    for (who, keys) in told_by(findings) {
+        text.push_str(&paragraph("  ", &format!("Told by {who} only: {}.", keys.join(", "))));
+    }
+    text
+}
+
+fn fact_table(findings: &ComparisonFindings) -> String {
+    let mut table = plain_table();
+    let sides = findings.sides.iter().map(|side| side.mark.clone());
+    table.set_header(std::iter::once(String::new()).chain(sides));
+    for fact in &findings.facts_that_differ {
+        let values = fact.values.iter().map(|value| value.as_deref().map_or("not told".to_owned(), printable));
+        table.add_row(std::iter::once(printable(&fact.key)).chain(values));
+    }
+    let sides = u16::try_from(findings.sides.len().max(1)).unwrap_or(u16::MAX);
+    let each = (WIDTH - 2 - FACT) / sides;
+    let widths = std::iter::once(FACT).chain((0..sides).map(|_| each));
+    table.set_constraints(widths.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
+    indented(&table)
+}
+
+fn fact_lines(findings: &ComparisonFindings, fact: &FactDifference) -> String {
+    let mut text = paragraph("  ", &fact.key);
+    for (side, value) in findings.sides.iter().zip(&fact.values) {
+        let mark = format!("    {}  ", side.mark);
+        debug_assert!(width(&mark) < usize::from(WIDTH));
+        text.push_str(&paragraph(&mark, value.as_deref().unwrap_or("not told")));
+    }
+    text
+}
+
+fn caveats(findings: &ComparisonFindings) -> String {
+    let of_sides = || findings.sides.iter().flat_map(|side| side.caveats.iter().map(|caveat| (&side.mark, caveat)));
+    if findings.caveats.is_empty() && of_sides().next().is_none() {
+        return String::new();
+    }
+    let mut text = "\nBefore you believe a ratio\n".to_owned();
+    findings.caveats.iter().for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{caveat}."))));
+    for (caveat, marks) in grouped(of_sides().map(|(mark, caveat)| (mark.as_str(), caveat.clone()))) {
+        text.push_str(&paragraph("  - ", &format!("{marks}: {caveat}")));
+    }
+    text
+}

@@ -1,0 +1,131 @@
+//! A small run folder: pgbench on ext4 and xfs with 4 clients, on ext4 with 16, and on tmpfs; three trials each.
+
+use pgstrata::record::case::{CaseSpec, PostgresSpec, StackSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use pgstrata::record::options::{OptionValue, Options};
+use pgstrata::record::run::RunRecord;
+use pgstrata::record::seconds::{Column, ColumnKind, ColumnType};
+use pgstrata::record::trial::{Figures, Measure, Outcome, TrialRecord};
+use pgstrata::store::folder::Writer;
+use pgstrata::store::seconds::SecondsWriter;
+use std::path::{Path, PathBuf};
+
+const BLOCKS: u32 = 3;
+/// Id, stack, full_page_writes, clients, transactions a second.
+const CASES: [(&str, &str, &str, i64, f64); 5] = [
+    ("ext4-c4", "ext4", "on", 4, 1000.0),
+    ("ext4-c16", "ext4", "on", 16, 2000.0),
+    ("xfs-c4", "xfs", "on", 4, 1500.0),
+    ("xfs-nofpw-c4", "xfs", "off", 4, 1900.0),
+    ("tmpfs-c4", "tmpfs", "on", 4, 9000.0),
+];
+
+/// Makes it below `folder`.
+pub fn make(folder: &Path) -> PathBuf {
+    let cases: Vec<CaseSpec> =
+        CASES.iter().map(|(id, stack, fpw, clients, _)| case(id, stack, fpw, *clients)).collect();
+    let keys =
+        || (1..=BLOCKS).flat_map(|trial| cases.iter().map(move |case| TrialKey { case: case.id.clone(), trial }));
+    let record = RunRecord {
+        format: 1,
+        tool_version: "0.1.0".to_owned(),
+        id: "0badcafe".to_owned(),
+        name: "which".to_owned(),
+        plan_sha256: "00".to_owned(),
+        seed: 1,
+        blocks: BLOCKS,
+        baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
+        started: "2026-03-02T09:14:33Z".to_owned(),
+        host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
+        cases: cases.clone(),
+        order: keys().collect(),
+    };
+    let writer = Writer::create(&folder.join("results"), record, "name = \"which\"\n").unwrap();
+    for key in keys() {
+        let place = CASES.iter().position(|(id, ..)| *id == key.case).unwrap();
+        let staging = writer.stage(&key).unwrap();
+        let column = Column {
+            name: "mem_dirty_bytes".to_owned(),
+            unit: "bytes".to_owned(),
+            kind: ColumnKind::Gauge,
+            of: ColumnType::Count,
+            doc: String::new(),
+        };
+        SecondsWriter::create(&staging.seconds(), vec![column]).unwrap().finish().unwrap();
+        staging.commit(&trial(&cases[place], key.trial, CASES[place].4)).unwrap();
+    }
+    writer.folder().path().to_path_buf()
+}
+
+fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec {
+    let mut options = Options::default();
+    options.set("scale", OptionValue::Integer(10));
+    options.set("clients", OptionValue::Integer(clients));
+    let axes = [
+        ("stack", stack.to_owned()),
+        ("workload", "tpcb".to_owned()),
+        ("clients", clients.to_string()),
+        ("full_page_writes", full_page_writes.to_owned()),
+    ];
+    CaseSpec {
+        id: id.to_owned(),
+        stack: StackSpec { name: stack.to_owned(), layers: Vec::new(), reuse: false },
+        wal_stack: None,
+        postgres: Some(PostgresSpec { bin: "auto".to_owned(), settings: Default::default(), initdb: Vec::new() }),
+        workload: WorkloadSpec { name: "tpcb".to_owned(), kind: "pgbench".to_owned(), options },
+        axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
+    }
+}
+
+fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
+    const SECONDS: u64 = 10;
+    // The machine drifts from block to block, and no trial is quite like another.
+    let noise = 1.0 + 0.01 * f64::from((trial * case.id.len() as u32) % 5);
+    let done = (tps * noise * (1.0 - 0.1 * f64::from(trial)) * SECONDS as f64) as u64;
+    let measure = Measure {
+        name: "transactions".to_owned(),
+        operation: "transaction".to_owned(),
+        done: Some(done),
+        elapsed_us: SECONDS * 1_000_000,
+        latency_us_sum: done * 900,
+        ..Measure::default()
+    };
+    let filesystem = case.stack.name.clone();
+    let disk = DeviceFacts {
+        name: "vda".to_owned(),
+        write_cache: Some(WriteCache::WriteBack),
+        counts_flushes: Some(true),
+        ..DeviceFacts::default()
+    };
+    let server = ServerFacts {
+        version: "15.8".to_owned(),
+        key_settings: [("fsync".to_owned(), "on".to_owned()), ("synchronous_commit".to_owned(), "on".to_owned())]
+            .into(),
+        ..ServerFacts::default()
+    };
+    let stack = StackFacts {
+        name: filesystem.clone(),
+        mount: Some(MountFacts { fstype: filesystem.clone(), target: "/data".to_owned(), ..MountFacts::default() }),
+        devices: if filesystem == "tmpfs" { Vec::new() } else { vec![disk] },
+        ..StackFacts::default()
+    };
+    TrialRecord {
+        format: 1,
+        run: "0badcafe".to_owned(),
+        trial,
+        case: case.clone(),
+        outcome: Outcome::Measured,
+        started: "2026-03-02T09:14:33Z".to_owned(),
+        stages: Vec::new(),
+        stack: Some(stack),
+        wal_stack: None,
+        server: Some(server),
+        data: None,
+        figures: Some(Figures { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Figures::default() }),
+        waits: None,
+        columns: Vec::new(),
+        gaps: Vec::new(),
+        telemetry_cpu_us: None,
+        notes: Vec::new(),
+    }
+}
