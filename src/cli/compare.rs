@@ -159,6 +159,7 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32)) -> Result<Pro
         precision: PRECISION,
         wal_block: WAL_BLOCK,
         writers: WRITERS,
+        free_over_files: probe::FREE_OVER_FILES,
         seed: args.seed.unwrap_or_else(wall_us).wrapping_add(u64::from(round)),
     };
     let turn = if rounds > 1 { format!(", round {round} of {rounds}") } else { String::new() };

@@ -143,6 +143,7 @@ pub fn run(args: &Args) -> Result<u8> {
         precision: args.precision,
         wal_block: args.wal_block,
         writers: args.writers,
+        free_over_files: probe::FREE_OVER_FILES,
         seed: args.seed.unwrap_or_else(wall_us),
     };
     let server = args.server.or_else(|| newest_installed(&host)).unwrap_or(NEWEST_SERVER);

@@ -53,9 +53,14 @@ pub struct Request {
     pub wal_block: u32,
     /// Writers of the row with group commit.
     pub writers: u32,
+    /// How many times the size of all files must be free: 20 where the filesystem is in use, less on one of our own.
+    pub free_over_files: u64,
     /// Seed of the order of slices.
     pub seed: u64,
 }
+
+/// Files are never more than 5 % of what is free on a filesystem that is in use.
+pub const FREE_OVER_FILES: u64 = 20;
 
 /// Where a probe is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +149,7 @@ impl AlignedNoise {
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
     let files = if request.choice == Choice::All { place::FILES } else { 1 };
-    let segment_bytes = place::segment_bytes(&place, files)?;
+    let segment_bytes = place::segment_bytes(&place, files, request.free_over_files)?;
     let mut notes = Vec::new();
     let strays = site::strays(&folder);
     notes.extend(

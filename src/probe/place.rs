@@ -15,8 +15,6 @@ use std::path::{Path, PathBuf};
 pub const FILES: u64 = 4;
 /// Smallest segment, as in PostgreSQL.
 const SMALLEST_SEGMENT: u64 = 1 << 20;
-/// Share of the free space that the files may take: a twentieth.
-const FREE_OVER_FILES: u64 = 20;
 
 /// Looks at the folder; its facts, and its path as the kernel has it (names may be no UTF-8).
 ///
@@ -57,19 +55,20 @@ fn free_bytes(folder: &Path) -> Result<Option<u64>> {
     Ok((told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize)))
 }
 
-/// Size of each of so many files: 16 MiB, or as much less that all of them are a twentieth of what is free.
+/// Size of each of so many files: 16 MiB, or as much less that `free_over_files` times as much as all of them is free.
 ///
 /// # Errors
 /// When even the smallest would be more.
-pub fn segment_bytes(place: &PlaceFacts, files: u64) -> Result<u64> {
+pub fn segment_bytes(place: &PlaceFacts, files: u64, free_over_files: u64) -> Result<u64> {
     let Some(free) = place.free_bytes else { return Ok(SEGMENT_BYTES) };
-    let fits = |bytes: &u64| bytes * files * FREE_OVER_FILES <= free;
+    let fits = |bytes: &u64| bytes * files * free_over_files <= free;
     let sizes = std::iter::successors(Some(SEGMENT_BYTES), |bytes| Some(bytes / 2));
     sizes.take_while(|bytes| *bytes >= SMALLEST_SEGMENT).find(fits).ok_or_else(|| {
-        let least = SMALLEST_SEGMENT * files * FREE_OVER_FILES;
+        let least = SMALLEST_SEGMENT * files * free_over_files;
         Error::host(format!("{} has {} free, too little for a probe", place.folder, Bytes(free))).hint(format!(
-            "it writes {} at least and never more than 5 % of what is free: make {} free",
+            "it writes {} at least and never more than {} % of what is free: make {} free",
             Bytes(SMALLEST_SEGMENT * files),
+            100 / free_over_files,
             Bytes(least)
         ))
     })
@@ -86,14 +85,14 @@ mod tests {
 
     #[test]
     fn the_files_are_never_more_than_a_twentieth_of_what_is_free() {
-        assert_eq!(segment_bytes(&place(None), FILES).unwrap(), 16 << 20);
+        assert_eq!(segment_bytes(&place(None), FILES, 20).unwrap(), 16 << 20);
         for free_mib in [80u64, 100, 200, 500, 1279, 1280, 100_000] {
             let free = free_mib << 20;
-            let bytes = segment_bytes(&place(Some(free)), FILES).unwrap();
+            let bytes = segment_bytes(&place(Some(free)), FILES, 20).unwrap();
             assert!(bytes * FILES * 20 <= free && (1 << 20..=16 << 20).contains(&bytes), "{free_mib} {bytes}");
         }
-        assert_eq!(segment_bytes(&place(Some(1280 << 20)), FILES).unwrap(), 16 << 20);
-        let error = segment_bytes(&place(Some(79 << 20)), FILES).unwrap_err();
+        assert_eq!(segment_bytes(&place(Some(1280 << 20)), FILES, 20).unwrap(), 16 << 20);
+        let error = segment_bytes(&place(Some(79 << 20)), FILES, 20).unwrap_err();
         assert_eq!(error.kind(), Kind::Host);
         assert!(error.to_string().contains("79"), "{error}");
     }

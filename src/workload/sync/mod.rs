@@ -141,6 +141,8 @@ fn request(folder: &Path, options: &Options, span: Micros) -> Request {
         precision: 0.0,
         wal_block: wal_block.unwrap_or(WAL_BLOCK),
         writers: writers.unwrap_or(DEFAULT_WRITERS),
+        // The stack is the run's own, or a folder that was handed over for it.
+        free_over_files: 2,
         seed: SEED,
     }
 }
