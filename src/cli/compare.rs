@@ -26,9 +26,10 @@ const SHELF: &str = "shelf:";
 /// Precision and writers of a probe, as `pgstrata probe` has them.
 const PRECISION: f64 = 0.05;
 const WRITERS: u32 = 8;
-/// Rounds in which several folders take turns, the least that one may be, and the name of what their rounds belong to.
+/// Rounds in which several folders take turns; the least that one may be, so that each row comes to its turn; and the name
+/// of what the rounds belong to.
 const ROUNDS: u32 = 3;
-const SHORTEST_ROUND: Duration = Duration::from_millis(200);
+const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 const TURNS: &str = "folders in turn";
 /// What a side may be, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
@@ -55,7 +56,8 @@ A SIDE is one of
   FOLDER             a folder with import.json
   FILE               the output of a tool: pg_test_fsync, pgbench, fio; packed or not
   shelf:NAME[:CASE]  a publication that pgstrata carries in itself
-  DIR                any other folder: it is probed, as pgstrata probe does; several folders in three rounds, in turn
+  DIR                any other folder: it is probed, as pgstrata probe does; several folders in turn, in three
+                     rounds (in one, below 3 s)
 
 Refused: other workload, scale, client count or write size; data in RAM against data on disk; files in memory against files
 on a device; other durability classes; means against percentiles; the row of pg_test_fsync without a sync where versions do

@@ -69,10 +69,16 @@ fn two_folders_are_probed_in_turn_and_compared_round_by_round() {
     for name in ["one", "two"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
-    let found = findings(folder.path(), &["one", "two", "--seconds", "1"], 0);
+    let output = compare(folder.path(), &["one", "two", "--seconds", "3", "--json"]);
+    // What is seen of flushes on a busy machine may differ from round to round; then a comparison is refused.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for side in found["sides"].as_array().unwrap() {
+        assert!(side["caveats"].to_string().contains("3 rounds"), "{side}");
+    }
     let rows = found["pairs"][0]["rows"].as_array().unwrap();
-    let paired = |row: &&Value| row["comparison"]["method"].as_str().is_some_and(|how| how == "paired over 3 blocks");
-    assert!(rows.iter().any(|row| paired(&row)), "{rows:?}");
+    let how: Vec<&str> = rows.iter().filter_map(|row| row["comparison"]["method"].as_str()).collect();
+    assert!(!rows.is_empty() && !how.iter().any(|how| how.contains("slices")), "{how:?}");
     for name in ["one", "two"] {
         assert_eq!(std::fs::read_dir(folder.path().join(name)).unwrap().count(), 0, "the probe leaves nothing");
     }

@@ -11,21 +11,37 @@ pub struct Objection {
     /// Why.
     pub reason: Reason,
     /// What it is about: `clients`.
-    pub about: &'static str,
+    pub about: String,
     /// The value at the first, and at the second.
     pub values: (String, String),
 }
 
 impl Objection {
-    fn new(reason: Reason, about: &'static str, a: impl Into<String>, b: impl Into<String>) -> Objection {
-        Objection { reason, about, values: (a.into(), b.into()) }
+    fn new(reason: Reason, about: impl Into<String>, a: impl Into<String>, b: impl Into<String>) -> Objection {
+        Objection { reason, about: about.into(), values: (a.into(), b.into()) }
     }
 }
 
 /// What forbids to compare two figures of one subject; `None` where nothing does.
 #[must_use]
 pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
-    differing_conditions(a, b).into_iter().next().or_else(|| circumstances(a, b))
+    weightiest_difference(a, b).or_else(|| circumstances(a, b))
+}
+
+/// The difference in conditions that weighs most; where it is only that conditions are not told, all of these.
+#[must_use]
+pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
+    let mut differing = differing_conditions(a, b).into_iter();
+    let first = differing.next()?;
+    if first.reason != Reason::NotTold {
+        return Some(first);
+    }
+    let more = differing.filter(|objection| objection.reason == Reason::NotTold);
+    Some(more.fold(first, |all, objection| {
+        let join = |one: &str, other: &str| if one == other { one.to_owned() } else { format!("{one}, {other}") };
+        let values = (join(&all.values.0, &objection.values.0), join(&all.values.1, &objection.values.1));
+        Objection { about: format!("{}, {}", all.about, objection.about), values, ..all }
+    }))
 }
 
 /// Whether two figures of one subject have the same name: all that may differ is where and how durable.

@@ -1,7 +1,7 @@
 //! Everything that may not be compared between two sides, like with like in one entry.
 
 use super::findings::{Reason, Refusal};
-use super::judge::{Objection, differing_conditions, objection, reason_title, same_measure};
+use super::judge::{Objection, differing_conditions, objection, reason_title, same_measure, weightiest_difference};
 use super::mark;
 use super::side::{Measure, Side};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ const MOST_VALUES: usize = 6;
 /// An entry in the making.
 struct Entry {
     reason: Reason,
-    about: &'static str,
+    about: String,
     /// Values at either side.
     values: (BTreeSet<String>, BTreeSet<String>),
     measures: BTreeSet<String>,
@@ -30,7 +30,7 @@ pub fn between(sides: &[Side], one: usize, other: usize) -> Vec<Refusal> {
         match subject().find(|found| same_measure(measure, found)) {
             Some(found) => add(&mut entries, objection(measure, found), measure, found),
             None => nearest(measure, subject()).into_iter().for_each(|found| {
-                let objection = differing_conditions(measure, found).into_iter().next();
+                let objection = weightiest_difference(measure, found);
                 add(&mut entries, objection, measure, found);
             }),
         }
@@ -41,7 +41,7 @@ pub fn between(sides: &[Side], one: usize, other: usize) -> Vec<Refusal> {
             continue;
         }
         for found in nearest(measure, subject()) {
-            let objection = differing_conditions(found, measure).into_iter().next();
+            let objection = weightiest_difference(found, measure);
             add(&mut entries, objection, found, measure);
         }
     }
@@ -62,7 +62,7 @@ fn add(entries: &mut Vec<Entry>, objection: Option<Objection>, a: &Measure, b: &
     let place = entries.iter().position(same).unwrap_or_else(|| {
         entries.push(Entry {
             reason: objection.reason,
-            about: objection.about,
+            about: objection.about.clone(),
             values: (BTreeSet::new(), BTreeSet::new()),
             measures: BTreeSet::new(),
         });

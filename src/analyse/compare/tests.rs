@@ -83,6 +83,9 @@ fn a_condition_that_one_side_does_not_tell_is_no_licence_to_compare() {
     let (reason, words) = refusal(tps(1.0), with(tps(2.0), ConditionKind::Scale, None));
     assert_eq!(reason, Reason::NotTold);
     assert_eq!(words, "a condition is not told, scale: 100 (A) against not told (B)");
+    let neither = with(with(tps(2.0), ConditionKind::Scale, None), ConditionKind::Clients, None);
+    let (_, words) = refusal(tps(1.0), neither);
+    assert_eq!(words, "a condition is not told, scale, clients: 100, 4 (A) against not told (B)");
     let silent = |value| with(tps(value), ConditionKind::Scale, None);
     let found = two(silent(1.0), silent(2.0));
     assert!(found.compared_anything());
