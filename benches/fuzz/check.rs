@@ -61,7 +61,8 @@ fn is_whole(line: &str, at: usize, length: usize) -> bool {
 fn is_its_number(figure: &Figure) -> Result<(), String> {
     let text = figure.text.trim_matches(|c: char| c.is_whitespace() || "()\";:\u{200b}\u{feff}".contains(c));
     // The number is what stands before its unit.
-    let end = text.find(|c: char| c.is_whitespace() || c.is_alphabetic() && !matches!(c, 'e' | 'E') || c == '%');
+    let is_blank = |c: char| c.is_whitespace() && !matches!(c, '\u{a0}' | '\u{202f}');
+    let end = text.find(|c: char| is_blank(c) || c.is_alphabetic() && !matches!(c, 'e' | 'E') || c == '%');
     let digits = text[..end.unwrap_or(text.len())].trim_end_matches(|c: char| !c.is_ascii_digit());
     let bad = || format!("{}: `{}` gives {} {}", figure.name, figure.text, figure.value, figure.unit);
     // JSON may have longer exponents than any locale's number.

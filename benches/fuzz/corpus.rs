@@ -92,7 +92,7 @@ fn packed(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 /// Outputs that have no fixture file.
-const EXTRA: [&str; 5] = [
+const EXTRA: [&str; 6] = [
     "  pool: tank\n state: ONLINE\n  scan: scrub repaired 0 in 0h5m with 0 errors on Sun Jun  1 03:05:12 2014\nconfig:\n\n\
      \tNAME        STATE     READ WRITE CKSUM\n\ttank        ONLINE       0     0     0\n\t  mirror-0  ONLINE       0     0     0\n\
      \t    ada0    ONLINE       0     0     0\n\t    ada1    ONLINE       1     2     3\n\nerrors: No known data errors\n",
@@ -103,4 +103,8 @@ const EXTRA: [&str; 5] = [
     " procs      memory      page                    disks     faults         cpu\n r b w     avm    fre   flt  re  pi  po    fr  sr da0 da1   in   sy   cs us sy id\n\
      \x20 0 0 0  1376M   194M   560   0   0   0   647   5   0   0  138  541 1024  1  1 98\n",
     "1345828501 5601 1542744 483552416 61 2573\n1345828503 7884 1979812 565806736 60 1479\n1345828505 7208 1979422 567277552 59 1391\n",
+    "Geom name: ada0\nmodified: false\nstate: OK\nfwheads: 16\nfirst: 34\nentries: 128\nscheme: GPT\nProviders:\n1. Name: ada0p1\n\
+     \x20  Mediasize: 524288 (512K)\n   Sectorsize: 512\n   Stripesize: 4096\n   Stripeoffset: 0\n   Mode: r0w0e0\n   index: 1\n\
+     \x20  length: 524288\n   offset: 20480\n   type: freebsd-boot\n   end: 1063\n   start: 40\nConsumers:\n1. Name: ada0\n\
+     \x20  Mediasize: 160041885696 (149G)\n   Sectorsize: 512\n   Mode: r2w2e3\n",
 ];

@@ -1,5 +1,6 @@
 //! Mangled text through every reader of foreign text: `make fuzz`. Each kind is tried for FUZZ_SECONDS (60) and at least
-//! FUZZ_VARIANTS (100 000) variants of its fixtures, from FUZZ_SEED (1) on; FUZZ_KIND picks one kind by a part of its name.
+//! FUZZ_VARIANTS (100 000) variants of its fixtures, from FUZZ_SEED (1) on; FUZZ_KIND picks one kind by a part of its
+//! name. FUZZ_VARIANTS=1 FUZZ_SECONDS=0 writes the one variant of a seed to target/fuzz-finds, to look at it.
 //!
 //! Nothing may panic or hang, every number must stand in the line it names, whole and with its sign, and its value must
 //! be that number in another unit. What breaks a rule is written to target/fuzz-finds, and the exit code is 1.
@@ -51,6 +52,9 @@ fn fuzz(corpus: &Corpus, effort: &Effort, watchdog: &Watchdog) -> u64 {
         let seed = effort.seed.wrapping_add(tried);
         let variant = corpus.variant(&mut Random::new(seed));
         watchdog.begins(corpus.name, seed, &variant);
+        if effort.variants == 1 && tried == 0 {
+            println!("{}, seed {seed}: {}", corpus.name, keep(corpus.name, seed, &variant));
+        }
         let cpu = thread_cpu_us();
         let verdict = catch_unwind(AssertUnwindSafe(|| (corpus.check)(&variant)));
         let us = (thread_cpu_us() - cpu) as f64 / (variant.len() as f64 / 1024.0 + 1.0);

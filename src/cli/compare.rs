@@ -44,11 +44,11 @@ const NEAR: f64 = 0.6;
 /// reference; cases of a later side are held against the first one's case of the same name where it has one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata compare shelf:freebsd10-zfs-fsync-2014 .              published rows beside a probe of this folder
-  pgstrata compare results/x:ext4 results/x:xfs                  two stacks of a run
-  pgstrata compare results/before results/after                  two runs, each case against its namesake
-  pgstrata compare theirs.txt ours.txt --html compare.html       two outputs of pg_test_fsync or pgbench
-  pgstrata compare /mnt/a /mnt/b --seconds 30                    two folders, probed in turn
+  pgstrata compare shelf:freebsd10-zfs-fsync-2014 .   published rows beside a probe of this folder
+  pgstrata compare results/x:ext4 results/x:xfs       two stacks of a run
+  pgstrata compare results/before results/after       two runs, each case against its namesake
+  pgstrata compare theirs.txt ours.txt --html a.html  two outputs of pg_test_fsync or pgbench
+  pgstrata compare /mnt/a /mnt/b --seconds 30         two folders, probed in turn
 
 A SIDE is one of
   FOLDER             a run folder: its cases, those that differ in their workload alone as one
@@ -56,12 +56,13 @@ A SIDE is one of
   FOLDER             a folder with import.json
   FILE               the output of a tool: pg_test_fsync, pgbench, fio; packed or not
   shelf:NAME[:CASE]  a publication that pgstrata carries in itself
-  DIR                any other folder: it is probed, as pgstrata probe does; several folders in turn, in three
-                     rounds (in one, below 3 s)
+  DIR                any other folder: it is probed, as pgstrata probe does; several folders in
+                     turn, in three rounds (in one, below 3 s)
 
-Refused: other workload, scale, client count or write size; data in RAM against data on disk; files in memory against files
-on a device; other durability classes; means against percentiles; the row of pg_test_fsync without a sync where versions do
-it differently; what a side does not tell. Figures without spread have a ratio and no interval, and no winner.
+Refused: other workload, scale, client count or write size; data in RAM against data on disk;
+files in memory against files on a device; other durability classes; means against percentiles;
+the row of pg_test_fsync without a sync where versions do it differently; what a side does not
+tell. Figures without spread have a ratio and no interval, and no winner.
 
 Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.")]
 pub struct Args {

@@ -20,19 +20,21 @@ use std::path::PathBuf;
 /// Read what other tools printed, on any machine, and store it as a measurement
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata import pg_test_fsync.txt                          what it is, what was taken from which lines; stored
-  pgstrata import pgbench-zfs.txt iostat-x-zfs.txt --set stack.filesystem=zfs --set zfs.recordsize=8k
-  pgstrata import measured/ -o results --name old-server     every file in a folder
-  ssh db1 iostat -x -t 1 60 | pgstrata import - --dry-run    standard input; nothing is stored
+  pgstrata import pg_test_fsync.txt                     shows what it took from which lines; stores
+  pgstrata import pgbench-zfs.txt iostat-zfs.txt --set stack.filesystem=zfs
+  pgstrata import measured/ --name old-server           every file in a folder
+  ssh db1 iostat -x 1 60 | pgstrata import - --dry-run  standard input; nothing is stored
   pgstrata import pgbench_log.4711.zst --json | jq .record.cases
 
-A file's kind is told by its content. Read are pg_test_fsync, pgbench with its logs (-l), iostat, vmstat, zpool iostat,
-zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf (JSON), also as pages and mails show them, in
-UTF-8, UTF-16 or Latin-1, packed with gzip, xz or zstd. Files of one moment become one trial: names that differ in the tool
-(pgbench-zfs.txt, iostat-x-zfs.txt), or time stamps that overlap.
+A file's kind is told by its content. Read are pg_test_fsync, pgbench with its logs (-l), iostat,
+vmstat, zpool iostat, zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf
+(JSON), also as pages and mails show them, in UTF-8, UTF-16 or Latin-1, packed with gzip, xz or
+zstd. Files of one moment become one trial: names that differ in the tool (pgbench-zfs.txt,
+iostat-x-zfs.txt), or time stamps that overlap.
 
-Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was, 2 a file is no output of a
-tool that is known (nothing is stored then), 5 the folder cannot be written.")]
+Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was,
+2 a file is no output of a tool that is known (nothing is stored then), 5 the folder cannot be
+written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE")]

@@ -14,13 +14,13 @@ use serde::Serialize;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
-  pgstrata shelf                                           what lies on the shelf
-  pgstrata shelf show wal-blocksize-2012                   cases, conclusions, what the figures support
-  pgstrata shelf show wal-blocksize-2012 --json            every number with its unit, file and line
-  pgstrata shelf --json | jq '.[] | {name, conclusions}'   for programs
+  pgstrata shelf                                          what lies on the shelf
+  pgstrata shelf show wal-blocksize-2012                  what it concluded, what its figures support
+  pgstrata shelf show wal-blocksize-2012 --json           every number with its unit, file and line
+  pgstrata shelf --json | jq '.[] | {name, conclusions}'  for programs
 
-The raw output of each publication is part of this program and is read by the same code as your own files. It needs
-neither root nor PostgreSQL nor a network."
+The raw output of each publication is part of this program and is read by the same code as your
+own files. It needs neither root nor PostgreSQL nor a network."
 )]
 pub struct Args {
     #[command(subcommand)]

@@ -6,6 +6,7 @@
 //! in a way that nobody has thought of, and a wrong number is worse than none.
 
 use crate::parse::output::{Figure, Line, Output, Unread};
+use crate::parse::web;
 
 /// Takes numbers out of an output that do not stand in `lines`, which are in order.
 pub(super) fn check(output: &mut Output, lines: &[Line<'_>]) {
@@ -41,9 +42,24 @@ fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'
 }
 
 fn is_a_number(figure: &Figure) -> bool {
-    let mantissa = figure.text.split(['e', 'E']).next().unwrap_or_default();
-    let vanished = figure.value == 0.0 && mantissa.contains(|c: char| matches!(c, '1'..='9'));
-    figure.value.is_finite() && !vanished && !figure.text.is_empty()
+    let text = figure.text.trim_start();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.,eE".contains(c))).unwrap_or(text.len());
+    let Some((mantissa, exponent)) = text[..end].split_once(['e', 'E']) else {
+        let vanished = figure.value == 0.0 && text.contains(|c: char| matches!(c, '1'..='9'));
+        return figure.value.is_finite() && !vanished && !text.is_empty();
+    };
+    // An `E` that is taken for exa, a number below what can be told from nothing.
+    let written = format!("{}e{exponent}", mantissa.replace(',', "."));
+    let number: f64 =
+        if exponent.is_empty() { web::number(mantissa) } else { written.parse().ok() }.unwrap_or(f64::NAN);
+    let is_zero = !mantissa.contains(|c: char| matches!(c, '1'..='9'));
+    figure.value.is_finite() && (is_zero && figure.value == 0.0 || is_in_a_unit(figure.value / number))
+}
+
+/// Whether a ratio of two numbers is what units differ by: powers of 1000 or 1024.
+fn is_in_a_unit(ratio: f64) -> bool {
+    let powers = (0..=8).flat_map(|power| [1000f64.powi(power), 1024f64.powi(power), 1000f64.powi(-power)]);
+    ratio.is_finite() && powers.into_iter().any(|factor| (ratio / factor - 1.0).abs() < 1e-9)
 }
 
 /// Where the last number was found: the next one mostly stands behind it. Without that, a page that joined all lines to
@@ -165,5 +181,9 @@ mod tests {
             assert!(!kept(text, 4.0, line), "{text} in {line}");
         }
         assert!(!kept("1e308", f64::INFINITY, "1e308") && !kept("1e-400", 0.0, "1e-400") && kept("0.00", 0.0, "0.00"));
+        assert!(!kept("1e-400GB/s", 1.15e18, "1e-400GB/s") && !kept("1e-5GB/s", 1.15e18, "1e-5GB/s"));
+        assert!(
+            kept("1e-5GB/s", 1e4, "1e-5GB/s") && kept("5E", 5.0 * 1024f64.powi(6), "5E") && kept("0e5", 0.0, "0e5")
+        );
     }
 }

@@ -42,6 +42,9 @@ pub struct Reading {
 
 /// Largest text that is no log of transactions, unpacked, bytes.
 pub const MOST_TEXT: usize = 64 << 20;
+/// Longest line of text that is neither a log nor JSON, bytes. A page that joins all lines of an output makes some ten
+/// thousand; readers need not be quick with more.
+const LONGEST_LINE: usize = 256 * 1024;
 /// How much is looked at before it is decided whether a file is a log of transactions.
 const SAMPLE: usize = 256 * 1024;
 
@@ -127,6 +130,15 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
 /// Takes the outputs of all tools out of a text.
 fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     let lines = web::lines(text);
+    let too_long = |line: &&Line<'_>| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '[']);
+    if let Some(line) = lines.iter().find(too_long) {
+        let kib = line.text.len() / 1024;
+        return Err(Error::user(format!(
+            "line {} of {name} has {kib} KiB: no tool that is known prints that",
+            line.number
+        ))
+        .hint("import the part that holds the output of the tool"));
+    }
     let taken = kinds::outputs(&lines);
     if taken.is_empty() {
         return Err(of_no_tool(name, &lines));
