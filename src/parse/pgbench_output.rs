@@ -365,14 +365,15 @@ impl<'a> Reading<'a> {
             if output.version.is_none() && output.tool == RUN {
                 output.version = items::version(output).map(str::to_owned);
             }
+            let before = |number: u32| lines.partition_point(|line| line.number < number);
+            let (first, behind) = (before(output.lines.0), before(output.lines.1.saturating_add(1)));
             // What ended a run early stands right behind it, or before its summary.
-            let aborted = |line: &&Line<'_>| {
-                let near = (output.lines.0..=output.lines.1.saturating_add(2)).contains(&line.number);
-                near && (line.text.contains("Run was aborted") || line.text.contains(" aborted in "))
-            };
+            let near = &lines[first..before(output.lines.1.saturating_add(3)).max(first)];
+            let aborted =
+                |line: &&Line<'_>| line.text.contains("Run was aborted") || line.text.contains(" aborted in ");
             let note = |line: &Line<'_>| format!("line {}: {}", line.number, shortened(line.text));
-            output.notes.extend(lines.iter().filter(aborted).map(note));
-            let inside = lines.iter().filter(|line| (output.lines.0..=output.lines.1).contains(&line.number));
+            output.notes.extend(near.iter().filter(aborted).map(note));
+            let inside = lines[first..behind.max(first)].iter();
             let unread = inside.filter(|line| left.binary_search(&line.number).is_ok()).map(|line| Unread {
                 line: line.number,
                 text: shortened(line.text),
