@@ -54,15 +54,16 @@ A SIDE is one of
   FOLDER             a run folder: its cases, those that differ in their workload alone as one
   FOLDER:CASE        a case of a run or import: its id, or the name of its stack
   FOLDER             a folder with import.json
-  FILE               the output of a tool: pg_test_fsync, pgbench, fio; packed or not
+  FILE               the output of a tool: pg_test_fsync or pgbench; packed or not
   shelf:NAME[:CASE]  a publication that pgstrata carries in itself
   DIR                any other folder: it is probed, as pgstrata probe does; several folders in
                      turn, in three rounds (in one, below 3 s)
 
-Refused: other workload, scale, client count or write size; data in RAM against data on disk;
-files in memory against files on a device; other durability classes; means against percentiles;
-the row of pg_test_fsync without a sync where versions do it differently; what a side does not
-tell. Figures without spread have a ratio and no interval, and no winner.
+Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
+against data on disk; files in memory against files on a device; other durability classes; means
+against percentiles; the row of pg_test_fsync without a sync where versions do it differently. What
+one side does not tell is listed. Figures without spread have a ratio and no interval, and no
+winner.
 
 Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.")]
 pub struct Args {
@@ -96,6 +97,9 @@ enum Found {
 /// # Errors
 /// When a side cannot be found, read or probed; interrupted.
 pub fn run(args: &Args) -> Result<u8> {
+    if let Some(path) = &args.html {
+        refuse_to_overwrite(path)?;
+    }
     let found: Vec<Found> =
         args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;
     let count: usize = found.iter().map(|found| if let Found::Sides(sides) = found { sides.len() } else { 1 }).sum();
@@ -118,6 +122,17 @@ pub fn run(args: &Args) -> Result<u8> {
         }
     }
     Ok(if findings.compared_anything() { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// A page takes the place of an earlier page, and of nothing else: a measurement may be the only one of its kind.
+fn refuse_to_overwrite(path: &Path) -> Result<()> {
+    let Ok(there) = std::fs::read(path) else { return Ok(()) };
+    let beginning = String::from_utf8_lossy(&there[..there.len().min(4096)]).into_owned();
+    match beginning.contains("name=\"generator\" content=\"pgstrata") {
+        true => Ok(()),
+        false => Err(Error::user(format!("{} is there and is no page of pgstrata", path.display()))
+            .hint("name another file for --html, or remove that one")),
+    }
 }
 
 /// The sides in the order of the arguments; folders are probed now. Several folders take turns, round by round: what

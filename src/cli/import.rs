@@ -30,7 +30,8 @@ A file's kind is told by its content. Read are pg_test_fsync, pgbench with its l
 vmstat, zpool iostat, zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf
 (JSON), also as pages and mails show them, in UTF-8, UTF-16 or Latin-1, packed with gzip, xz or
 zstd. Files of one moment become one trial: names that differ in the tool (pgbench-zfs.txt,
-iostat-x-zfs.txt), or time stamps that overlap.
+iostat-x-zfs.txt), or time stamps that overlap. Repetitions of one case are named zfs-run1.txt,
+zfs-run2.txt (or trial, rep); what is known of all is told by --set.
 
 Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was,
 2 a file is no output of a tool that is known (nothing is stored then), 5 the folder cannot be
@@ -130,7 +131,9 @@ fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Orig
     let (mut facts, mut origin) = (BTreeMap::new(), Origin::default());
     for (key, value) in settings {
         let Some(part) = key.strip_prefix("origin.") else {
-            facts.insert(key.clone(), value.clone());
+            if facts.insert(key.clone(), value.clone()).is_some() {
+                return Err(Error::user(format!("{key} is set twice")));
+            }
             continue;
         };
         let place = match part {
@@ -173,6 +176,14 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
         match read_one(file, staging) {
+            Ok(reading) if readings.iter().any(|known| is_copy(known, &reading)) => {
+                let why = format!("{}: the same as a file before it, and no trial of its own", file.name);
+                out::remark(&format!("passed over: {}", out::harmless(&why)));
+                passed_over.push((file.name.clone(), why));
+                if let Some(staging) = staging {
+                    staging.discard(&file.name)?;
+                }
+            }
             Ok(reading) => {
                 if !args.json {
                     shown::file(&reading, args.rows)?;
@@ -194,6 +205,12 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
         (true, Some(error)) => Err(error),
         _ => Ok((readings, passed_over)),
     }
+}
+
+/// Whether two files hold the same output, packed or not: a copy is no repetition of a measurement.
+fn is_copy(known: &Reading, new: &Reading) -> bool {
+    let read = !new.outputs.is_empty() || new.log.is_some();
+    read && known.outputs == new.outputs && known.log == new.log
 }
 
 /// Reads one file, and copies it as it is given.

@@ -79,7 +79,8 @@ fn is_mark(c: char) -> bool {
 fn without_tool(stem: &str) -> &str {
     let parted = |rest: &str| rest.is_empty() || rest.starts_with(is_mark);
     let tools = TOOLS.iter().chain(&SHORT_TOOLS);
-    let Some(mut rest) = tools.clone().find_map(|tool| stem.strip_prefix(tool).filter(|rest| parted(rest))) else {
+    let found = |tool: &'static str| stem.strip_prefix(tool).filter(|rest| parted(rest)).map(|rest| (tool, rest));
+    let Some((tool, mut rest)) = tools.clone().find_map(|tool| found(tool)) else {
         // `zfs-8k-pgbench`: the tool at the end.
         let behind = TOOLS.iter().find_map(|tool| stem.strip_suffix(tool).filter(|rest| rest.ends_with(is_mark)));
         return behind.map_or(stem, |rest| rest.trim_end_matches(is_mark));
@@ -87,7 +88,9 @@ fn without_tool(stem: &str) -> &str {
     loop {
         rest = rest.trim_start_matches(is_mark);
         let word = rest.split(is_mark).next().unwrap_or_default();
-        let is_option = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
+        // `iostat-x-zfs`; but of `pg_test_fsync-a` the letter is the case.
+        let has_options = ["iostat", "vmstat", "zpool", "df"].iter().any(|known| tool.starts_with(known));
+        let is_option = has_options && word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
         if !(is_option || ARGUMENTS.contains(&word)) {
             return rest;
         }

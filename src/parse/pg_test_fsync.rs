@@ -77,7 +77,8 @@ fn value<'a>(words: &[Word<'a>]) -> Option<(Value<'a>, usize)> {
     if let Some((asterisk, taken)) = absent(words) {
         return Some((Value::Absent { asterisk }, taken));
     }
-    let rate = web::number(first.text)?;
+    // No storage does fewer than none, nor a thousand million a second.
+    let rate = web::number(first.text).filter(|rate| (0.0..1e9).contains(rate) && rate.is_sign_positive())?;
     let unit = unit(&words[1..])?;
     let behind = &words[1 + unit..];
     let latency = behind.first().and_then(|word| Some((*word, web::number(word.text)?)));

@@ -63,7 +63,12 @@ impl Desk {
 
 /// A fixture's bytes.
 pub fn fixture(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)).unwrap()
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // What was published lies on the shelf.
+    let path = name
+        .strip_prefix("published/")
+        .map_or_else(|| root.join("tests/fixtures").join(name), |name| root.join("shelf").join(name));
+    fs::read(path).unwrap()
 }
 
 /// Its text.

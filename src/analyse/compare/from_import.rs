@@ -82,7 +82,6 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
         "pg_test_fsync" | "published figures" => pg_test_fsync(output, facts),
         "pgbench" => pgbench(output, trial.log.as_ref(), facts),
         "pgbench -l" => log_alone(trial, facts),
-        "fio" => fio(output),
         _ => Vec::new(),
     }
 }
@@ -92,15 +91,23 @@ fn merged(trials: Vec<Vec<Measure>>, run: &str) -> Vec<Measure> {
     let mut found: Vec<(Measure, Vec<f64>)> = Vec::new();
     for measure in trials.into_iter().flatten() {
         match found.iter_mut().find(|(known, _)| same(known, &measure)) {
+            // A trial in which it could not be had has no value; one in which it could takes its place.
+            Some(_) if measure.absent.is_some() => {}
+            Some((known, values)) if known.absent.is_some() => {
+                values.push(measure.value);
+                *known = measure;
+            }
             Some((_, values)) => values.push(measure.value),
             None => {
-                let value = measure.value;
-                found.push((measure, vec![value]));
+                let values = if measure.absent.is_some() { Vec::new() } else { vec![measure.value] };
+                found.push((measure, values));
             }
         }
     }
     let one = |(measure, values): (Measure, Vec<f64>)| {
-        if values.len() < 2 || matches!(measure.figure, Figure::Percentile(_)) {
+        // Values that are the same to the last digit are copies, or were rounded: no spread to judge by.
+        let alike = values.iter().all(|value| *value == measure.value);
+        if values.len() < 2 || alike || matches!(measure.figure, Figure::Percentile(_)) {
             return measure;
         }
         let means: Vec<TrialMean> = values.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
@@ -159,7 +166,7 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
     let named = filesystem.map_or(Medium::Unknown, medium_of_filesystem);
     let told: Vec<&String> = DEVICES.iter().filter_map(|key| facts.get(*key)).collect();
     match named {
-        Medium::Unknown if told.iter().any(|device| device.contains("memory")) => Medium::Memory,
+        Medium::Unknown if told.iter().any(|device| device.as_str() == "memory") => Medium::Memory,
         Medium::Unknown if !told.is_empty() => Medium::Disk,
         named => named,
     }
@@ -304,7 +311,10 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     let found = forms.iter().find_map(|(name, connecting)| Some((figure(summary, name)?, *connecting)));
     if let Some((tps, connecting)) = found {
         let mut measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
-        measure.ends = log.and_then(|log| seconds_interval(log, tps.value));
+        // The log of a sample has other counts, and an error of its own.
+        let whole =
+            |log: &&ImportedLog| figure(summary, "transactions").is_some_and(|all| all.value == log.done as f64);
+        measure.ends = log.filter(whole).and_then(|log| seconds_interval(log, tps.value));
         measures.push(measure);
     }
     if let Some(latency) = figure(summary, "latency_mean").filter(|latency| latency.unit == "ms") {
@@ -328,9 +338,12 @@ fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Mea
         let (name, unit) = (name.to_owned(), unit.to_owned());
         summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
     };
-    let seconds = log.span_us.map(|(first, last)| last.saturating_sub(first) as f64 / 1e6);
-    if let Some(seconds) = seconds.filter(|seconds| *seconds >= 1.0) {
-        add("tps", "tx/s", log.done as f64 / seconds);
+    // No rate: a log may be a sample (--sampling-rate), or several with pauses between them.
+    let lagging = |output: &ImportedOutput| {
+        output.facts.iter().any(|(_, value)| value.contains("lag") || value.contains("untold"))
+    };
+    if log.skipped > 0 || trial.outputs.iter().any(lagging) {
+        add("skipped", "count", log.skipped as f64);
     }
     let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
     if total > 0 {
@@ -362,6 +375,11 @@ fn seconds_interval(log: &ImportedLog, tps: f64) -> Option<(f64, f64)> {
     // The first and the last second are not whole.
     let whole = log.seconds.get(1..log.seconds.len().saturating_sub(1))?;
     let (first, last) = (whole.first()?.0, whole.last()?.0);
+    // A log of weeks has wrong dates.
+    const LONGEST_S: u64 = 31 * 86_400;
+    if last.saturating_sub(first) > LONGEST_S {
+        return None;
+    }
     let done: BTreeMap<u64, u64> = whole.iter().copied().collect();
     let seconds: Vec<f64> = (first..=last).map(|second| done.get(&second).copied().unwrap_or(0) as f64).collect();
     mean_over_trials(&[TrialMean { mean: tps, within: within(&seconds) }])?.ends
@@ -384,15 +402,4 @@ fn percentiles(log: &ImportedLog) -> Vec<(&'static str, f64)> {
         .filter(|(_, _, least)| total >= *least)
         .filter_map(|(name, share, _)| Some((*name, at(*share)?)))
         .collect()
-}
-
-fn fio(output: &ImportedOutput) -> Vec<Measure> {
-    let row = |row: &ImportedRow| {
-        let (job, direction) = (label(row, "job")?, label(row, "direction")?);
-        let plain = row.labels.iter().all(|(name, _)| matches!(name.as_str(), "job" | "job_index" | "direction"));
-        let rate = figure(row, "ops_per_s").filter(|rate| plain && rate.value > 0.0)?;
-        let workload = vec![Condition::named(ConditionKind::Workload, Some(job.to_owned()))];
-        Some(Measure::new("fio", workload, direction, Figure::Rate, "ops/s", rate.value))
-    };
-    output.rows.iter().filter_map(row).collect()
 }

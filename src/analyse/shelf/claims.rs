@@ -18,6 +18,8 @@ use crate::units::significant;
 
 /// Normal quantile of a two-sided 95 % interval.
 const Z: f64 = 1.96;
+/// The same of Student's t with the one degree of freedom that a pair of repeats has.
+const T_OF_A_PAIR: f64 = 12.706;
 /// Beyond any scatter between runs that is known. Published: the same test on the same server twice, 62.0k and 170.2k
 /// (2.7 times) with another layout; one test by two tools on the same servers, 1.5 to 2.6 times.
 const BEYOND_KNOWN_SCATTER: f64 = 3.0;
@@ -197,11 +199,12 @@ fn support(found: &Ratio, least: Option<f64>, repeat: Option<&Repeat>) -> Suppor
         return Support::NotShown;
     }
     if log < 0.0 {
-        return Support::Contradicted;
+        // The same measure the other way round: what two single runs cannot show they cannot disprove.
+        return if log <= -BEYOND_KNOWN_SCATTER.ln() { Support::Contradicted } else { Support::NotShown };
     }
     // Two values that are `apart` have a standard deviation of apart / sqrt(2); a ratio of two single runs scatters by
     // sqrt(2) times that.
-    let beyond_repeat = repeat.is_some_and(|repeat| log > Z * repeat.apart.ln_1p());
+    let beyond_repeat = repeat.is_some_and(|repeat| log > T_OF_A_PAIR * repeat.apart.ln_1p());
     match () {
         () if log >= BEYOND_KNOWN_SCATTER.ln() => Support::Shown,
         () if beyond_repeat => Support::PointsThatWay,

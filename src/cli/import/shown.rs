@@ -111,6 +111,11 @@ pub(super) fn end(record: &ImportRecord, folder: Option<&Path>) -> Result<()> {
             let files: Vec<String> = trial.files.iter().map(|file| out::harmless(&file.name)).collect();
             text.push_str(&format!("case {}, trial {}: {}\n", case.name, index + 1, files.join(", ")));
         }
+        let facts: Vec<String> =
+            case.facts.iter().map(|(key, value)| out::harmless(&format!("{key} = {value}"))).collect();
+        if !facts.is_empty() {
+            text.push_str(&format!("  {}\n", facts.join(", ")));
+        }
     }
     if let Some(measured) = &record.origin.measured {
         text.push_str(&format!("measured {}\n", out::harmless(measured)));

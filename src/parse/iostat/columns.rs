@@ -98,7 +98,7 @@ const COLUMNS: &[Known] = &[
     known("wsvc_t", "wait_latency_us", "us", MS),
     known("asvc_t", "active_latency_us", "us", MS),
     known("svctm", "service_time_us", "us", MS),
-    known("tsvc_t/i", "latency_total_us", "us", MS),
+    known("tsvc_t/i", "latency_total_us", "us", 1e6),
     known("sb/i", "busy_us", "us", 1e6),
     known("%util", "util_percent", "%", 1.0),
     known("util", "util_percent", "%", 1.0),
