@@ -21,7 +21,7 @@ const IMAGES: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// Pairs of runs on each filesystem: theirs looks at a row for one second, ours over the whole run, so that a disk whose
 /// speed drifts needs several.
-const ROUNDS: u32 = 6;
+const ROUNDS: u32 = 3;
 
 /// pg_test_fsync has 16 tests on Linux, a second each with `-s 1`; ours takes the last second to watch idle devices first.
 const SECONDS: &str = "17";
