@@ -2,7 +2,7 @@
 
 use crate::faults::can_fuse;
 use crate::fuse::{Faults, Fuse, Syncs};
-use crate::ground::{Image, Mount, can_make, can_mount, disk_folder};
+use crate::ground::{Image, Mount, can_make, can_mount, disk_folder, skipped};
 use crate::program::{Measured, measured, operations};
 use pgstrata::record::probe::DeviceCounts;
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
@@ -96,14 +96,31 @@ fn a_fuse_whose_sync_does_nothing_is_found_out() {
 }
 
 fn is_found_out() {
+    /// Below this writes may have gone through to storage, and a sync has nothing left to do (`analyse::probe`).
+    const AS_FAST_AS_MEMORY_BYTES_PER_S: f64 = 1.25e9;
+    /// What no bus carries.
+    const BEYOND_THE_BUS_BYTES_PER_S: f64 = 64e9;
     let below = Mount::tmpfs("2g");
     let fuse = Fuse::mount(below.path(), Faults { syncs: Syncs::Ignored, forgets: true, ..Faults::default() });
+    let mut fastest: f64 = 0.0;
     let found_out = (0..ATTEMPTS).any(|_| {
         let result = measured(&fuse.mount, "2");
-        assert!(["no_flush_seen", "unknown"].contains(&result.verdict()), "{}", result.findings["verdict"]);
-        result.verdict() == "no_flush_seen"
+        let largest = result.findings["growth"].as_array().unwrap().last().unwrap().clone();
+        let per_s = |name: &str| largest[name].as_f64().unwrap_or(0.0);
+        let written = per_s("write_bytes_per_s");
+        fastest = fastest.max(written);
+        let can_be = written > AS_FAST_AS_MEMORY_BYTES_PER_S && per_s("sync_bytes_per_s") > BEYOND_THE_BUS_BYTES_PER_S;
+        let expected = if can_be { "no_flush_seen" } else { "unknown" };
+        assert_eq!(result.verdict(), expected, "{largest} {}", result.findings["verdict"]);
+        can_be
     });
-    assert!(found_out && fuse.syncs() > 0);
+    assert!(fuse.syncs() > 0);
+    if !found_out {
+        skipped(
+            "probe of a lying FUSE",
+            &format!("FUSE writes {:.2} GB/s at most here, 1.25 are needed", fastest / 1e9),
+        );
+    }
 }
 
 #[test]
