@@ -137,7 +137,7 @@ fn rate<'a>(text: &'a str, words: &[&'a str]) -> Option<(&'a str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::any_mangling;
-    use super::super::table::checks::nothing_is_invented;
+    use super::super::table::checks::outputs_of;
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -145,11 +145,7 @@ mod tests {
     const BUSYBOX: &str = include_str!("../../tests/fixtures/dd/busybox-1.35.0.txt");
 
     fn outputs(text: &str) -> Vec<Output> {
-        let lines = web::lines(text);
-        let found = read(&lines);
-        nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
-        found
+        outputs_of(text, looks_like, read)
     }
 
     fn value(text: &str, name: &str) -> f64 {

@@ -182,7 +182,7 @@ fn thousands(word: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::{any_mangling, numbers_not_read};
-    use super::super::table::checks::{is_part, nothing_is_invented};
+    use super::super::table::checks::{is_part, outputs_of};
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -196,11 +196,7 @@ mod tests {
     ];
 
     fn outputs(text: &str) -> Vec<Output> {
-        let lines = web::lines(text);
-        let found = read(&lines);
-        nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
-        found
+        outputs_of(text, looks_like, read)
     }
 
     fn figures(text: &str, row: usize) -> Vec<(String, f64)> {

@@ -259,8 +259,7 @@ fn of_job(field: &str) -> Option<(&'static str, &'static str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::any_mangling;
-    use super::super::table::checks::nothing_is_invented;
-    use super::super::web;
+    use super::super::table::checks::outputs_of;
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -268,11 +267,7 @@ mod tests {
     const PLUS: &str = include_str!("../../tests/fixtures/fio/3.33-plus.json");
 
     fn outputs(text: &str) -> Vec<Output> {
-        let lines = web::lines(text);
-        let found = read(&lines);
-        nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
-        found
+        outputs_of(text, looks_like, read)
     }
 
     fn direction<'a>(output: &'a Output, direction: &str) -> &'a Row {

@@ -112,7 +112,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::{any_mangling, numbers_not_read};
-    use super::super::table::checks::nothing_is_invented;
+    use super::super::table::checks::outputs_of;
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -122,11 +122,7 @@ mod tests {
         Consumers:\n1. Name: ada0\n   Mediasize: 250059350016 (233G)\n   Sectorsize: 512\n";
 
     fn outputs(text: &str) -> Vec<Output> {
-        let lines = web::lines(text);
-        let found = read(&lines);
-        nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
-        found
+        outputs_of(text, looks_like, read)
     }
 
     #[test]

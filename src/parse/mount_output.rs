@@ -98,7 +98,7 @@ fn kernel(text: &str) -> Option<(&str, &str, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::{any_mangling, numbers_not_read};
-    use super::super::table::checks::nothing_is_invented;
+    use super::super::table::checks::outputs_of;
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -111,11 +111,7 @@ mod tests {
     ];
 
     fn outputs(text: &str) -> Vec<Output> {
-        let lines = web::lines(text);
-        let found = read(&lines);
-        nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
-        found
+        outputs_of(text, looks_like, read)
     }
 
     fn rows(outputs: &[Output]) -> usize {

@@ -171,19 +171,14 @@ fn meaning(group: &str, name: &str) -> Option<Known> {
 #[cfg(test)]
 mod tests {
     use super::super::mangle::any_mangling;
-    use super::super::table::checks::nothing_is_invented;
-    use super::super::web;
+    use super::super::table::checks::outputs_of;
     use super::*;
     use proptest::prelude::{any, prop_assert, proptest};
 
     const JSON: &str = include_str!("../../tests/fixtures/sadf/12.6.1.json");
 
     fn outputs(text: &str) -> Vec<Output> {
-        let lines = web::lines(text);
-        let found = read(&lines);
-        nothing_is_invented(&lines, &found);
-        assert!(found.is_empty() || looks_like(&lines), "{text}");
-        found
+        outputs_of(text, looks_like, read)
     }
 
     fn value(output: &Output, label: &str, name: &str) -> Option<f64> {

@@ -197,6 +197,19 @@ pub(super) mod checks {
         Ok(())
     }
 
+    /// What a reader takes from a text. Nothing in it is invented, and what it takes something from looks like its own.
+    pub(in crate::parse) fn outputs_of(
+        text: &str,
+        looks_like: fn(&[Line<'_>]) -> bool,
+        read: fn(&[Line<'_>]) -> Vec<Output>,
+    ) -> Vec<Output> {
+        let lines = super::super::web::lines(text);
+        let found = read(&lines);
+        nothing_is_invented(&lines, &found);
+        assert!(found.is_empty() || looks_like(&lines), "{text}");
+        found
+    }
+
     /// Every figure stands in its line.
     pub(in crate::parse) fn nothing_is_invented(lines: &[Line<'_>], outputs: &[Output]) {
         let at = |number: u32| lines.iter().find(|line| line.number == number).map_or("", |line| line.text);

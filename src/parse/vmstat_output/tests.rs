@@ -2,8 +2,7 @@
 
 use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::Output;
-use super::super::table::checks::{is_part, nothing_is_invented};
-use super::super::web;
+use super::super::table::checks::{is_part, outputs_of};
 use super::{looks_like, read};
 use proptest::prelude::{any, prop_assert, proptest};
 
@@ -34,11 +33,7 @@ Pageins:                                 555555.
 ";
 
 fn outputs(text: &str) -> Vec<Output> {
-    let lines = web::lines(text);
-    let found = read(&lines);
-    nothing_is_invented(&lines, &found);
-    assert!(found.is_empty() || looks_like(&lines), "{text}");
-    found
+    outputs_of(text, looks_like, read)
 }
 
 fn value(output: &Output, name: &str) -> Option<f64> {

@@ -2,8 +2,7 @@
 
 use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::{Output, Row};
-use super::super::table::checks::{is_part, nothing_is_invented};
-use super::super::web;
+use super::super::table::checks::{is_part, outputs_of};
 use super::{looks_like, read};
 use proptest::prelude::{any, prop_assert, proptest};
 
@@ -39,11 +38,7 @@ teststore  2.27T  1.23T  1.04T        -         -     3%    54%  1.00x    ONLINE
 const ZFS_LIST: &str = "NAME USED AVAIL REFER MOUNTPOINT\ntank 1.5G 2.5T 96K /tank\ntank/pg 1.4G 2.5T 1.4G /pg\n";
 
 fn outputs(text: &str) -> Vec<Output> {
-    let lines = web::lines(text);
-    let found = read(&lines);
-    nothing_is_invented(&lines, &found);
-    assert!(found.is_empty() || looks_like(&lines), "{text}");
-    found
+    outputs_of(text, looks_like, read)
 }
 
 fn one(text: &str) -> Output {
