@@ -28,9 +28,6 @@ pub struct Conclusion {
     /// Figures that should be higher in one case than in another.
     #[serde(default)]
     pub compare: Vec<Compare>,
-    /// A figure that should come near a limit.
-    #[serde(default)]
-    pub reaches: Option<Reaches>,
     /// A row that should not be there.
     #[serde(default)]
     pub absent: Option<Absent>,
@@ -54,20 +51,6 @@ pub struct Compare {
     /// Labels of its row; empty for the only row that has it.
     #[serde(default)]
     pub row: BTreeMap<String, String>,
-}
-
-/// That the largest value of a figure comes near a limit.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Reaches {
-    /// Where.
-    pub case: String,
-    /// Tool that printed it.
-    pub tool: String,
-    /// Its name.
-    pub figure: String,
-    /// What it should at least be, in its unit.
-    pub least: f64,
 }
 
 /// That a tool does not show something.

@@ -6,11 +6,10 @@
 //! repeat for it to hold.
 
 use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
-use super::interval;
 use super::select::{Found, case, counted, length, rows};
 use super::words::{percent, rate};
 use crate::record::imported::ImportRecord;
-use crate::record::publication::{Absent, Compare, Conclusion, Reaches};
+use crate::record::publication::{Absent, Compare, Conclusion};
 use crate::stats::autocorrelation;
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::{self, BlockMean, Ratio};
@@ -38,11 +37,6 @@ pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion, repeats: &[
         supports.push(Support::CannotBeTold);
     }
     supports.extend(of_all(&comparisons, scatter, &mut because));
-    if let Some(claim) = &conclusion.reaches {
-        let (support, sentence) = reaches(record, claim);
-        supports.push(support);
-        because.push(sentence);
-    }
     if let Some(claim) = &conclusion.absent {
         let (support, sentence) = absent(record, claim);
         supports.push(support);
@@ -234,38 +228,6 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
         }
     }
     text
-}
-
-/// Whether the largest value of a figure comes near a limit.
-fn reaches(record: &ImportRecord, claim: &Reaches) -> (Support, String) {
-    let rows = case(record, &claim.case).into_iter().flat_map(rows).filter(|row| row.output.tool == claim.tool);
-    let rows: Vec<Found<'_>> = rows.filter(|row| !row.row.since_boot).collect();
-    let figures = rows.iter().filter_map(|row| row.figure(&claim.figure));
-    let Some(most) = figures.max_by(|a, b| a.value.total_cmp(&b.value)) else {
-        return (Support::CannotBeTold, format!("{} of {} was not published", claim.figure, claim.tool));
-    };
-    let mut support = if most.value >= claim.least { Support::PointsThatWay } else { Support::Contradicted };
-    let mut sentence = format!(
-        "the largest {} that {} shows is {} {}; at the limit it would be {} or more",
-        claim.figure,
-        claim.tool,
-        significant(most.value),
-        most.unit,
-        significant(claim.least)
-    );
-    if rows.iter().any(interval::since_boot_is_unknown) {
-        let rates: Vec<interval::Printed> = rows.iter().flat_map(interval::printed).collect();
-        match interval::seconds(&rates) {
-            Some(seconds) => sentence.push_str(&format!(
-                "; its rates are whole counts over {seconds:.3} s, so this is no average since boot"
-            )),
-            None => {
-                support = Support::CannotBeTold;
-                sentence.push_str("; but it may be the average since boot");
-            }
-        }
-    }
-    (support, sentence)
 }
 
 /// Whether a tool really does not show something.

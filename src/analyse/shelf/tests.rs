@@ -5,7 +5,7 @@ use super::{claims, repeats, rules};
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial,
 };
-use crate::record::publication::{Absent, Compare, Conclusion, Reaches};
+use crate::record::publication::{Absent, Compare, Conclusion};
 use proptest::prelude::{prop_assert, proptest};
 
 fn figure(name: &str, unit: &str, value: f64) -> ImportedFigure {
@@ -149,45 +149,6 @@ fn what_was_not_published_cannot_be_told() {
     let conclusion = Conclusion { lacks: Some("a disk".into()), ..Conclusion::default() };
     let found = claims::answer(&record, &conclusion, &[]);
     assert_eq!((found.support, found.because), (Support::CannotBeTold, vec!["it would need a disk".to_owned()]));
-}
-
-#[test]
-fn a_limit_is_reached_or_not_and_the_average_since_boot_does_not_count() {
-    let mut since_boot = row(&[("device", "a")], &[("util_percent", "%", 99.0)]);
-    since_boot.since_boot = true;
-    let now = |util| row(&[("device", "a")], &[("util_percent", "%", util)]);
-    let of = |rows: Vec<ImportedRow>| {
-        let record = record(vec![case("a", &[], vec![trial(vec![output("iostat -x", rows)])])]);
-        let claim = Reaches { case: "a".into(), tool: "iostat -x".into(), figure: "util_percent".into(), least: 90.0 };
-        let conclusion = Conclusion { reaches: Some(claim), ..Conclusion::default() };
-        claims::answer(&record, &conclusion, &[]).support
-    };
-    assert_eq!(of(vec![since_boot.clone(), now(4.0)]), Support::Contradicted);
-    assert_eq!(of(vec![since_boot.clone(), now(97.0)]), Support::PointsThatWay);
-    assert_eq!(of(vec![since_boot]), Support::CannotBeTold);
-}
-
-#[test]
-fn a_report_that_may_be_the_average_since_boot_contradicts_nothing() {
-    let of = |rates: &[&str]| {
-        let rows = rates.iter().map(|text| {
-            let figures = [("write_ops_per_s", "ops/s", text.parse().unwrap()), ("util_percent", "%", 4.0)];
-            let mut row = row(&[("report", "1"), ("device", text)], &figures);
-            row.figures[0].text = (*text).to_owned();
-            row
-        });
-        let mut output = output("iostat -x", rows.collect());
-        output.notes.push("whether the first report is an average since boot cannot be known".to_owned());
-        let record = record(vec![case("a", &[], vec![trial(vec![output])])]);
-        let claim = Reaches { case: "a".into(), tool: "iostat -x".into(), figure: "util_percent".into(), least: 90.0 };
-        claims::answer(&record, &Conclusion { reaches: Some(claim), ..Conclusion::default() }, &[])
-    };
-    let counted = of(&["1126.67", "1242.00", "18.33"]);
-    assert_eq!(counted.support, Support::Contradicted);
-    assert!(counted.because[0].contains("whole counts over 3.000 s"), "{counted:?}");
-    let average = of(&["4.73", "11.91", "0.37", "128.44"]);
-    assert_eq!(average.support, Support::CannotBeTold);
-    assert!(average.because[0].ends_with("but it may be the average since boot"), "{average:?}");
 }
 
 #[test]
