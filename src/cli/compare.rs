@@ -1,7 +1,7 @@
 //! `pgstrata compare`: measurements side by side, whoever made them.
 
 use super::out;
-use super::probe::{Progress, seconds};
+use super::probe::{Progress, interrupt, seconds};
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
 use crate::analyse::compare::{self, from_import, from_probe, from_run};
@@ -126,9 +126,15 @@ pub fn run(args: &Args) -> Result<u8> {
 
 /// A page takes the place of an earlier page, and of nothing else: a measurement may be the only one of its kind.
 fn refuse_to_overwrite(path: &Path) -> Result<()> {
-    let Ok(there) = std::fs::read(path) else { return Ok(()) };
-    let beginning = String::from_utf8_lossy(&there[..there.len().min(4096)]).into_owned();
-    match beginning.contains("name=\"generator\" content=\"pgstrata") {
+    use std::io::Read;
+    const BEGINNING_BYTES: u64 = 4096;
+    let Ok(facts) = std::fs::metadata(path) else { return Ok(()) };
+    let mut beginning = Vec::new();
+    if facts.is_file() {
+        let opened = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
+        opened.or_user(|| format!("look at {}", path.display()))?;
+    }
+    match String::from_utf8_lossy(&beginning).contains("name=\"generator\" content=\"pgstrata") {
         true => Ok(()),
         false => Err(Error::user(format!("{} is there and is no page of pgstrata", path.display()))
             .hint("name another file for --html, or remove that one")),
@@ -143,10 +149,11 @@ fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
         .filter_map(|found| if let Found::Probe(folder) = found { Some(folder.clone()) } else { None })
         .collect();
     let rounds = if folders.len() > 1 && args.seconds >= SHORTEST_ROUND * ROUNDS { ROUNDS } else { 1 };
+    let interrupt = if folders.is_empty() { Interrupt::never() } else { interrupt()? };
     let mut records: Vec<Vec<ProbeRecord>> = vec![Vec::new(); folders.len()];
     for round in 1..=rounds {
         for (folder, records) in folders.iter().zip(&mut records) {
-            records.push(probed(args, folder, (round, rounds))?);
+            records.push(probed(args, folder, (round, rounds), &interrupt)?);
         }
     }
     let mut records = folders.iter().zip(records);
@@ -166,9 +173,8 @@ fn measured(args: &Args, found: Vec<Found>) -> Result<Vec<Side>> {
     Ok(sides)
 }
 
-fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32)) -> Result<ProbeRecord> {
+fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &Interrupt) -> Result<ProbeRecord> {
     let host = Host::this();
-    let interrupt = Interrupt::listen()?;
     let budget = args.seconds / rounds;
     let request = Request {
         folder: folder.to_owned(),
@@ -184,7 +190,7 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32)) -> Result<Pro
     let label = out::harmless(&folder.display().to_string());
     out::remark(&format!("probing {label}{turn}, up to {:.1} s", budget.as_secs_f64()));
     let progress = Progress::new(budget);
-    let measured = probe::measure(&host, &request, &interrupt, &progress);
+    let measured = probe::measure(&host, &request, interrupt, &progress);
     progress.bar.finish_and_clear();
     measured
 }

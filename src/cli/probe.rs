@@ -119,6 +119,11 @@ fn wal_block(text: &str) -> Result<u32, String> {
 const ASKED: &[u8] = b"\rinterrupted: removing the files; once more leaves at once\n";
 const LEFT: &[u8] = b"\rleft at once: a folder pgstrata-probe-... may be left in DIR, rm -r it\n";
 
+/// Listens for whoever wants to stop; to be asked for once in a program.
+pub(super) fn interrupt() -> Result<Interrupt> {
+    Interrupt::listen_saying(ASKED, LEFT)
+}
+
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -132,7 +137,7 @@ struct Document<'a> {
 /// When the folder cannot be probed; interrupted.
 pub fn run(args: &Args) -> Result<u8> {
     let host = Host::this();
-    let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
+    let interrupt = interrupt()?;
     let format = match () {
         () if args.json => "json",
         () if args.csv => "csv",
@@ -155,7 +160,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let record = measured?;
     let findings = analyse::probe::find(&record, server);
     if format != "txt" {
-        record.notes.iter().for_each(|note| out::remark(&out::harmless(note)));
+        record.notes.iter().chain(&record.left_behind).for_each(|note| out::remark(&out::harmless(note)));
     }
     match format {
         "json" => out::json(&Document { record: &record, findings: &findings })?,
@@ -163,8 +168,9 @@ pub fn run(args: &Args) -> Result<u8> {
         "pg_test_fsync" => out::bytes(report::probe::pg_test_fsync(&findings).as_bytes())?,
         _ => out::bytes(report::probe::terminal(&findings).as_bytes())?,
     }
-    let left = record.notes.iter().any(|note| note.contains("left behind"));
-    let failed = left || record.growth_failure.is_some() || record.rows.iter().any(|row| row.failure.is_some());
+    let failed = record.left_behind.is_some()
+        || record.growth_failure.is_some()
+        || record.rows.iter().any(|row| row.failure.is_some());
     Ok(if failed { EXIT_INCOMPLETE } else { 0 })
 }
 

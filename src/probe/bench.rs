@@ -155,6 +155,7 @@ impl<'a> RealBench<'a> {
                 elapsed_ns: nanos(elapsed),
                 operations,
                 syncs: outcome.as_ref().ok().copied().flatten(),
+                device_operations: runner.all_operations(),
                 devices,
             });
         }
@@ -276,6 +277,14 @@ impl Runner<'_> {
         match self {
             Runner::One(operation) => operation.run(tape, span, usize::MAX, stop).map(|()| None),
             Runner::Group(group) => group.run(span, usize::MAX, stop).map(Some),
+        }
+    }
+
+    /// Operations of the whole run, where only part of them counts.
+    fn all_operations(&self) -> Option<u64> {
+        match self {
+            Runner::One(_) => None,
+            Runner::Group(group) => Some(group.tapes().iter().map(|tape| tape.operations().count() as u64).sum()),
         }
     }
 

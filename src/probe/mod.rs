@@ -21,7 +21,7 @@ mod walk;
 pub use row::Done;
 pub use rows::{Choice, WAL_BLOCK, rows};
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::ticks::Ticker;
@@ -35,7 +35,7 @@ use rand_chacha::ChaCha8Rng;
 use schedule::{Bench, Goal};
 use site::{Fill, Site};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What is asked of a probe.
@@ -164,17 +164,18 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let measured = on_site(&ground, &mut counters, Duration::from_micros(idle.elapsed_us));
     let is_there = site.is_there();
     let left = site.close().err();
+    let left_behind = left.as_ref().map(ToString::to_string);
     let Measured { started, elapsed_us, cpu, rows, pauses, growth, growth_failure } = match (measured, left) {
-        (Ok(measured), left) => {
-            notes.extend(left.map(|left| left.to_string()));
-            measured
-        }
+        (Ok(measured), _) => measured,
         (Err(error), None) => return Err(error),
-        (Err(error), Some(left)) => return Err(error.hint(format!("{left}"))),
+        (Err(error), Some(left)) => {
+            let hint = error.hint_text().map_or_else(String::new, |hint| format!("{hint}; "));
+            return Err(error.hint(format!("{hint}{left}")));
+        }
     };
     if !is_there {
-        let left = notes.last().filter(|note| note.contains("left behind")).map(|left| format!("; {left}"));
-        return Err(Error::host(format!("{} vanished while it was probed{}", place.folder, left.unwrap_or_default()))
+        let left = left_behind.map_or_else(String::new, |left| format!("; {left}"));
+        return Err(Error::host(format!("{} vanished while it was probed{left}", place.folder))
             .hint("the figures of a folder that is not there any more are worth nothing: probe again"));
     }
     Ok(ProbeRecord {
@@ -194,6 +195,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         rows,
         growth,
         growth_failure,
+        left_behind,
         notes,
     })
 }
@@ -260,30 +262,22 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
 
 /// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
 fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
-    let doing = |name: &str| format!("write {}", site.folder().join(name).display());
+    let refused = |name: &'static str| {
+        move |e: io::Error| site.refused(&e, format!("write {}", site.folder().join(name).display()))
+    };
     match site.fill(operation::FILE, bytes, Fill::Noise) {
         // hugetlbfs: files can be mapped but not written.
         Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
             let remade = site.remove(operation::FILE).and_then(|()| site.fill(operation::FILE, bytes, Fill::Hole));
-            remade.or_host(|| doing(operation::FILE)).map(|()| false)
+            remade.map_err(refused(operation::FILE)).map(|()| false)
         }
         other => {
-            other.or_host(|| doing(operation::FILE)).map_err(|e| advised(e, site))?;
+            other.map_err(refused(operation::FILE))?;
             if choice == Choice::All {
-                let made = site.fill(walk::RECYCLED, bytes, Fill::Noise);
-                made.or_host(|| doing(walk::RECYCLED)).map_err(|e| advised(e, site))?;
+                site.fill(walk::RECYCLED, bytes, Fill::Noise).map_err(refused(walk::RECYCLED))?;
             }
             Ok(true)
         }
-    }
-}
-
-fn advised(error: Error, site: &Site) -> Error {
-    let folder = site.folder().parent().unwrap_or(Path::new("/")).display().to_string();
-    match error.to_string() {
-        text if text.contains("No space") => error.hint(format!("make room on the filesystem of {folder}")),
-        text if text.contains("quota") => error.hint(format!("your quota on the filesystem of {folder} is used up")),
-        _ => error,
     }
 }
 

@@ -66,7 +66,7 @@ impl Site {
         let name = format!("{PREFIX}{}", files::random_id()?);
         let folder = parent.join(&name);
         let made = mkdirat(&parent_fd, &name, Mode::RWXU);
-        made.or_host(|| format!("make the folder {}", folder.display())).map_err(|e| advised(e, parent))?;
+        made.map_err(|e| refused(&e.into(), format!("make the folder {}", folder.display()), parent))?;
         let folder_fd = open_folder(&parent_fd, Path::new(&name)).inspect_err(|_| {
             unlinkat(&parent_fd, &name, AtFlags::REMOVEDIR).ok();
         });
@@ -149,6 +149,11 @@ impl Site {
         Ok(unlinkat(&self.folder_fd, name, AtFlags::empty())?)
     }
 
+    /// What was refused while the files were made.
+    pub fn refused(&self, error: &io::Error, doing: String) -> Error {
+        refused(error, doing, &self.parent)
+    }
+
     /// Whether the folder probed is still where it was.
     pub fn is_there(&self) -> bool {
         let gone = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
@@ -211,17 +216,18 @@ pub fn strays(parent: &Path) -> Vec<PathBuf> {
     entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()
 }
 
-fn advised(error: Error, parent: &Path) -> Error {
-    let text = error.to_string();
-    let hint = match () {
-        () if text.contains("Read-only") => {
+/// What the filesystem refused, and what would make it go.
+fn refused(error: &io::Error, doing: String, parent: &Path) -> Error {
+    let advice = match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => {
             "it is mounted read-only; name a folder on a filesystem that can be written"
         }
-        () if text.contains("No space") => "nothing is free there, not even for a folder; make room",
-        () if text.contains("Permission") => "name a folder that you may write, or run as a user who may",
-        () => return error,
+        io::ErrorKind::StorageFull => "its filesystem is full; make room",
+        io::ErrorKind::QuotaExceeded => "your quota on its filesystem is used up",
+        io::ErrorKind::PermissionDenied => "name a folder that you may write, or run as a user who may",
+        _ => return Error::host(error.to_string()).while_doing(doing),
     };
-    error.hint(format!("{}: {hint}", parent.display()))
+    Error::host(error.to_string()).while_doing(doing).hint(format!("{}: {advice}", parent.display()))
 }
 
 #[cfg(test)]

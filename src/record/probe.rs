@@ -42,6 +42,8 @@ pub struct ProbeRecord {
     pub growth: Vec<Growth>,
     /// How that ended early.
     pub growth_failure: Option<Failure>,
+    /// The probe's own folder, where it could not be removed, with the reason.
+    pub left_behind: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -224,6 +226,8 @@ pub struct Slice {
     pub operations: u64,
     /// Syncs that these took, where it is another number (group commit).
     pub syncs: Option<u64>,
+    /// Operations that the counters cover, where it is another number: those of a group's beginning and end too.
+    pub device_operations: Option<u64>,
     /// Growth of the counters of `place.devices` over these operations, in their order; `None` for one that has none.
     pub devices: Vec<Option<DeviceCounts>>,
 }

@@ -14,7 +14,7 @@ const USUAL_FILE_BYTES: u64 = 16 << 20;
 /// Every caveat, the most important first.
 pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     let record = evidence.record;
-    let mut found = record.notes.clone();
+    let mut found: Vec<String> = record.notes.iter().chain(&record.left_behind).cloned().collect();
     let mut imprecise: Vec<(&str, f64, &str)> = evidence
         .rows
         .iter()

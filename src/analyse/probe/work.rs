@@ -22,7 +22,8 @@ struct Sum {
     writes: f64,
     flushes: Option<f64>,
     operations: f64,
-    syncs: Option<f64>,
+    /// Operations that one sync served, where syncs were counted apart.
+    operations_per_sync: Option<f64>,
     seconds: f64,
 }
 
@@ -52,7 +53,7 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
         writes_per_op,
         bytes_per_op: each.bytes,
         flushes_per_op,
-        flushes_per_sync: sum.syncs.filter(|syncs| *syncs > 0.0).and_then(|syncs| Some(flushes? / syncs)),
+        flushes_per_sync: flushes_per_op.zip(sum.operations_per_sync).map(|(flushes, served)| flushes * served),
         flushes_uncounted,
         worthless: idle_share.is_some_and(|share| share > WORTHLESS),
         idle_share,
@@ -95,6 +96,11 @@ fn counted(slices: &[Slice], place: usize, empty_flushes: bool) -> Vec<(&Slice, 
     slices.iter().filter(|slice| slice.operations > 0).filter_map(|slice| Some((slice, of(slice)?))).collect()
 }
 
+/// Operations that a slice's counters cover.
+fn covered(slice: &Slice) -> f64 {
+    slice.device_operations.unwrap_or(slice.operations) as f64
+}
+
 /// From this many slices on the median of the slices is taken, so that what a neighbour did in one of them does not
 /// count.
 const SLICES_FOR_A_MEDIAN: usize = 5;
@@ -111,7 +117,7 @@ impl PerOperation {
         let counts = counted(slices, place, empty_flushes);
         let figure = |value: fn(&DeviceCounts) -> Option<u64>| {
             let values: Option<Vec<(f64, f64)>> =
-                counts.iter().map(|(slice, counts)| Some((value(counts)? as f64, slice.operations as f64))).collect();
+                counts.iter().map(|(slice, counts)| Some((value(counts)? as f64, covered(slice)))).collect();
             let values = values.filter(|values| !values.is_empty())?;
             if values.len() < SLICES_FOR_A_MEDIAN {
                 let (count, operations) =
@@ -144,11 +150,12 @@ fn sum(slices: &[Slice], place: usize, empty_flushes: bool) -> Option<Sum> {
     let flushes: Option<Vec<u64>> = counts.iter().map(|(_, counts)| counts.flushes).collect();
     let syncs: Option<Vec<u64>> = counts.iter().map(|(slice, _)| slice.syncs).collect();
     let total = |values: Vec<u64>| values.iter().map(|value| *value as f64).sum::<f64>();
+    let counted_operations = of(|(slice, _)| slice.operations as f64);
     Some(Sum {
         writes: of(|(_, counts)| counts.writes as f64),
         flushes: flushes.map(total),
-        operations: of(|(slice, _)| slice.operations as f64),
-        syncs: syncs.map(total),
+        operations: of(|(slice, _)| covered(slice)),
+        operations_per_sync: syncs.map(total).filter(|syncs| *syncs > 0.0).map(|syncs| counted_operations / syncs),
         seconds: of(|(slice, _)| slice.elapsed_ns as f64 / 1e9),
     })
 }

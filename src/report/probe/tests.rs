@@ -229,7 +229,10 @@ fn counts() -> impl Strategy<Value = Option<DeviceCounts>> {
 
 fn slice() -> impl Strategy<Value = Slice> {
     (number(), number(), number(), option::of(number()), vec(counts(), 0..3)).prop_map(
-        |(at_us, elapsed_ns, operations, syncs, devices)| Slice { at_us, elapsed_ns, operations, syncs, devices },
+        |(at_us, elapsed_ns, operations, syncs, devices)| {
+            let device_operations = syncs;
+            Slice { at_us, elapsed_ns, operations, syncs, device_operations, devices }
+        },
     )
 }
 
