@@ -164,12 +164,6 @@ impl Reader {
         Reader::default()
     }
 
-    /// A reader of a log whose columns are known.
-    #[must_use]
-    pub fn of(optional: Optional) -> Reader {
-        Reader { kind: Some(Kind::Transactions(optional)), ..Reader::default() }
-    }
-
     /// Takes the next piece of the log and hands every whole transaction in it to `each`, in order. An aggregated log
     /// has none; its end says so.
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Transaction)) {

@@ -59,7 +59,7 @@ fn the_seventh_column_is_decided_by_what_it_can_be() {
     assert_eq!(kind(b" 1  0      0 123456  7890  1234\n"), None);
     let (all, end) = through(Reader::new(), b"0 1 5000 0 1795229731 831364 2\n", 9);
     assert_eq!((all[0].lag_us, all[0].retries, end.kind), (None, 0, Some(Kind::Transactions(Optional::Untold))));
-    let (all, _) = through(Reader::of(Optional::Retries), b"0 1 5000 0 1795229731 831364 2\n", 9);
+    let (all, _) = through(Reader::new(), "0 1 5000 0 1795229731 831364 2\n".repeat(200).as_bytes(), 9);
     assert_eq!((all[0].lag_us, all[0].retries), (None, 2));
 }
 
