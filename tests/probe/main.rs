@@ -11,4 +11,5 @@ mod output;
 mod program;
 mod refusals;
 mod signals;
+mod turns;
 mod verdicts;

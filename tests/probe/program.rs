@@ -1,5 +1,6 @@
 //! `pgstrata probe` as a child: started, waited for, its result read.
 
+use crate::turns::Turn;
 use pgstrata::record::probe::{ProbeRecord, RowRecord};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -127,14 +128,16 @@ pub struct Running {
     stdout: File,
     stderr: File,
     began: Instant,
+    _turn: Turn,
 }
 
 impl Running {
     pub fn start(command: &mut Command) -> Running {
+        let turn = Turn::shared();
         // Files, not pipes: nobody has to read while it runs.
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let child = command.stdout(stdout.try_clone().unwrap()).stderr(stderr.try_clone().unwrap()).spawn().unwrap();
-        Running { child, stdout, stderr, began: Instant::now() }
+        Running { child, stdout, stderr, began: Instant::now(), _turn: turn }
     }
 
     /// A long one with `--json`, in the midst of its measurement.

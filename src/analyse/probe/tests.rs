@@ -401,6 +401,24 @@ fn commits_that_share_a_sync_are_counted_and_judged_by_no_flush_rule() {
 }
 
 #[test]
+fn what_a_device_did_before_and_after_the_commits_that_count_is_shared_by_all_commits() {
+    let record = changed(|record| {
+        let row = row_of(record, "wal.fdatasync.recycled");
+        row.spec.writers = 8;
+        // The counters saw a ramp and a tail as long as what counts.
+        counted(row, 0, 0.5, Some(0.5));
+        for slice in &mut row.slices {
+            slice.syncs = Some(slice.operations / 4);
+            slice.device_operations = Some(slice.operations * 2);
+        }
+    });
+    let findings = found(&record);
+    let work = &findings.rows.iter().find(|row| row.spec.writers == 8).unwrap().work[0];
+    assert!((work.flushes_per_op.unwrap() - 0.25).abs() < 0.01, "{work:?}");
+    assert!((work.flushes_per_sync.unwrap() - 1.0).abs() < 0.1 && (work.writes_per_op - 0.25).abs() < 0.01, "{work:?}");
+}
+
+#[test]
 fn the_findings_survive_being_written_and_read() {
     let findings = found(&honest());
     let text = serde_json::to_string(&findings).unwrap();
