@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 /// CPUs that had less of their time left than this leaves are what binds, whatever the backends say they wait for: a client or a writer that gets no CPU
 /// looks like a wait for something else.
 const CPU_SATURATED: f64 = 0.9;
-/// Share of the CPUs' time given to other guests of the hypervisor from which that is said.
-pub const STEAL_WORTH_SAYING: f64 = 0.02;
+/// Share of the CPUs' time given to other guests of the hypervisor, or taken by other programs, from which that is said.
+pub const LOSS_WORTH_SAYING: f64 = 0.02;
+/// Ticks of a CPU's counters in a second: USER_HZ, which is 100 on every Linux (proc(5), `/proc/stat`).
+const TICKS_PER_S: f64 = 100.0;
 /// A kind of wait binds from this share of the backends' time on; below, none stands out.
 const STANDS_OUT: f64 = 0.4;
 /// A single process or thread that used this much of one CPU is named: it cannot go faster.
@@ -32,6 +34,8 @@ pub struct MachineSums {
     waits: BTreeMap<(String, String), u64>,
     backends: u64,
     processes: BTreeMap<String, f64>,
+    /// CPU seconds of programs that are none of the run, by the name of those that took most in each second.
+    others: BTreeMap<String, f64>,
     trials: u32,
 }
 
@@ -42,6 +46,7 @@ impl MachineSums {
         for (sum, state) in self.ticks.iter_mut().zip(columns::CPU) {
             *sum += seconds.counts(state).and_then(ticks).unwrap_or(0) as f64;
         }
+        self.add_others(seconds);
         for (name, share) in processes {
             *self.processes.entry(name.clone()).or_default() += share;
         }
@@ -49,6 +54,19 @@ impl MachineSums {
             self.backends += waits.backends;
             for wait in &waits.waits {
                 *self.waits.entry((wait.class.clone(), wait.event.clone())).or_default() += wait.count;
+            }
+        }
+    }
+
+    fn add_others(&mut self, seconds: &Seconds) {
+        let columns = (seconds.reals(columns::OTHERS_CPU_SHARE), seconds.texts(columns::OTHERS_NAME));
+        let (Some(shares), Some(names)) = columns else { return };
+        let times = seconds.counts(columns::TIME_US);
+        let time_s = |row: usize| Some(times.as_ref()?.at(row)? as f64 / 1e6);
+        for row in 1..seconds.rows() {
+            if let (Some(share), Some(name)) = (shares.at(row), names.at(row)) {
+                let length_s = time_s(row).zip(time_s(row - 1)).map_or(1.0, |(end, begin)| (end - begin).max(0.0));
+                *self.others.entry(name.to_owned()).or_default() += share * length_s;
             }
         }
     }
@@ -64,7 +82,14 @@ impl MachineSums {
         };
         let stolen = of(&[columns::CPU_STEAL]);
         let busy = 1.0 - of(&[columns::CPU_IDLE, columns::CPU_IOWAIT]) - stolen;
-        (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen })
+        let others = self.others.values().sum::<f64>() * TICKS_PER_S / all;
+        (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
+    }
+
+    /// The program that took most of what others took.
+    #[must_use]
+    pub fn other(&self) -> Option<&str> {
+        self.others.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
     }
 
     fn busiest(&self) -> Option<(String, f64)> {
@@ -94,6 +119,14 @@ impl MachineSums {
             return None;
         }
         let (kind, mut sentence) = decide(&waits, cpu, at_fixed_rate);
+        let others =
+            cpu.map(|cpu| cpu.others).filter(|others| kind == BottleneckKind::Cpu && *others >= LOSS_WORTH_SAYING);
+        if let Some((others, name)) = others.zip(self.other()) {
+            sentence.push_str(&format!(
+                "; {} of their time or more went to other programs, mostly {name}",
+                percent(others)
+            ));
+        }
         let busiest_process = self.busiest();
         if let Some((name, share)) = busiest_process.as_ref().filter(|(_, share)| *share >= ONE_CPU_FULL) {
             // Processes of one name are added up: above one CPU it was surely more than one.
@@ -113,6 +146,8 @@ pub struct CpuUse {
     pub busy: f64,
     /// Taken by the hypervisor for other guests.
     pub stolen: f64,
+    /// Taken by programs that are none of the run, at least: whoever ended within a second is missed. Part of `busy`.
+    pub others: f64,
 }
 
 impl CpuUse {
@@ -129,7 +164,7 @@ pub fn elsewhere(found: &Bottleneck, cpu: Option<CpuUse>, at_fixed_rate: bool) -
     let waiting = found.waits.iter().filter(|wait| kind_of(wait) == found.kind).map(|wait| wait.share).sum();
     match (found.kind, cpu.filter(|cpu| cpu.saturated())) {
         (Device | Unclear, _) => None,
-        (Cpu, Some(cpu)) if cpu.stolen < STEAL_WORTH_SAYING => Some(("the CPUs were {} busy", cpu.busy)),
+        (Cpu, Some(cpu)) if cpu.stolen < LOSS_WORTH_SAYING => Some(("the CPUs were {} busy", cpu.busy)),
         (Cpu, Some(cpu)) => Some(("the CPUs were {} busy or taken by other guests", cpu.busy + cpu.stolen)),
         (Cpu, None) => Some(("{} of backend time on the CPU", waiting)),
         (Lock, _) => Some(("{} of backend time waiting for each other", waiting)),
@@ -151,7 +186,7 @@ fn ticks(column: Counts<'_>) -> Option<u64> {
 fn decide(waits: &[WaitShare], cpu: Option<CpuUse>, at_fixed_rate: bool) -> (BottleneckKind, String) {
     use BottleneckKind::{Client, Cpu, Device, Lock, Unclear};
     if let Some(cpu) = cpu.filter(|cpu| cpu.saturated()) {
-        let stolen = if cpu.stolen < STEAL_WORTH_SAYING {
+        let stolen = if cpu.stolen < LOSS_WORTH_SAYING {
             String::new()
         } else {
             format!(", and {} of their time went to other guests", percent(cpu.stolen))
@@ -292,7 +327,7 @@ mod tests {
         seconds.push_counts("cpu_iowait", vec![0, 60, 58, 90], &[true; 4]);
         let mut sums = MachineSums::default();
         sums.add(&seconds, Some(&waits(&[("IO", "WalSync", 9)])), &[]);
-        assert_eq!(sums.cpu(), Some(CpuUse { busy: 1.0 - 91.0 / 100.0, stolen: 0.0 }));
+        assert_eq!(sums.cpu(), Some(CpuUse { busy: 1.0 - 91.0 / 100.0, stolen: 0.0, others: 0.0 }));
         assert_eq!(sums.finding(false).unwrap().kind, BottleneckKind::Device);
     }
 
@@ -307,6 +342,22 @@ mod tests {
         assert_eq!(found.sentence, "the CPUs were 55 % busy, and 40 % of their time went to other guests");
         let (words, share) = elsewhere(&found, sums.cpu(), false).unwrap();
         assert_eq!((words, (share * 100.0).round()), ("the CPUs were {} busy or taken by other guests", 95.0));
+    }
+
+    #[test]
+    fn what_other_programs_took_is_said_with_the_name_of_the_greediest() {
+        // Two CPUs for two seconds: 400 ticks, of which others took 1.5 s.
+        let mut seconds = Seconds::new(3);
+        seconds.push_counts("time_us", vec![0, 1_000_000, 2_000_000], &[true; 3]);
+        seconds.push_counts("cpu_user", vec![0, 195, 390], &[true; 3]);
+        seconds.push_counts("cpu_idle", vec![0, 5, 10], &[true; 3]);
+        seconds.push_texts("others_name", [None, Some("rustc"), Some("make")]);
+        seconds.push_reals("others_cpu_share", vec![0.0, 1.2, 0.3], &[false, true, true]);
+        let mut sums = MachineSums::default();
+        sums.add(&seconds, None, &[]);
+        assert!((sums.cpu().unwrap().others - 0.375).abs() < 1e-9 && sums.other() == Some("rustc"));
+        let sentence = "the CPUs were 98 % busy; 38 % of their time or more went to other programs, mostly rustc";
+        assert_eq!(sums.finding(false).unwrap().sentence, sentence);
     }
 
     #[test]

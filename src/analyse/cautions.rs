@@ -1,6 +1,6 @@
 //! What a reader should know before believing a figure.
 
-use super::bottleneck::{STEAL_WORTH_SAYING, elsewhere};
+use super::bottleneck::{LOSS_WORTH_SAYING, elsewhere};
 use super::case::CaseSums;
 use super::durability::IN_MEMORY;
 use super::findings::{CaseFinding, TrialFinding};
@@ -30,10 +30,11 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     }
     remarks.extend(trials(found, blocks));
     remarks.extend(bound_elsewhere(found, sums));
-    if let Some(stolen) = sums.machine.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= STEAL_WORTH_SAYING) {
+    if let Some(stolen) = sums.machine.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
         let what = "{} of the CPUs' time went to other guests of the hypervisor";
         remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
     }
+    remarks.extend(other_programs(sums));
     remarks.extend(fits(found));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
@@ -49,6 +50,13 @@ fn bound_elsewhere(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
     let (words, share) = elsewhere(found.bottleneck.as_ref()?, sums.machine.cpu(), sums.at_fixed_rate())?;
     let words = format!("storage is not what this measured: {words}");
     Some(Remark::with(Weight::Elsewhere, words, Number::Share(share)))
+}
+
+fn other_programs(sums: &CaseSums) -> Option<Remark> {
+    let share = sums.machine.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
+    let name = sums.machine.other()?;
+    let words = format!("{{}} of the CPUs' time or more went to programs that are none of this run, mostly {name}");
+    Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))
 }
 
 fn fits(found: &CaseFinding) -> Option<Remark> {

@@ -80,6 +80,11 @@ pub const TOP_NAME: &str = "name";
 /// Its share of one CPU, 0 to 1 and above for several threads.
 pub const TOP_CPU_SHARE: &str = "cpu_share";
 
+/// Name of the program not of the run that took most CPU time.
+pub const OTHERS_NAME: &str = "others_name";
+/// CPU time of all programs not of the run, share of one CPU.
+pub const OTHERS_CPU_SHARE: &str = "others_cpu_share";
+
 /// WAL bytes written.
 pub const PG_WAL_BYTES: &str = "pg_wal_bytes";
 /// WAL records.
@@ -99,7 +104,7 @@ pub const PG_CHECKPOINTS_REQUESTED: &str = "pg_checkpoints_requested";
 /// Blocks that were not in shared_buffers.
 pub const PG_BLKS_READ: &str = "pg_blks_read";
 
-const SINGLE: [&str; 20] = [
+const SINGLE: [&str; 22] = [
     TIME_US,
     CLIENT_DONE,
     CLIENT_LATENCY_US_MAX,
@@ -111,6 +116,8 @@ const SINGLE: [&str; 20] = [
     PSI_IO_SOME_US,
     PSI_IO_FULL_US,
     PSI_MEMORY_SOME_US,
+    OTHERS_NAME,
+    OTHERS_CPU_SHARE,
     PG_WAL_BYTES,
     PG_WAL_RECORDS,
     PG_WAL_FPI,

@@ -57,6 +57,23 @@ fn a_caution_of_some_cases_lists_them_and_one_of_a_single_case_keeps_its_words()
 }
 
 #[test]
+fn programs_that_are_none_of_the_run_are_named_where_they_took_time() {
+    let beside = |stack: &str, name: &'static str, share: f64| {
+        let mut act = Act::on(stack);
+        act.others = Some((name, share));
+        act
+    };
+    let found = Story::of(3, None)
+        .with(&beside("ext4", "rustc", 0.3))
+        .with(&beside("xfs", "rustc", 0.5))
+        .with(&beside("btrfs", "sshd", 0.01))
+        .findings();
+    let text = "15 to 25 % of the CPUs' time or more went to programs that are none of this run, mostly rustc";
+    assert_eq!(said(&found), [(text, None)]);
+    assert_eq!(found.cautions[0].cases, ["ext4-tpcb-c16", "xfs-tpcb-c16"]);
+}
+
+#[test]
 fn the_most_important_comes_first_whatever_case_has_it() {
     let first = Act::on("ext4").touched(|record| {
         fits_into_memory(record);

@@ -45,6 +45,8 @@ pub struct Act {
     pub wal_syncs: Option<f64>,
     pub waits: Option<WaitFigures>,
     pub cpu_busy: f64,
+    /// A program that is none of the run, with its share of one CPU of two.
+    pub others: Option<(&'static str, f64)>,
     /// Last touch on every record.
     pub touch: fn(&mut TrialRecord),
 }
@@ -85,6 +87,7 @@ impl Act {
             wal_syncs: Some(1.0),
             waits: None,
             cpu_busy: 0.4,
+            others: None,
             touch: |_| {},
         }
     }
@@ -241,6 +244,10 @@ impl Act {
         for (name, share) in [("cpu_user", self.cpu_busy), ("cpu_idle", 1.0 - self.cpu_busy)] {
             let ticks = (0..rows).map(|row| (row as f64 * 200.0 * share) as u64).collect();
             seconds.push_counts(name, ticks, &all);
+        }
+        if let Some((name, share)) = self.others {
+            seconds.push_texts("others_name", after_start.iter().map(|there| there.then_some(name)));
+            seconds.push_reals("others_cpu_share", vec![share; rows], &after_start);
         }
         for (stack, prefix) in [(Some(&self.stack), "data"), (self.wal_stack.as_ref(), "wal")] {
             let devices = stack.map_or(&[][..], |stack| &stack.devices);

@@ -1,9 +1,13 @@
-//! The five busiest kernel threads and processes since the row before: their CPU clocks and `/proc/PID/stat`.
+//! The five busiest kernel threads and processes since the row before, and what programs took that are none of this run:
+//! their CPU clocks and `/proc/PID/stat`.
 //!
 //! One btrfs worker at 100 % of a CPU explains a slow filesystem better than any average. Processes of one name count
 //! as one (all of `postgres`, all of `pgbench`), threads of the kernel each for itself under the name that the kernel
 //! gives them at the end of the second: a worker's name tells what it worked on. pgstrata is among them. What ended
 //! between two rows is not seen; what began is counted from its begin.
+//!
+//! A process is the run's when pgstrata started it, or a process of the run did: the server and its backends, pgbench,
+//! mkfs. Threads of the kernel work for whoever asks, so they are nobody's.
 //!
 //! Cost: the CPU clocks of all processes are read, and the names only of those that ran; see
 //! [`crate::host::processes::cpu_times`]. 1.0 ms of CPU for 300 processes (release build, 2 virtual CPUs of an AMD EPYC,
@@ -22,6 +26,8 @@ pub struct Processes;
 
 /// How many have columns.
 pub const TOP: usize = 5;
+/// Two for each of them, and two for the others.
+const COLUMNS: usize = 2 * TOP + 2;
 
 /// Whoever used less CPU time between two rows is not even asked for a name.
 const NOTEWORTHY_NS: u64 = 100_000;
@@ -55,7 +61,24 @@ impl Sampler for Processes {
                 Column::interval(format!("top{rank}_cpu_share"), "share", share).real(),
             ]
         };
-        (1..=TOP).flat_map(columns).collect()
+        let others = [
+            Column::interval(
+                "others_name",
+                "",
+                "/proc/PID/stat comm: name of the processes (all of one name together) that used most CPU time since \
+                 the row before of those that neither are pgstrata nor descend from it, threads of the kernel left \
+                 out; absent in row 0 and where none ran",
+            )
+            .text(),
+            Column::interval(
+                "others_cpu_share",
+                "share",
+                "CPU clocks: CPU time since the row before of all processes that neither are pgstrata nor descend \
+                 from it, threads of the kernel left out, as share of one CPU; those that ended in between are missed",
+            )
+            .real(),
+        ];
+        (1..=TOP).flat_map(columns).chain(others).collect()
     }
 
     fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
@@ -68,37 +91,86 @@ impl Reading for Open {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let at = now();
         let times = cpu_times(&self.host)?;
-        let mut row = Vec::with_capacity(2 * TOP);
+        let mut row = Vec::with_capacity(COLUMNS);
         if let Some((before_at, before)) = &self.before {
             let seconds = at.duration_since(*before_at).as_secs_f64();
-            for (name, used_ns) in busiest(before, &times, |pid| named(&self.host, pid)) {
-                row.extend([Some(Value::Text(name)), Some(Value::Real(used_ns as f64 / 1e9 / seconds))]);
+            let share = |used_ns: u64| Some(Value::Real(used_ns as f64 / 1e9 / seconds));
+            let used = used(before, &times, std::process::id(), |pid| named(&self.host, pid));
+            for (name, used_ns) in busiest(&used) {
+                row.extend([Some(Value::Text(name)), share(used_ns)]);
             }
+            row.resize(2 * TOP, None);
+            let (name, used_ns) = others(&used);
+            row.extend([name.map(Value::Text), share(used_ns)]);
         }
-        row.resize(2 * TOP, None);
+        row.resize(COLUMNS, None);
         self.before = Some((at, times));
         Ok(row)
     }
 }
 
-/// Names with the CPU time that they used between the two readings, nanoseconds, most first, at most [`TOP`].
-fn busiest(before: &Times, after: &Times, named: impl Fn(u32) -> Option<Named>) -> Vec<(String, u64)> {
-    let mut used: HashMap<(Named, Option<u32>), u64> = HashMap::new();
+/// CPU time that processes used between two readings.
+struct Used {
+    comm: String,
+    /// The thread of the kernel that this is; processes of one name are one.
+    kernel_thread: Option<u32>,
+    /// Whether it is of this run.
+    ours: bool,
+    ns: u64,
+}
+
+/// Whoever used CPU time worth noting between the two readings. `own` is pgstrata's pid.
+fn used(before: &Times, after: &Times, own: u32, named: impl Fn(u32) -> Option<Named>) -> Vec<Used> {
+    let mut used: HashMap<(String, Option<u32>, bool), u64> = HashMap::new();
+    let mut known = HashMap::from([(0, false), (1, false), (own, true)]);
     for (pid, time) in after {
         // A clock that went back is another process's with the same pid: it counts from its begin.
         let used_ns = before.get(pid).and_then(|before| time.checked_sub(*before)).unwrap_or(*time);
         if used_ns < NOTEWORTHY_NS {
             continue;
         }
-        if let Some(named) = named(*pid) {
-            let alone = named.kernel_thread.then_some(*pid);
-            *used.entry((named, alone)).or_default() += used_ns;
+        if let Some(Named { comm, kernel_thread, .. }) = named(*pid) {
+            let ours = !kernel_thread && is_ours(*pid, &mut known, &named);
+            *used.entry((comm, kernel_thread.then_some(*pid), ours)).or_default() += used_ns;
         }
     }
-    let mut used: Vec<(String, u64)> = used.into_iter().map(|((named, _), used_ns)| (named.comm, used_ns)).collect();
-    used.sort_unstable_by(|(name, used), (other, others)| others.cmp(used).then_with(|| name.cmp(other)));
-    used.truncate(TOP);
-    used
+    used.into_iter().map(|((comm, kernel_thread, ours), ns)| Used { comm, kernel_thread, ours, ns }).collect()
+}
+
+/// Whether a process descends from one that is known to be ours. What is found out of its ancestors is kept in `known`.
+fn is_ours(pid: u32, known: &mut HashMap<u32, bool>, named: impl Fn(u32) -> Option<Named>) -> bool {
+    let (mut way, mut at) = (Vec::new(), pid);
+    let ours = loop {
+        if let Some(known) = known.get(&at) {
+            break *known;
+        }
+        // Pids that were used again while we climb could make a ring.
+        let parent = named(at).filter(|_| !way.contains(&at));
+        let Some(Named { parent, .. }) = parent else { break false };
+        way.push(at);
+        at = parent;
+    };
+    known.extend(way.into_iter().map(|pid| (pid, ours)));
+    ours
+}
+
+/// Names with their CPU time, nanoseconds, most first, at most [`TOP`].
+fn busiest(used: &[Used]) -> Vec<(String, u64)> {
+    let mut by_name: HashMap<(&str, Option<u32>), u64> = HashMap::new();
+    for one in used {
+        *by_name.entry((&one.comm, one.kernel_thread)).or_default() += one.ns;
+    }
+    let mut names: Vec<(String, u64)> = by_name.into_iter().map(|((name, _), ns)| (name.to_owned(), ns)).collect();
+    names.sort_unstable_by(|(name, used), (other, others)| others.cmp(used).then_with(|| name.cmp(other)));
+    names.truncate(TOP);
+    names
+}
+
+/// CPU time of all programs that are none of this run, nanoseconds, and the name of those that took most of it.
+fn others(used: &[Used]) -> (Option<String>, u64) {
+    let others = || used.iter().filter(|one| !one.ours && one.kernel_thread.is_none());
+    let most = others().max_by_key(|one| (one.ns, &one.comm));
+    (most.map(|one| one.comm.clone()), others().map(|one| one.ns).sum())
 }
 
 #[cfg(test)]
@@ -113,8 +185,12 @@ mod tests {
     fn names<'a, const N: usize>(names: [(u32, &'a str); N]) -> impl Fn(u32) -> Option<Named> + 'a {
         move |pid| {
             let (_, comm) = names.iter().find(|(named, _)| *named == pid)?;
-            Some(Named { comm: (*comm).to_owned(), kernel_thread: pid >= 100 })
+            Some(Named { comm: (*comm).to_owned(), kernel_thread: pid >= 100, parent: 0 })
         }
+    }
+
+    fn names_of(before: &Times, after: &Times, named: impl Fn(u32) -> Option<Named>) -> Vec<(String, u64)> {
+        busiest(&used(before, after, 0, named))
     }
 
     fn owned(pairs: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -127,7 +203,7 @@ mod tests {
         let after = Times::from([(1, 30 * MS), (2, 35 * MS), (100, 95 * MS), (101, 3 * MS)]);
         let worker = "kworker/0:1-btrfs-endio";
         let names = names([(1, "postgres"), (2, "postgres"), (100, worker), (101, worker)]);
-        assert_eq!(busiest(&before, &after, names), owned(&[(worker, 90), ("postgres", 45), (worker, 3)]));
+        assert_eq!(names_of(&before, &after, names), owned(&[(worker, 90), ("postgres", 45), (worker, 3)]));
     }
 
     #[test]
@@ -136,20 +212,50 @@ mod tests {
         let after = Times::from([(1, MS), (2, MS), (3, MS), (4, MS), (5, 2 * MS), (6, MS), (9, 100 * MS + 1)]);
         let names = names([(1, "f"), (2, "e"), (3, "d"), (4, "c"), (5, "b"), (6, "a"), (9, "idle")]);
         let wanted = [("b", 2), ("a", 1), ("c", 1), ("d", 1), ("e", 1)];
-        assert_eq!(busiest(&before, &after, names), owned(&wanted));
+        assert_eq!(names_of(&before, &after, names), owned(&wanted));
     }
 
     #[test]
     fn a_pid_used_again_counts_from_its_begin_and_one_that_ended_not_at_all() {
         let before = Times::from([(1, 1000 * MS)]);
         let after = Times::from([(1, 4 * MS), (2, 900 * MS)]);
-        assert_eq!(busiest(&before, &after, names([(1, "new")])), owned(&[("new", 4)]));
+        assert_eq!(names_of(&before, &after, names([(1, "new")])), owned(&[("new", 4)]));
+    }
+
+    #[test]
+    fn what_pgstrata_started_is_no_other_program_and_the_kernel_is_nobodys() {
+        // A server that we started (7) with a backend (8), a pgbench (9), a neighbour's server (20, 21), ours is 5.
+        let parents = [(5, 3), (7, 5), (8, 7), (9, 5), (20, 1), (21, 20), (3, 1), (30, 31), (31, 30)];
+        let comms = [(8, "postgres"), (21, "postgres"), (9, "pgbench"), (3, "make"), (5, "pgstrata"), (100, "kswapd0")];
+        let named = |pid: u32| {
+            let of = |list: &[(u32, &str)]| list.iter().find(|(of, _)| *of == pid).map(|(_, comm)| (*comm).to_owned());
+            let parent = parents.iter().find(|(of, _)| *of == pid).map_or(0, |(_, parent)| *parent);
+            Some(Named { comm: of(&comms).unwrap_or("sh".to_owned()), kernel_thread: pid >= 100, parent })
+        };
+        let after = [(8, 30), (21, 20), (9, 9), (3, 4), (5, 2), (100, 90), (30, 7)];
+        let after = Times::from(after.map(|(pid, ms)| (pid, ms * MS)));
+        let used = used(&Times::new(), &after, 5, named);
+        assert_eq!(others(&used), (Some("postgres".to_owned()), 31 * MS));
+        assert_eq!(busiest(&used)[..3], owned(&[("kswapd0", 90), ("postgres", 50), ("pgbench", 9)]));
+    }
+
+    #[test]
+    fn a_child_of_ours_is_ours_and_what_it_took_is_not_called_anothers() {
+        let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let host = Host::this();
+        let mut known = HashMap::from([(0, false), (1, false), (std::process::id(), true)]);
+        let ours = is_ours(child.id(), &mut known, |pid| named(&host, pid));
+        let parents = named(&host, std::process::id()).unwrap().parent;
+        let theirs = is_ours(parents, &mut known, |pid| named(&host, pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(ours && !theirs);
     }
 
     #[test]
     fn a_busy_thread_of_ours_is_seen_and_row_zero_is_absent() {
         let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
-        assert_eq!(reading.sample().unwrap(), vec![None; 2 * TOP]);
+        assert_eq!(reading.sample().unwrap(), vec![None; COLUMNS]);
         let begun = thread_cpu_us();
         while thread_cpu_us() < begun + 300_000 {}
         let row = reading.sample().unwrap();

@@ -10,12 +10,14 @@ use crate::parse::proc_pid_stat;
 use std::collections::HashMap;
 
 /// What a process is called.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// Name as the kernel has it now; a kernel worker's tells what it works on (`kworker/u8:2-btrfs-endio-write`).
     pub comm: String,
     /// Whether it is a thread of the kernel.
     pub kernel_thread: bool,
+    /// Pid of its parent.
+    pub parent: u32,
 }
 
 /// CPU time of every process so far by pid, all its threads together, in programs and kernel, nanoseconds. pgstrata is
@@ -34,7 +36,7 @@ pub fn named(host: &Host, pid: u32) -> Option<Named> {
     host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
     let stat = proc_pid_stat::parse("/proc/PID/stat", &text).ok()?;
-    Some(Named { comm: stat.comm.to_owned(), kernel_thread: stat.kernel_thread })
+    Some(Named { comm: stat.comm.to_owned(), kernel_thread: stat.kernel_thread, parent: stat.parent })
 }
 
 /// The CPU clock of a process; `None` when there is none with this pid.
