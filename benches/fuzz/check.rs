@@ -94,7 +94,7 @@ pub fn file(bytes: &[u8]) -> Result<u64, String> {
     let figures = reading.outputs.iter().flat_map(|output| &output.rows).flat_map(|row| &row.figures);
     let mut numbers = figures.count() as u64;
     if let Some(log) = &reading.log {
-        let kept: u64 = log.latencies.iter().map(|(_, count)| count).sum();
+        let kept: u64 = log.latency.steps.iter().map(|(_, count)| count).sum();
         if kept != log.done {
             return Err(format!("{kept} latencies of {} transactions", log.done));
         }

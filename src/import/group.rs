@@ -3,7 +3,7 @@
 use super::moment::{self, Moment};
 use super::names::{self, Name};
 use super::{Reading, kinds};
-use crate::record::imported::{ImportedLog, ImportedTrial};
+use crate::record::imported::{ImportedLog, ImportedTimes, ImportedTrial};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One trial of files that belong to one moment. The logs of several threads become one.
@@ -167,13 +167,9 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         _ => from_one.max(from_other),
     };
     let mut seconds: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut latencies: BTreeMap<u64, u64> = BTreeMap::new();
     for (log, from) in [(one, from_one), (other, from_other)] {
         for (second, done) in &log.seconds {
             *seconds.entry((second + from).saturating_sub(base)).or_default() += done;
-        }
-        for (latency, count) in &log.latencies {
-            *latencies.entry(*latency).or_default() += count;
         }
     }
     let span = |pick: fn(u64, u64) -> u64, end: fn((u64, u64)) -> u64| {
@@ -183,10 +179,37 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         done: one.done + other.done,
         skipped: one.skipped + other.skipped,
         failed: one.failed + other.failed,
+        failures: summed(&one.failures, &other.failures),
+        scripts: summed(&one.scripts, &other.scripts),
+        retried: both(one.retried, other.retried, |one, other| (one.0 + other.0, one.1 + other.1)),
         span_us: span(u64::min, |it| it.0).zip(span(u64::max, |it| it.1)),
         seconds: seconds.into_iter().collect(),
-        latencies: latencies.into_iter().collect(),
+        latency: joined_times(&one.latency, &other.latency),
+        lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
         lines_unread: one.lines_unread + other.lines_unread,
+    }
+}
+
+/// What both logs have, together.
+fn both<T, U>(one: Option<T>, other: Option<T>, join: impl FnOnce(T, T) -> U) -> Option<U> {
+    Some(join(one?, other?))
+}
+
+/// Counts by key, added up in the order of the keys.
+fn summed<K: Ord + Clone>(one: &[(K, u64)], other: &[(K, u64)]) -> Vec<(K, u64)> {
+    let mut sums: BTreeMap<K, u64> = BTreeMap::new();
+    for (key, count) in one.iter().chain(other) {
+        *sums.entry(key.clone()).or_default() += count;
+    }
+    sums.into_iter().collect()
+}
+
+fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
+    ImportedTimes {
+        count: one.count + other.count,
+        sum_us: one.sum_us.saturating_add(other.sum_us),
+        most_us: one.most_us.max(other.most_us),
+        steps: summed(&one.steps, &other.steps),
     }
 }
 
@@ -249,7 +272,7 @@ mod tests {
         assert_eq!((found[0].files.len(), log.done), (3, 30));
         assert_eq!(log.span_us, Some((1_403_826_715_000_005, 1_403_826_739_000_005)));
         assert_eq!((log.seconds[0], log.seconds[5], log.seconds.len()), ((0, 1), (5, 2), 25));
-        assert_eq!(log.latencies.iter().map(|(_, count)| count).sum::<u64>(), 30);
+        assert_eq!((log.latency.count, log.scripts.as_slice()), (30, &[(0, 30)][..]));
         assert_eq!(found[0].outputs.iter().map(|output| output.file).collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(found[1].log.as_ref().unwrap().done, 9);
     }

@@ -1,14 +1,16 @@
 //! A pgbench log as a stream: counts, a histogram and seconds, in memory that does not grow with it.
 
 use crate::parse::output::Unread;
-use crate::parse::pgbench_any_log::{self, Kind, Optional, Reader};
-use crate::parse::pgbench_log::{Ended, Transaction};
-use crate::record::imported::{ImportedLog, ImportedOutput};
+use crate::parse::pgbench_any_log::{self, End, Kind, Optional, Reader};
+use crate::parse::pgbench_log::{Ended, Failure, Transaction};
+use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 /// Most seconds that are kept one by one: eleven days.
 const MOST_SECONDS: usize = 1_000_000;
+/// Most scripts that are kept one by one; pgbench takes 128.
+const MOST_SCRIPTS: usize = 128;
 /// A piece of a file.
 const PIECE: usize = 256 * 1024;
 
@@ -51,7 +53,7 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     let mut output = ImportedOutput {
         tool: "pgbench -l".to_owned(),
         lines: (1, u32::try_from(end.lines).unwrap_or(u32::MAX)),
-        unread: end.unread.into_iter().map(unread).collect(),
+        unread: end.unread.iter().cloned().map(unread).collect(),
         ..ImportedOutput::default()
     };
     if let Some(Kind::Transactions(optional)) = end.kind {
@@ -68,44 +70,53 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     if more > 0 {
         output.notes.push(format!("{more} further lines could not be read"));
     }
-    Ok((tally.finish(end.lines_unread, &mut output.notes), output))
+    Ok((tally.finish(&end, &mut output.notes), output))
 }
 
 fn unread(unread: Unread) -> (u32, String, String) {
     (unread.line, unread.text, unread.wanted)
 }
 
-/// How often each latency was, in steps of less than 1 %: the eight leading bits of it are kept. HdrHistogram does the
-/// same with two digits and takes a quarter of the whole time for it.
-struct Latencies(Vec<u64>);
+/// How often each time was, in steps of less than 0.1 %: the eleven leading bits of it are kept. HdrHistogram does the
+/// same with three digits and takes a quarter of the whole time of reading a log for it.
+struct Times {
+    count: u64,
+    sum_us: u64,
+    most_us: u64,
+    steps: Vec<u64>,
+}
 
-impl Latencies {
+impl Times {
     /// Leading bits that are kept.
-    const BITS: u32 = 8;
+    const BITS: u32 = 11;
     /// Steps between a power of two and the next.
-    const STEPS: usize = 1 << (Latencies::BITS - 1);
+    const STEPS: usize = 1 << (Times::BITS - 1);
 
-    fn new() -> Latencies {
-        let shifts = (u64::BITS - Latencies::BITS) as usize;
-        Latencies(vec![0; (shifts + 2) * Latencies::STEPS])
+    fn new() -> Times {
+        let shifts = (u64::BITS - Times::BITS) as usize;
+        Times { count: 0, sum_us: 0, most_us: 0, steps: vec![0; (shifts + 2) * Times::STEPS] }
     }
 
     #[inline]
     fn take(&mut self, us: u64) {
-        let shift = (u64::BITS - Latencies::BITS).saturating_sub(us.leading_zeros());
+        self.count += 1;
+        self.sum_us = self.sum_us.saturating_add(us);
+        self.most_us = self.most_us.max(us);
+        let shift = (u64::BITS - Times::BITS).saturating_sub(us.leading_zeros());
         // The bits that are kept of a number with a shift are at least STEPS, so steps of different shifts do not meet.
-        self.0[shift as usize * Latencies::STEPS + (us >> shift) as usize] += 1;
+        self.steps[shift as usize * Times::STEPS + (us >> shift) as usize] += 1;
     }
 
-    /// The largest latency of each step and its count, ascending.
-    fn steps(&self) -> Vec<(u64, u64)> {
+    /// With the largest time of each step.
+    fn finish(&self) -> ImportedTimes {
         let largest = |step: usize| {
-            let shift = (step / Latencies::STEPS).saturating_sub(1);
-            let bits = (step - shift * Latencies::STEPS) as u64;
-            (bits << shift) | ((1u64 << shift) - 1)
+            let shift = (step / Times::STEPS).saturating_sub(1);
+            let bits = (step - shift * Times::STEPS) as u64;
+            ((bits << shift) | ((1u64 << shift) - 1)).min(self.most_us)
         };
-        let used = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
-        used.map(|(step, count)| (largest(step), *count)).collect()
+        let used = self.steps.iter().enumerate().filter(|(_, count)| **count > 0);
+        let steps = used.map(|(step, count)| (largest(step), *count)).collect();
+        ImportedTimes { count: self.count, sum_us: self.sum_us, most_us: self.most_us, steps }
     }
 }
 
@@ -113,27 +124,46 @@ impl Latencies {
 struct Tally {
     done: u64,
     skipped: u64,
-    failed: u64,
+    failures: [u64; FAILURES.len()],
+    scripts: BTreeMap<u32, u64>,
+    retried: u64,
+    retries: u64,
     first_us: u64,
     last_us: u64,
-    latencies: Latencies,
+    latency: Times,
+    lag: Times,
     seconds: BTreeMap<u64, u64>,
     /// The second that is being counted: a log mostly goes on in the same one.
     second: (u64, u64),
+    /// The script that is being counted.
+    script: (u32, u64),
     beyond: u64,
 }
+
+/// The words of failures in a log, in the order of [`Failure`].
+const FAILURES: [(Failure, &str); 4] = [
+    (Failure::Untold, "failed"),
+    (Failure::Serialization, "serialization"),
+    (Failure::Deadlock, "deadlock"),
+    (Failure::Other, "other"),
+];
 
 impl Tally {
     fn new() -> Tally {
         Tally {
             done: 0,
             skipped: 0,
-            failed: 0,
+            failures: [0; FAILURES.len()],
+            scripts: BTreeMap::new(),
+            retried: 0,
+            retries: 0,
             first_us: u64::MAX,
             last_us: 0,
-            latencies: Latencies::new(),
+            latency: Times::new(),
+            lag: Times::new(),
             seconds: BTreeMap::new(),
             second: (0, 0),
+            script: (0, 0),
             beyond: 0,
         }
     }
@@ -144,18 +174,36 @@ impl Tally {
             self.first_us = self.first_us.min(at_us);
             self.last_us = self.last_us.max(at_us);
         }
+        if transaction.retries > 0 {
+            self.retried += 1;
+            self.retries += transaction.retries;
+        }
         match transaction.ended {
             Ended::Skipped => self.skipped += 1,
-            Ended::Failed => self.failed += 1,
+            Ended::Failed(why) => self.failures[why as usize] += 1,
             Ended::Done(us) => {
                 self.done += 1;
-                self.latencies.take(us);
+                self.latency.take(us);
+                if let Some(us) = transaction.lag_us {
+                    self.lag.take(us);
+                }
+                if transaction.script != self.script.0 {
+                    self.next_script(transaction.script);
+                }
+                self.script.1 += 1;
                 let second = at_us / 1_000_000;
                 if second != self.second.0 {
                     self.next_second(second);
                 }
                 self.second.1 += 1;
             }
+        }
+    }
+
+    fn next_script(&mut self, script: u32) {
+        let (before, done) = std::mem::replace(&mut self.script, (script, 0));
+        if done > 0 && (self.scripts.len() < MOST_SCRIPTS || self.scripts.contains_key(&before)) {
+            *self.scripts.entry(before).or_default() += done;
         }
     }
 
@@ -171,20 +219,29 @@ impl Tally {
         *self.seconds.entry(before).or_default() += done;
     }
 
-    fn finish(mut self, lines_unread: u64, notes: &mut Vec<String>) -> ImportedLog {
+    fn finish(mut self, end: &End, notes: &mut Vec<String>) -> ImportedLog {
         self.next_second(0);
+        self.next_script(0);
         if self.beyond > 0 {
             notes.push(format!("{} transactions lie beyond {MOST_SECONDS} seconds and in none of them", self.beyond));
         }
         let first = self.first_us / 1_000_000;
+        let has = |columns: &[Optional]| matches!(end.kind, Some(Kind::Transactions(optional)) if columns.contains(&optional));
+        let has_lag = has(&[Optional::Lag, Optional::LagAndRetries]);
+        let has_retries = has(&[Optional::Retries, Optional::LagAndRetries]);
+        let failures = FAILURES.iter().map(|(why, word)| ((*word).to_owned(), self.failures[*why as usize]));
         ImportedLog {
             done: self.done,
             skipped: self.skipped,
-            failed: self.failed,
+            failed: self.failures.iter().sum(),
+            failures: failures.filter(|(_, count)| *count > 0).collect(),
+            scripts: self.scripts.into_iter().collect(),
+            retried: has_retries.then_some((self.retried, self.retries)),
             span_us: (self.last_us > 0).then_some((self.first_us, self.last_us)),
             seconds: self.seconds.into_iter().map(|(second, done)| (second.saturating_sub(first), done)).collect(),
-            latencies: self.latencies.steps(),
-            lines_unread,
+            latency: self.latency.finish(),
+            lag: has_lag.then(|| self.lag.finish()),
+            lines_unread: end.lines_unread,
         }
     }
 }
@@ -206,9 +263,23 @@ mod tests {
         assert_eq!((log.done, log.skipped, log.failed, log.lines_unread), (3, 1, 1, 1));
         assert_eq!(log.span_us, Some((1_403_826_719_000_002, 1_403_826_723_000_009)));
         assert_eq!(log.seconds, [(0, 1), (1, 2)]);
-        assert_eq!(log.latencies, [(100, 2), (903, 1)]);
+        assert_eq!(log.failures, [("failed".to_owned(), 1)]);
+        let latency = ImportedTimes { count: 3, sum_us: 1100, most_us: 900, steps: vec![(100, 2), (900, 1)] };
+        assert_eq!((log.latency, log.lag, log.retried, log.scripts), (latency, None, None, vec![(0, 3)]));
         assert_eq!((output.tool.as_str(), output.lines), ("pgbench -l", (1, 6)));
         assert_eq!((output.unread[0].0, output.unread[0].1.as_str()), (6, "nonsense 5"));
+    }
+
+    #[test]
+    fn lags_retries_kinds_of_failures_and_scripts_are_counted_where_the_log_has_them() {
+        let (log, _) = of("0 1 5000 0 1403826720 5 40 0\n1 1 9000 1 1403826720 7 4000 2\n\
+             0 2 serialization 0 1403826721 9 7 3\n0 3 deadlock 1 1403826722 1 8 1\n0 4 6000 1 1403826723 2 0 0\n");
+        let failures = [("serialization".to_owned(), 1), ("deadlock".to_owned(), 1)];
+        assert_eq!((log.failures.as_slice(), log.failed, log.retried), (&failures[..], 2, Some((3, 6))));
+        assert_eq!(log.scripts, [(0, 1), (1, 2)]);
+        let lag = log.lag.unwrap();
+        assert_eq!((lag.count, lag.sum_us, lag.most_us), (3, 4040, 4000));
+        assert_eq!(lag.steps, [(0, 1), (40, 1), (4000, 1)]);
     }
 
     #[test]
@@ -226,27 +297,29 @@ mod tests {
 
     #[test]
     fn the_smallest_and_the_largest_latency_have_a_step() {
-        let mut latencies = Latencies::new();
-        let all = [0, 1, 255, 256, 257, 511, 512, u64::MAX >> 1, u64::MAX];
+        let mut latencies = Times::new();
+        let all = [0, 1, 2047, 2048, 2049, 4095, 4096, u64::MAX >> 1, u64::MAX];
         all.iter().for_each(|us| latencies.take(*us));
-        let steps = [(0, 1), (1, 1), (255, 1), (257, 2), (511, 1), (515, 1), (u64::MAX >> 1, 1), (u64::MAX, 1)];
-        assert_eq!(latencies.steps(), steps);
+        let steps = [(0, 1), (1, 1), (2047, 1), (2049, 2), (4095, 1), (4099, 1), (u64::MAX >> 1, 1), (u64::MAX, 1)];
+        assert_eq!(latencies.finish().steps, steps);
     }
 
     proptest! {
         #[test]
-        fn every_latency_is_kept_within_a_percent_and_never_made_smaller(
+        fn every_latency_is_kept_within_a_thousandth_and_never_made_smaller(
             latencies in prop::collection::vec(0u64..10_000_000_000, 1..50)
         ) {
             let lines = latencies.iter().enumerate().map(|(n, us)| format!("0 {n} {us} 0 1403826720 5\n"));
             let (log, _) = of(&lines.collect::<String>());
             let kept: Vec<u64> =
-                log.latencies.iter().flat_map(|(us, count)| std::iter::repeat_n(*us, *count as usize)).collect();
+                log.latency.steps.iter().flat_map(|(us, count)| std::iter::repeat_n(*us, *count as usize)).collect();
             let mut latencies = latencies;
             latencies.sort_unstable();
             prop_assert_eq!(kept.len(), latencies.len());
+            prop_assert_eq!(kept.last(), latencies.last());
+            prop_assert_eq!(log.latency.sum_us, latencies.iter().sum::<u64>());
             for (kept, us) in kept.iter().zip(&latencies) {
-                prop_assert!(kept >= us && (*kept as f64) < *us as f64 * 1.01 + 1.0, "{} {}", kept, us);
+                prop_assert!(kept >= us && (*kept as f64) < *us as f64 * 1.001 + 1.0, "{} {}", kept, us);
             }
         }
     }

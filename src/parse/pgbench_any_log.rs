@@ -401,7 +401,7 @@ fn transaction_row(line: &Line<'_>, transaction: &Transaction) -> Row {
     };
     match transaction.ended {
         Ended::Done(us) => keep("latency", "us", 2, us),
-        Ended::Skipped | Ended::Failed => {}
+        Ended::Skipped | Ended::Failed(_) => {}
     }
     keep("at_seconds", "s", 4, transaction.at_us / 1_000_000);
     keep("at_microseconds", "us", 5, transaction.at_us % 1_000_000);

@@ -26,7 +26,20 @@ pub enum Ended {
     /// It was already later than the limit (`-R` with `-L`) and never begun.
     Skipped,
     /// It failed, and every retry of it too.
-    Failed,
+    Failed(Failure),
+}
+
+/// Why a transaction failed, as far as its log tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The log has `failed` for all of them.
+    Untold,
+    /// It could not be put in a serial order with others.
+    Serialization,
+    /// A deadlock.
+    Deadlock,
+    /// Another error.
+    Other,
 }
 
 /// One transaction.
@@ -171,7 +184,10 @@ fn next_word(rest: &mut &[u8]) -> Option<Ended> {
     let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\n'))?;
     let ended = match &rest[..end] {
         b"skipped" => Ended::Skipped,
-        b"failed" | b"serialization" | b"deadlock" | b"other" => Ended::Failed,
+        b"failed" => Ended::Failed(Failure::Untold),
+        b"serialization" => Ended::Failed(Failure::Serialization),
+        b"deadlock" => Ended::Failed(Failure::Deadlock),
+        b"other" => Ended::Failed(Failure::Other),
         _ => return None,
     };
     *rest = &rest[end..];
@@ -203,9 +219,9 @@ mod tests {
         assert_eq!((late[0].ended, late[0].lag_us), (Ended::Skipped, Some(0)));
         assert_eq!((late[1].at_us, late[1].script, late[1].lag_us), (1_795_229_738_000_007, 1, Some(1234)));
         let retried = read("3 8 serialization 0 1 2 50 4\n", Columns { lag: true, retries: true }).unwrap()[0];
-        assert_eq!((retried.ended, retried.retries), (Ended::Failed, 4));
-        for word in ["failed", "deadlock", "other"] {
-            assert_eq!(read(&format!("0 1 {word} 0 1 2\n"), PLAIN).unwrap()[0].ended, Ended::Failed);
+        assert_eq!((retried.ended, retried.retries), (Ended::Failed(Failure::Serialization), 4));
+        for (word, why) in [("failed", Failure::Untold), ("deadlock", Failure::Deadlock), ("other", Failure::Other)] {
+            assert_eq!(read(&format!("0 1 {word} 0 1 2\n"), PLAIN).unwrap()[0].ended, Ended::Failed(why));
         }
     }
 
@@ -216,7 +232,8 @@ mod tests {
                 let path = format!("{}/tests/fixtures/pgbench/{version}-{name}.log", env!("CARGO_MANIFEST_DIR"));
                 let read = read(&std::fs::read_to_string(path).unwrap(), columns).unwrap();
                 assert!(read.iter().any(|line| matches!(line.ended, Ended::Done(1..))));
-                assert_eq!(read.iter().any(|line| line.ended == Ended::Failed), name == "failures");
+                let failed = read.iter().any(|line| matches!(line.ended, Ended::Failed(_)));
+                assert_eq!(failed, name == "failures");
                 assert_eq!(read.iter().any(|line| line.script == 1), name == "scripts");
             }
         }

@@ -144,6 +144,19 @@ pub struct ImportedFigure {
     pub line: u32,
 }
 
+/// Many times of a log: exact but for their distribution.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ImportedTimes {
+    /// How many.
+    pub count: u64,
+    /// All together, microseconds.
+    pub sum_us: u64,
+    /// The longest, microseconds.
+    pub most_us: u64,
+    /// (microseconds, how many), ascending; rounded up by less than 0.1 %, but to no more than the longest.
+    pub steps: Vec<(u64, u64)>,
+}
+
 /// A pgbench log, in constant memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ImportedLog {
@@ -153,12 +166,20 @@ pub struct ImportedLog {
     pub skipped: u64,
     /// Failed.
     pub failed: u64,
+    /// The failed by the word that stands for them, `serialization` or `failed` where the log does not tell more.
+    pub failures: Vec<(String, u64)>,
+    /// Transactions done by the number of their script.
+    pub scripts: Vec<(u32, u64)>,
+    /// Transactions, done or failed, that were tried again, and how often in all; `None` where the log has no such column.
+    pub retried: Option<(u64, u64)>,
     /// Wall clock of the first and the last transaction's end, microseconds since 1970; `None` where the log has none.
     pub span_us: Option<(u64, u64)>,
     /// By second from the first one: second, done.
     pub seconds: Vec<(u64, u64)>,
-    /// (latency in microseconds, how many), ascending; rounded up by less than 1 %.
-    pub latencies: Vec<(u64, u64)>,
+    /// Latencies of the transactions done.
+    pub latency: ImportedTimes,
+    /// By how much the transactions done began later than they were due; `None` where the log has no such column.
+    pub lag: Option<ImportedTimes>,
     /// Lines that could not be read.
     pub lines_unread: u64,
 }

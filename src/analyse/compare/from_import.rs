@@ -339,16 +339,12 @@ fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Mea
         summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
     };
     // No rate: a log may be a sample (--sampling-rate), or several with pauses between them.
-    let lagging = |output: &ImportedOutput| {
-        output.facts.iter().any(|(_, value)| value.contains("lag") || value.contains("untold"))
-    };
-    if log.skipped > 0 || trial.outputs.iter().any(lagging) {
+    let untold = |output: &ImportedOutput| output.facts.iter().any(|(_, value)| value.contains("do not tell which"));
+    if log.skipped > 0 || log.lag.is_some() || trial.outputs.iter().any(untold) {
         add("skipped", "count", log.skipped as f64);
     }
-    let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
-    if total > 0 {
-        let sum: f64 = log.latencies.iter().map(|(us, count)| *us as f64 * *count as f64).sum();
-        add("latency_mean", "ms", sum / total as f64 / 1000.0);
+    if log.latency.count > 0 {
+        add("latency_mean", "ms", log.latency.sum_us as f64 / log.latency.count as f64 / 1000.0);
     }
     output.rows.push(summary);
     pgbench(&output, Some(log), facts)
@@ -387,11 +383,11 @@ fn seconds_interval(log: &ImportedLog, tps: f64) -> Option<(f64, f64)> {
 
 /// Percentiles of a log.
 fn percentiles(log: &ImportedLog) -> Vec<(&'static str, f64)> {
-    let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
+    let total = log.latency.count;
     let at = |share: f64| {
         let wanted = (total as f64 * share).ceil().max(1.0);
         let mut seen = 0.0;
-        log.latencies.iter().find_map(|(us, count)| {
+        log.latency.steps.iter().find_map(|(us, count)| {
             seen += *count as f64;
             (seen >= wanted).then_some(*us as f64)
         })

@@ -9,7 +9,7 @@ use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
 use crate::analyse::story::{Act, Story};
 use crate::record::imported::{
-    ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
+    ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes, ImportedTrial,
 };
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
@@ -411,7 +411,9 @@ fn summaries_of_pgbench_have_one_key_over_its_versions() {
         let facts =
             vec![("transaction type".to_owned(), kind.to_owned()), ("query mode".to_owned(), "simple".to_owned())];
         let output = ImportedOutput { tool: "pgbench".to_owned(), facts, rows: vec![row], ..ImportedOutput::default() };
-        let log = ImportedLog { latencies: vec![(7000, 990), (20_000, 10)], done: 1000, ..ImportedLog::default() };
+        let steps = vec![(7000, 990), (20_000, 10)];
+        let latency = ImportedTimes { count: 1000, sum_us: 7_130_000, most_us: 20_000, steps };
+        let log = ImportedLog { latency, done: 1000, ..ImportedLog::default() };
         let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
         let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
         from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)

@@ -3,8 +3,8 @@
 use crate::cli::out;
 use crate::error::Result;
 use crate::import::Reading;
-use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow};
-use crate::units::grouped;
+use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
+use crate::units::{grouped, significant};
 use std::path::Path;
 
 /// Lines that could not be read.
@@ -72,8 +72,30 @@ fn log_in_words(log: &ImportedLog) -> String {
         Some((first, last)) => format!("{} to {}", second(first), second(last)),
         None => "without dates".to_owned(),
     };
-    let done = grouped(log.done);
-    format!("{done} done, {} skipped, {} failed, {span}", grouped(log.skipped), grouped(log.failed))
+    let mut parts = vec![format!("{} done{}", grouped(log.done), times(&log.latency, "latency"))];
+    parts.push(format!("{} skipped", grouped(log.skipped)));
+    let why = log.failures.iter().filter(|(why, _)| why != "failed");
+    let why: Vec<String> = why.map(|(why, count)| format!("{} {why}", grouped(*count))).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+    parts.push(format!("{} failed{why}", grouped(log.failed)));
+    if let Some((transactions, retries)) = log.retried {
+        parts.push(format!("{} tried again, {} times in all", grouped(transactions), grouped(retries)));
+    }
+    if let Some(lag) = log.lag.as_ref().filter(|lag| lag.count > 0) {
+        parts.push(format!("behind the schedule{}", times(lag, "by")));
+    }
+    parts.push(span);
+    parts.join(", ")
+}
+
+/// ` (latency 8.21 ms on average, 72.3 ms at most)`.
+fn times(times: &ImportedTimes, what: &str) -> String {
+    if times.count == 0 {
+        return String::new();
+    }
+    let ms = |us: f64| significant(us / 1000.0);
+    let mean = times.sum_us as f64 / times.count as f64;
+    format!(" ({what} {} ms on average, {} ms at most)", ms(mean), ms(times.most_us as f64))
 }
 
 fn range((first, last): (u32, u32)) -> String {

@@ -180,7 +180,7 @@ impl State {
         }
         let start = |transaction: &Transaction| match transaction.ended {
             Ended::Done(latency_us) => transaction.at_us.saturating_sub(latency_us),
-            Ended::Skipped | Ended::Failed => transaction.at_us,
+            Ended::Skipped | Ended::Failed(_) => transaction.at_us,
         };
         let Some(began_us) = self.held.iter().map(|(_, transaction)| start(transaction)).min() else { return Ok(()) };
         self.counts.began_us = Some(began_us);
@@ -230,7 +230,7 @@ impl State {
                 bin.late += late;
                 bin.record(script, latency_us)?;
             }
-            Ended::Failed => {
+            Ended::Failed(_) => {
                 counts.failed += 1;
                 bin.failed += 1;
             }
@@ -320,6 +320,7 @@ impl Bin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::pgbench_log::Failure;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use std::sync::mpsc::{Receiver, channel};
 
@@ -391,10 +392,21 @@ mod tests {
     fn failures_skips_and_scripts_are_told_apart() {
         let (collector, heard) = collector(1);
         let of = |ended, script| Transaction { ended, script, ..done(1_100_000, 0) };
-        let ends = [of(Ended::Failed, 0), of(Ended::Skipped, 1), of(Ended::Done(7), 1), of(Ended::Done(9_000), 0)];
+        let ends = [
+            of(Ended::Failed(Failure::Untold), 0),
+            of(Ended::Skipped, 1),
+            of(Ended::Done(7), 1),
+            of(Ended::Done(9_000), 0),
+        ];
         collector.take(0, &[done(1, 1)]).unwrap();
         collector.take(0, &ends).unwrap();
-        assert!(collector.take(0, &[of(Ended::Failed, 2)]).unwrap_err().to_string().contains("no script 2"));
+        assert!(
+            collector
+                .take(0, &[of(Ended::Failed(Failure::Untold), 2)])
+                .unwrap_err()
+                .to_string()
+                .contains("no script 2")
+        );
         collector.take(0, &[done(2_000_001, 1)]).unwrap();
         let told: Vec<Told> = heard.try_iter().collect();
         let Told::Second(second) = &told[2] else { panic!("{told:?}") };
