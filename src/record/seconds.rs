@@ -116,6 +116,5 @@ pub fn client_columns() -> Vec<Column> {
         Column::interval("client_latency_us_p99", "us", "99th percentile"),
         Column::interval("client_latency_us_p999", "us", "99.9th percentile"),
         Column::interval("client_latency_us_max", "us", "slowest operation of the second"),
-        Column::interval("client_retries", "operations", "retries after serialization failures and deadlocks"),
     ]
 }

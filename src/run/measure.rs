@@ -265,7 +265,6 @@ fn client_row(client: &ClientSecond) -> Row {
         quantile(0.99),
         quantile(0.999),
         seen(client.latencies.max()),
-        Some(Value::Count(client.retries)),
     ]
 }
 
@@ -284,7 +283,7 @@ mod tests {
             histogram.record(*latency).unwrap();
         }
         let done = latencies.len() as u64;
-        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, retries: 0, latencies: histogram }
+        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, latencies: histogram }
     }
 
     fn rows(joiner: &mut Joiner, ended: bool) -> Vec<(u64, bool, bool)> {

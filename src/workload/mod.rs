@@ -32,8 +32,6 @@ pub struct ClientSecond {
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
-    /// Retries.
-    pub retries: u64,
     /// Latencies of those done, microseconds.
     pub latencies: Histogram<u64>,
 }

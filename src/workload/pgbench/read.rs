@@ -53,7 +53,6 @@ impl Counts {
             failed: sum.failed + script.failed,
             skipped: sum.skipped + script.skipped,
             late: sum.late + script.late,
-            retries: sum.retries + script.retries,
             latency_us_sum: sum.latency_us_sum + script.latency_us_sum,
         })
     }

@@ -61,8 +61,6 @@ pub struct ScriptCounts {
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
-    /// Retries.
-    pub retries: u64,
     /// Sum of the latencies of those done, microseconds.
     pub latency_us_sum: u64,
 }
@@ -130,7 +128,6 @@ struct Bin {
     failed: u64,
     skipped: u64,
     late: u64,
-    retries: u64,
 }
 
 #[derive(Debug)]
@@ -218,8 +215,6 @@ impl State {
             return Err(Error::tool(format!("pgbench's transaction log: there is no script {script}")));
         };
         let bin = &mut self.open[index];
-        counts.retries += transaction.retries;
-        bin.retries += transaction.retries;
         self.counts.last_us = self.counts.last_us.max(transaction.at_us);
         match transaction.ended {
             Ended::Done(latency_us) => {
@@ -292,7 +287,6 @@ impl State {
             failed: bin.failed,
             skipped: bin.skipped,
             late: bin.late,
-            retries: bin.retries,
             latencies,
         })
     }

@@ -251,7 +251,7 @@ impl Observer for Seconds<'_> {
 
 fn new_second(second: u64) -> Result<ClientSecond> {
     let latencies = empty_histogram()?;
-    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, retries: 0, latencies })
+    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, latencies })
 }
 
 fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Raw> {
