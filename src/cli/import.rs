@@ -10,12 +10,12 @@ use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
 use crate::import::{self, Reading};
 use crate::record::imported::{self, ImportRecord, Origin};
-use crate::store::import::ImportStaging;
+use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Read what other tools printed, on any machine, and store it as a measurement
 #[derive(Debug, clap::Args)]
@@ -100,7 +100,10 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     let staging = match args.dry_run {
         true => None,
-        false => Some(ImportStaging::begin(&results, &started, &name)?),
+        false => {
+            clear(&results);
+            Some(ImportStaging::begin(&results, &started, &name)?)
+        }
     };
     let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
     let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
@@ -124,6 +127,17 @@ pub fn run(args: &Args) -> Result<u8> {
         false => shown::end(&record, folder.as_deref())?,
     }
     Ok(if complete { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// Removes what killed imports have left, and says so.
+fn clear(results: &Path) {
+    for (path, removed) in clear_dead(results) {
+        let path = out::harmless(&path.display().to_string());
+        match removed {
+            Ok(()) => out::remark(&format!("removed what a killed import left: {path}")),
+            Err(error) => out::remark(&format!("a killed import left {path}, which cannot be removed: {error}")),
+        }
+    }
 }
 
 /// What `--set` tells: facts of the cases, and `origin.*`.
@@ -223,7 +237,7 @@ fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let mut copying = Copying { reader, copy: staging.raw(&given.name)?, failed: None };
     let reading = import::read(&given.name, &mut copying);
     match copying.failed {
-        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)),
+        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere),
         None => reading,
     }
 }

@@ -3,6 +3,8 @@
 use crate::desk::{Desk, fixture, said, stderr, stdout};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 #[test]
 fn a_folder_holds_the_record_and_the_files_as_given() {
@@ -79,4 +81,60 @@ fn settings_that_mean_nothing_are_refused() {
     let output = desk.import(&["x.txt", "--name", "../x"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(desk.results().is_empty());
+}
+
+#[test]
+fn an_import_that_is_killed_leaves_nothing_that_the_next_one_does_not_clear() {
+    let desk = Desk::new();
+    let bytes = fixture("pg_test_fsync/15-en.txt");
+    let mut child = desk.command(&["-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(&bytes).unwrap();
+    let began = std::time::Instant::now();
+    let copied = |desk: &Desk| {
+        let raw = desk.results().pop().map(|folder| folder.join("raw/stdin"));
+        raw.is_some_and(|raw| fs::metadata(raw).is_ok_and(|facts| facts.len() > 0))
+    };
+    while !copied(&desk) {
+        assert!(began.elapsed().as_secs() < 60, "{:?}", desk.results());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    desk.put("x.txt", &bytes);
+    // While it lives, nobody touches what is its own.
+    let output = desk.import(&["x.txt", "--name", "other"]);
+    assert_eq!((output.status.code(), desk.results().len()), (Some(0), 2), "{}", said(&output));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(desk.results().len(), 2);
+    let output = desk.import(&["x.txt", "--name", "stdin"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(stderr(&output).contains("removed what a killed import left"), "{}", said(&output));
+    assert!(desk.results().iter().all(|folder| folder.join("import.json").exists()), "{:?}", desk.results());
+}
+
+/// Runs a script with a mount namespace of its own, the program's path in `$0`; none where that is not allowed.
+fn with_mounts(desk: &Desk, script: &str) -> Option<Output> {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_pgstrata")]);
+    let output = command.current_dir(desk.path()).output().ok()?;
+    (output.status.code() != Some(99) && !stderr(&output).contains("unshare")).then_some(output)
+}
+
+#[test]
+fn a_full_disk_and_one_that_is_read_only_are_errors_that_say_what_to_do_and_leave_nothing() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt").repeat(2000));
+    fs::create_dir(desk.path().join("disk")).unwrap();
+    let mount = "mount -t tmpfs -o size=256k tmpfs disk || exit 99; ";
+    for (script, says) in [
+        ("\"$0\" import x.txt -o disk/results; code=$?; find disk/results -mindepth 1; exit $code", "No space left"),
+        ("mount -o remount,ro disk || exit 99; \"$0\" import x.txt -o disk/results", "Read-only file system"),
+    ] {
+        let Some(output) = with_mounts(&desk, &format!("{mount}{script}")) else {
+            println!("skipped: a mount namespace of one's own is not allowed here");
+            return;
+        };
+        assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+        assert!(stderr(&output).contains(says) && stderr(&output).contains("-o DIR"), "{}", said(&output));
+        assert!(!stdout(&output).contains("disk/results"), "{}", said(&output));
+    }
 }
