@@ -5,6 +5,9 @@ mod shown;
 
 use self::files::Given;
 use super::out;
+use crate::analyse::compare::from_import;
+use crate::analyse::shelf::findings::Remark;
+use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
@@ -81,6 +84,9 @@ struct Printed<'a> {
     folder: Option<PathBuf>,
     /// Files of folders that no tool is known for, each with the reason.
     passed_over: &'a [(String, String)],
+    /// What the figures say by themselves: what does not fit, what does not mean what it seems to. Not stored: it is
+    /// found anew whenever it is asked for.
+    remarks: &'a [Remark],
     /// What was read.
     record: &'a ImportRecord,
 }
@@ -122,9 +128,13 @@ pub fn run(args: &Args) -> Result<u8> {
     if let (Some(folder), Some(person)) = (&folder, users::behind_sudo()) {
         on_disk::give_tree_to(folder, &person)?;
     }
+    let remarks = rules::remarks(&record);
     match args.json {
-        true => out::json(&Printed { folder, passed_over: &passed_over, record: &record })?,
-        false => shown::end(&record, folder.as_deref())?,
+        true => out::json(&Printed { folder, passed_over: &passed_over, remarks: &remarks, record: &record })?,
+        false => {
+            let comparable = from_import::sides(0, "", &record, None).iter().any(|side| !side.measures.is_empty());
+            shown::end(&record, &remarks, folder.as_deref(), comparable)?;
+        }
     }
     Ok(if complete { 0 } else { EXIT_INCOMPLETE })
 }

@@ -138,3 +138,22 @@ fn a_full_disk_and_one_that_is_read_only_are_errors_that_say_what_to_do_and_leav
         assert!(!stdout(&output).contains("disk/results"), "{}", said(&output));
     }
 }
+
+#[test]
+fn what_figures_say_by_themselves_is_told_at_once() {
+    let desk = Desk::new();
+    desk.put("zfs.txt", fixture("published/freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-disabled.txt"));
+    desk.put("zfs-get-zfs.txt", fixture("published/freebsd10-zfs-fsync-2014/zfs-get-all.txt"));
+    let args = ["zfs.txt", "zfs-get-zfs.txt", "--set", "zfs.sync=standard"];
+    let output = desk.import(&args);
+    let text = stdout(&output);
+    assert!(text.contains("zfs get lists sync=disabled, where the case is said to have"), "{}", said(&output));
+    assert!(text.contains("which no storage that keeps data is known to do"), "{}", said(&output));
+    assert!(text.contains("compare     pgstrata compare /"), "{}", said(&output));
+    let output = desk.import(&[&args[..], &["--json", "--dry-run"]].concat());
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["remarks"][0]["rule"], "facts_contradict");
+    desk.put("vmstat.txt", fixture("vmstat/4.0.2-plain.txt"));
+    let output = desk.import(&["vmstat.txt"]);
+    assert!(!stdout(&output).contains("pgstrata compare"), "{}", said(&output));
+}

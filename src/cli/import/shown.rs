@@ -1,9 +1,11 @@
 //! What `import` shows on the terminal: of each file what was taken from which lines, then cases and what is not known.
 
+use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
 use crate::import::Reading;
 use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow};
+use crate::report;
 use crate::units::grouped;
 use std::path::Path;
 
@@ -100,11 +102,12 @@ fn row_line(row: &ImportedRow) -> String {
     format!("    line {}  {}: {}\n", row.line, labels.join(", "), values.join(", "))
 }
 
-/// The cases, what is not known, and where it was stored.
+/// The cases, what is not known, what the figures say by themselves, and where it was stored; `comparable` where there
+/// are figures that can stand beside others.
 ///
 /// # Errors
 /// When standard output takes no more.
-pub(super) fn end(record: &ImportRecord, folder: Option<&Path>) -> Result<()> {
+pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>, comparable: bool) -> Result<()> {
     let mut text = String::from("\n");
     for case in &record.cases {
         for (index, trial) in case.trials.iter().enumerate() {
@@ -124,9 +127,29 @@ pub(super) fn end(record: &ImportRecord, folder: Option<&Path>) -> Result<()> {
         text.push_str(&format!("not told: {}\n", record.unknown.join("; ")));
         text.push_str("  what you know of it: --set origin.machine=... --set stack.filesystem=...\n");
     }
-    match folder {
-        Some(folder) => text.push_str(&format!("\nstored      {}\n", folder.display())),
+    text.push_str(&said(remarks));
+    match folder.map(|folder| out::harmless(&folder.display().to_string())) {
+        Some(folder) if comparable => {
+            text.push_str(&format!("\nstored      {folder}\ncompare     pgstrata compare {} .\n", quoted(&folder)));
+        }
+        Some(folder) => text.push_str(&format!("\nstored      {folder}\n")),
         None => text.push_str("\nnothing was stored\n"),
     }
     out::bytes(text.as_bytes())
+}
+
+/// What the figures say by themselves, the gravest first.
+fn said(remarks: &[Remark]) -> String {
+    const MOST_SHOWN: usize = 20;
+    let mut text = report::shelf::remarks(&remarks[..remarks.len().min(MOST_SHOWN)]);
+    if remarks.len() > MOST_SHOWN {
+        text.push_str(&format!("  and {} more: --json has all\n", remarks.len() - MOST_SHOWN));
+    }
+    text
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
