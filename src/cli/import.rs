@@ -11,7 +11,7 @@ use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
-use crate::import::{self, Reading};
+use crate::import::{self, Reading, Sorted};
 use crate::record::imported::{self, ImportRecord, Origin};
 use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
@@ -33,8 +33,11 @@ A file's kind is told by its content. Read are pg_test_fsync, pgbench with its l
 vmstat, zpool iostat, zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf
 (JSON), also as pages and mails show them, in UTF-8, UTF-16 or Latin-1, packed with gzip, xz or
 zstd. Files of one moment become one trial: names that differ in the tool (pgbench-zfs.txt,
-iostat-x-zfs.txt), or time stamps that overlap. Repetitions of one case are named zfs-run1.txt,
-zfs-run2.txt (or trial, rep); what is known of all is told by --set.
+iostat-x-zfs.txt), or time stamps that overlap. mount.txt, df.txt and their like, which measure
+nothing, go to every case of their folder; df-zfs.txt to those whose names begin with zfs.
+Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zfs-1.txt, zfs-2.txt
+are taken so too, where the tools say that they were run alike. What is known of all is told by
+--set.
 
 Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was,
 2 a file is no output of a tool that is known (nothing is stored then), 5 the folder cannot be
@@ -84,6 +87,8 @@ struct Printed<'a> {
     folder: Option<PathBuf>,
     /// Files of folders that no tool is known for, each with the reason.
     passed_over: &'a [(String, String)],
+    /// How the names of files were understood, where that may be wrong.
+    notes: &'a [String],
     /// What the figures say by themselves: what does not fit, what does not mean what it seems to. Not stored: it is
     /// found anew whenever it is asked for.
     remarks: &'a [Remark],
@@ -113,7 +118,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
     let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
-    let cases = import::cases(readings, &facts);
+    let Sorted { cases, notes } = import::cases(readings, &facts);
     let mut record = ImportRecord {
         format: imported::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,9 +135,16 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let remarks = rules::remarks(&record);
     match args.json {
-        true => out::json(&Printed { folder, passed_over: &passed_over, remarks: &remarks, record: &record })?,
+        true => out::json(&Printed {
+            folder,
+            passed_over: &passed_over,
+            notes: &notes,
+            remarks: &remarks,
+            record: &record,
+        })?,
         false => {
             let comparable = from_import::sides(0, "", &record, None).iter().any(|side| !side.measures.is_empty());
+            shown::cases(&record, &notes)?;
             shown::end(&record, &remarks, folder.as_deref(), comparable)?;
         }
     }

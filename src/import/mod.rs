@@ -3,6 +3,7 @@
 //!
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
+mod context;
 mod group;
 mod guard;
 mod kinds;
@@ -10,15 +11,16 @@ mod log;
 mod moment;
 mod names;
 mod record;
+mod repeats;
 pub mod shelf;
 #[cfg(test)]
 mod tests;
 mod text;
 mod unpack;
 
-pub use group::{case_name, group, trial};
-pub use kinds::{KINDS, Kind, Role};
-pub use record::{cases, measured, unknown};
+pub use group::{group, trial};
+pub use kinds::{KINDS, Kind};
+pub use record::{Sorted, cases, context, measured, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::parse::output::{Figure, Line, Output, Row};

@@ -157,3 +157,34 @@ fn what_figures_say_by_themselves_is_told_at_once() {
     let output = desk.import(&["vmstat.txt"]);
     assert!(!stdout(&output).contains("pgstrata compare"), "{}", said(&output));
 }
+
+#[test]
+fn where_a_file_was_put_by_its_name_is_said_and_can_be_read_by_programs() {
+    let desk = Desk::new();
+    desk.put("in/mount.txt", fixture("mount/2.38.1.txt"));
+    for (name, part) in [("zfs-1", "15"), ("zfs-2", "15"), ("ext4", "18")] {
+        desk.put(&format!("in/pgbench-{name}.txt"), fixture(&format!("pgbench/{part}-scripts.out")));
+    }
+    // A copy is no repetition.
+    let other = String::from_utf8(fixture("pgbench/15-scripts.out")).unwrap().replace("tps = ", "tps = 1");
+    desk.put("in/pgbench-zfs-2.txt", other);
+    let output = desk.import(&["in"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = stdout(&output);
+    for words in [
+        "case zfs, trial 2: in/pgbench-zfs-2.txt\n",
+        "in/mount.txt: no measurement; put to the cases ext4, zfs\n",
+        "  zfs-1, zfs-2 were taken as 2 trials of it",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in:\n{}", said(&output));
+    }
+    let output = desk.import(&["in", "--json", "--dry-run"]);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let case = &printed["record"]["cases"][1];
+    assert_eq!(case["caveats"].as_array().unwrap().len(), 1);
+    let files = &case["trials"][1]["files"];
+    assert_eq!(
+        (files[0]["name"].as_str(), files[1]["name"].as_str()),
+        (Some("in/pgbench-zfs-2.txt"), Some("in/mount.txt"))
+    );
+}

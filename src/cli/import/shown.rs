@@ -3,7 +3,7 @@
 use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
-use crate::import::Reading;
+use crate::import::{self, Reading};
 use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow};
 use crate::report;
 use crate::units::grouped;
@@ -102,16 +102,18 @@ fn row_line(row: &ImportedRow) -> String {
     format!("    line {}  {}: {}\n", row.line, labels.join(", "), values.join(", "))
 }
 
-/// The cases, what is not known, what the figures say by themselves, and where it was stored; `comparable` where there
-/// are figures that can stand beside others.
+/// The cases with their files, and how the names of these were understood.
 ///
 /// # Errors
 /// When standard output takes no more.
-pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>, comparable: bool) -> Result<()> {
+pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
+    let context = import::context(&record.cases);
+    let is_context = |name: &str| context.iter().any(|(file, _)| file == name);
     let mut text = String::from("\n");
     for case in &record.cases {
         for (index, trial) in case.trials.iter().enumerate() {
-            let files: Vec<String> = trial.files.iter().map(|file| out::harmless(&file.name)).collect();
+            let own = trial.files.iter().filter(|file| !is_context(&file.name));
+            let files: Vec<String> = own.map(|file| out::harmless(&file.name)).collect();
             text.push_str(&format!("case {}, trial {}: {}\n", case.name, index + 1, files.join(", ")));
         }
         let facts: Vec<String> =
@@ -119,7 +121,27 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
         if !facts.is_empty() {
             text.push_str(&format!("  {}\n", facts.join(", ")));
         }
+        for caveat in &case.caveats {
+            text.push_str(&format!("  {}\n", out::harmless(caveat)));
+        }
     }
+    for (file, cases) in &context {
+        let plural = if cases.len() == 1 { "case" } else { "cases" };
+        text.push_str(&format!("{}: no measurement; put to the {plural} {}\n", out::harmless(file), cases.join(", ")));
+    }
+    for note in notes {
+        text.push_str(&format!("{}\n", out::harmless(note)));
+    }
+    out::bytes(text.as_bytes())
+}
+
+/// What is not known, what the figures say by themselves, and where it was stored; `comparable` where there are figures
+/// that can stand beside others.
+///
+/// # Errors
+/// When standard output takes no more.
+pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>, comparable: bool) -> Result<()> {
+    let mut text = String::new();
     if let Some(measured) = &record.origin.measured {
         text.push_str(&format!("measured {}\n", out::harmless(measured)));
     }
