@@ -5,7 +5,6 @@ mod shown;
 
 use self::files::Given;
 use super::out;
-use crate::analyse::compare::from_import;
 use crate::analyse::shelf::findings::Remark;
 use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
@@ -127,6 +126,9 @@ pub fn run(args: &Args) -> Result<u8> {
         cases,
         ..ImportRecord::default()
     };
+    for case in &mut record.cases {
+        case.caveats.extend(import::doubts(&record.origin, case));
+    }
     record.origin.measured = record.origin.measured.take().or_else(|| import::measured(&record.cases));
     record.unknown = import::unknown(&record);
     let folder = staging.map(|staging| staging.commit(&record)).transpose()?;
@@ -143,9 +145,8 @@ pub fn run(args: &Args) -> Result<u8> {
             record: &record,
         })?,
         false => {
-            let comparable = from_import::sides(0, "", &record, None).iter().any(|side| !side.measures.is_empty());
             shown::cases(&record, &notes)?;
-            shown::end(&record, &remarks, folder.as_deref(), comparable)?;
+            shown::end(&record, &remarks, folder.as_deref())?;
         }
     }
     Ok(if complete { 0 } else { EXIT_INCOMPLETE })

@@ -134,3 +134,17 @@ fn a_packed_file_that_grows_without_end_is_refused_in_bounded_memory() {
     desk.put("cut.gz", &cut[..cut.len() / 2]);
     refused(&desk, &["cut.gz"], &["failed to unpack cut.gz"]);
 }
+
+#[test]
+fn of_very_many_lines_that_cannot_be_read_the_first_are_shown_and_the_rest_is_counted() {
+    let desk = Desk::new();
+    let text = String::from_utf8(fixture("pg_test_fsync/15-en.txt")).unwrap();
+    let prose: String = (0..50).map(|n| format!("gadget {n} of 99 wrote\n")).collect();
+    desk.put("x.txt", text.replacen("        fdatasync ", &format!("{prose}        fdatasync "), 1));
+    let shown = |args: &[&str]| stdout(&desk.import(args)).matches("could not be read").count();
+    assert_eq!(shown(&["x.txt", "--dry-run"]), 20);
+    let all = shown(&["x.txt", "--dry-run", "--rows"]);
+    assert!(all > 20);
+    let output = desk.import(&["x.txt", "--dry-run"]);
+    assert!(stdout(&output).contains(&format!("and {} lines more", all - 20)), "{}", said(&output));
+}

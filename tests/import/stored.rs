@@ -188,3 +188,23 @@ fn where_a_file_was_put_by_its_name_is_said_and_can_be_read_by_programs() {
         (Some("in/pgbench-zfs-2.txt"), Some("in/mount.txt"))
     );
 }
+
+#[test]
+fn what_is_told_of_all_replaces_nothing_that_a_file_says_and_the_doubt_is_stored() {
+    let desk = Desk::new();
+    desk.put("pgbench.txt", fixture("pgbench/18-scripts.out"));
+    desk.put("mount.txt", fixture("mount/2.38.1.txt"));
+    let set = ["--set", "origin.postgresql=15", "--set", "stack.filesystem=zfs", "--set", "workload.clients=64"];
+    let output = desk.import(&[&["pgbench.txt", "mount.txt"], &set[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folder = desk.results().pop().unwrap();
+    let record: Value = serde_json::from_slice(&fs::read(folder.join("import.json")).unwrap()).unwrap();
+    let caveats = record["cases"][0]["caveats"].as_array().unwrap();
+    assert_eq!(caveats.len(), 3, "{caveats:?}");
+    for words in ["pgbench.txt is of pgbench 18", "mount.txt lists no such mount", "pgbench.txt (line 5) says 2"] {
+        assert!(caveats.iter().any(|caveat| caveat.as_str().unwrap().contains(words)), "{words}: {caveats:?}");
+        assert!(stdout(&output).contains(words), "{}", said(&output));
+    }
+    let clients = record["cases"][0]["trials"][0]["outputs"][0]["rows"][0]["figures"][1].clone();
+    assert_eq!((clients["name"].as_str(), clients["value"].as_f64()), (Some("clients"), Some(2.0)));
+}

@@ -9,6 +9,9 @@ use crate::report;
 use crate::units::grouped;
 use std::path::Path;
 
+/// Lines of one output that could not be read and are shown without being asked for.
+const MOST_UNREAD: usize = 20;
+
 /// Lines that could not be read.
 pub(super) fn unread(reading: &Reading) -> u64 {
     let named: usize = reading.outputs.iter().map(|output| output.unread.len()).sum();
@@ -33,8 +36,13 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
         for row in output.rows.iter().filter(|_| rows) {
             text.push_str(&row_line(row));
         }
-        for (line, found, wanted) in &output.unread {
+        let most = if rows { usize::MAX } else { MOST_UNREAD };
+        for (line, found, wanted) in output.unread.iter().take(most) {
             text.push_str(&format!("    line {line} could not be read: `{}`; wanted {wanted}\n", out::harmless(found)));
+        }
+        if output.unread.len() > most {
+            let more = grouped((output.unread.len() - most) as u64);
+            text.push_str(&format!("    and {more} lines more: --rows shows them\n"));
         }
         for note in &output.notes {
             text.push_str(&format!("    {}\n", out::harmless(note)));
@@ -135,12 +143,11 @@ pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
     out::bytes(text.as_bytes())
 }
 
-/// What is not known, what the figures say by themselves, and where it was stored; `comparable` where there are figures
-/// that can stand beside others.
+/// What is not known, what the figures say by themselves, and where it was stored.
 ///
 /// # Errors
 /// When standard output takes no more.
-pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>, comparable: bool) -> Result<()> {
+pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>) -> Result<()> {
     let mut text = String::new();
     if let Some(measured) = &record.origin.measured {
         text.push_str(&format!("measured {}\n", out::harmless(measured)));
@@ -151,13 +158,19 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
     }
     text.push_str(&said(remarks));
     match folder.map(|folder| out::harmless(&folder.display().to_string())) {
-        Some(folder) if comparable => {
+        Some(folder) if is_comparable(record) => {
             text.push_str(&format!("\nstored      {folder}\ncompare     pgstrata compare {} .\n", quoted(&folder)));
         }
         Some(folder) => text.push_str(&format!("\nstored      {folder}\n")),
         None => text.push_str("\nnothing was stored\n"),
     }
     out::bytes(text.as_bytes())
+}
+
+/// Whether there are figures that `compare` can put beside others.
+fn is_comparable(record: &ImportRecord) -> bool {
+    let mut outputs = record.cases.iter().flat_map(|case| &case.trials).flat_map(|trial| &trial.outputs);
+    outputs.any(|output| matches!(output.tool.as_str(), "pg_test_fsync" | "pgbench" | "pgbench -l"))
 }
 
 /// What the figures say by themselves, the gravest first.
