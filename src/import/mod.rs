@@ -77,14 +77,18 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         Some(packing) => packing.unpack(whole),
         None => Box::new(whole),
     };
-    let sample = fill(&mut plain, SAMPLE).or_user(what)?;
+    let damaged = |error: Error| match packing {
+        Some(_) => error.hint("it is damaged or cut off: copy it again, or import what its own program still unpacks"),
+        None => error,
+    };
+    let sample = fill(&mut plain, SAMPLE).or_user(what).map_err(damaged)?;
     let mut reading = Reading::default();
     if log::is_log(&sample) && !also_holds_others(&sample) {
-        let (log, output) = log::read(&sample, &mut plain).or_user(what)?;
+        let (log, output) = log::read(&sample, &mut plain).or_user(what).map_err(damaged)?;
         reading.log = Some(log);
         reading.outputs.push(output);
     } else {
-        let text = whole_text(name, sample, &mut plain).or_user(what)??;
+        let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
         reading.file.encoding = text.encoding.map(str::to_owned);
         read_text(name, &text.text, &mut reading)?;
     }

@@ -68,6 +68,8 @@ fn a_file_that_is_given_twice_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(stderr(&output).contains("given twice"), "{}", said(&output));
     assert!(desk.results().is_empty());
+    let output = desk.import(&["x.txt", "./x.txt", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }
 
 #[test]
@@ -207,4 +209,15 @@ fn what_is_told_of_all_replaces_nothing_that_a_file_says_and_the_doubt_is_stored
     }
     let clients = record["cases"][0]["trials"][0]["outputs"][0]["rows"][0]["figures"][1].clone();
     assert_eq!((clients["name"].as_str(), clients["value"].as_f64()), (Some("clients"), Some(2.0)));
+}
+
+#[test]
+fn who_asks_for_the_report_of_an_import_is_told_what_there_is() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
+    desk.import(&["x.txt"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    let output = command.arg("report").arg(desk.results().pop().unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(stderr(&output).contains("pgstrata compare"), "{}", said(&output));
 }
