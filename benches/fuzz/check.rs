@@ -105,7 +105,7 @@ pub fn file(bytes: &[u8]) -> Result<u64, String> {
         }
         numbers += told;
     }
-    let trials = import::group(vec![reading.clone(), reading]);
+    let (trials, _) = import::group(vec![reading.clone(), reading]);
     match trials.len() {
         1 | 2 => Ok(numbers),
         count => Err(format!("two files became {count} trials")),

@@ -5,17 +5,19 @@ mod shown;
 
 use self::files::Given;
 use super::out;
+use crate::analyse::shelf::findings::Remark;
+use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
-use crate::import::{self, Reading};
+use crate::import::{self, Reading, Sorted};
 use crate::record::imported::{self, ImportRecord, Origin};
-use crate::store::import::ImportStaging;
+use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Read what other tools printed, on any machine, and store it as a measurement
 #[derive(Debug, clap::Args)]
@@ -30,8 +32,11 @@ A file's kind is told by its content. Read are pg_test_fsync, pgbench with its l
 vmstat, zpool iostat, zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf
 (JSON), also as pages and mails show them, in UTF-8, UTF-16 or Latin-1, packed with gzip, xz or
 zstd. Files of one moment become one trial: names that differ in the tool (pgbench-zfs.txt,
-iostat-x-zfs.txt), or time stamps that overlap. Repetitions of one case are named zfs-run1.txt,
-zfs-run2.txt (or trial, rep); what is known of all is told by --set.
+iostat-x-zfs.txt), or time stamps that overlap. mount.txt, df.txt and their like, which measure
+nothing, go to every case of their folder; df-zfs.txt to those whose names begin with zfs.
+Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zfs-1.txt, zfs-2.txt
+are taken so too, where the tools say that they were run alike. What is known of all is told by
+--set.
 
 Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was,
 2 a file is no output of a tool that is known (nothing is stored then), 5 the folder cannot be
@@ -81,6 +86,11 @@ struct Printed<'a> {
     folder: Option<PathBuf>,
     /// Files of folders that no tool is known for, each with the reason.
     passed_over: &'a [(String, String)],
+    /// How the names of files were understood, where that may be wrong.
+    notes: &'a [String],
+    /// What the figures say by themselves: what does not fit, what does not mean what it seems to. Not stored: it is
+    /// found anew whenever it is asked for.
+    remarks: &'a [Remark],
     /// What was read.
     record: &'a ImportRecord,
 }
@@ -100,11 +110,14 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     let staging = match args.dry_run {
         true => None,
-        false => Some(ImportStaging::begin(&results, &started, &name)?),
+        false => {
+            clear(&results);
+            Some(ImportStaging::begin(&results, &started, &name)?)
+        }
     };
     let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
     let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
-    let cases = import::cases(readings, &facts);
+    let Sorted { cases, notes } = import::cases(readings, &facts);
     let mut record = ImportRecord {
         format: imported::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -113,17 +126,41 @@ pub fn run(args: &Args) -> Result<u8> {
         cases,
         ..ImportRecord::default()
     };
+    for case in &mut record.cases {
+        case.caveats.extend(import::doubts(&record.origin, case));
+    }
     record.origin.measured = record.origin.measured.take().or_else(|| import::measured(&record.cases));
     record.unknown = import::unknown(&record);
     let folder = staging.map(|staging| staging.commit(&record)).transpose()?;
     if let (Some(folder), Some(person)) = (&folder, users::behind_sudo()) {
         on_disk::give_tree_to(folder, &person)?;
     }
+    let remarks = rules::remarks(&record);
     match args.json {
-        true => out::json(&Printed { folder, passed_over: &passed_over, record: &record })?,
-        false => shown::end(&record, folder.as_deref())?,
+        true => out::json(&Printed {
+            folder,
+            passed_over: &passed_over,
+            notes: &notes,
+            remarks: &remarks,
+            record: &record,
+        })?,
+        false => {
+            shown::cases(&record, &notes)?;
+            shown::end(&record, &remarks, folder.as_deref())?;
+        }
     }
     Ok(if complete { 0 } else { EXIT_INCOMPLETE })
+}
+
+/// Removes what killed imports have left, and says so.
+fn clear(results: &Path) {
+    for (path, removed) in clear_dead(results) {
+        let path = out::harmless(&path.display().to_string());
+        match removed {
+            Ok(()) => out::remark(&format!("removed what a killed import left: {path}")),
+            Err(error) => out::remark(&format!("a killed import left {path}, which cannot be removed: {error}")),
+        }
+    }
 }
 
 /// What `--set` tells: facts of the cases, and `origin.*`.
@@ -223,7 +260,7 @@ fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let mut copying = Copying { reader, copy: staging.raw(&given.name)?, failed: None };
     let reading = import::read(&given.name, &mut copying);
     match copying.failed {
-        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)),
+        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere),
         None => reading,
     }
 }

@@ -6,6 +6,7 @@ use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::report;
+use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 
 /// Compute the findings of a run folder again, and render them
@@ -35,6 +36,10 @@ pub struct Args {
 /// # Errors
 /// When the folder is no run folder, is damaged, or a file cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
+    if ImportFolder::is_one(&args.folder) {
+        return Err(Error::user(format!("{} is an import, which has no report", args.folder.display()))
+            .hint("put it beside others: pgstrata compare FOLDER ."));
+    }
     let findings = analyse::load::findings(&args.folder)?;
     let format = if args.json { Some("json") } else { args.format.as_deref() };
     match (format, &args.output) {

@@ -2,7 +2,7 @@
 
 use super::moment::{self, Moment};
 use super::names::{self, Name};
-use super::{Reading, kinds};
+use super::{Reading, context, kinds};
 use crate::record::imported::{ImportedLog, ImportedTimes, ImportedTrial};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +26,13 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
 
 /// Trials of files, those of one moment as one, in the order of their first files. Files are of one moment when they lie
 /// in one folder and their names differ only in the tool (`pgbench-zfs.txt`, `iostat-x-zfs.txt`) or their time stamps
-/// overlap; never two results of one tool, nor files whose time stamps lie apart.
+/// overlap; never two results of one tool, nor files whose time stamps lie apart. What only tells facts of the machine
+/// goes to every trial that its name is of. Behind them, what a user should know of it.
 #[must_use]
-pub fn group(readings: Vec<Reading>) -> Vec<ImportedTrial> {
+pub fn group(readings: Vec<Reading>) -> (Vec<ImportedTrial>, Vec<String>) {
     let mut groups: Vec<Group> = Vec::new();
-    for reading in readings {
+    let (told, others): (Vec<Reading>, Vec<Reading>) = readings.into_iter().partition(only_tells);
+    for reading in others {
         let one = Group::of(reading);
         match groups.iter_mut().find(|group| group.is_named_like(&one) && group.may_join(&one)) {
             Some(group) => group.join(one),
@@ -38,15 +40,22 @@ pub fn group(readings: Vec<Reading>) -> Vec<ImportedTrial> {
         }
     }
     let groups = with_watchers(with_logs(groups));
-    groups.into_iter().map(|group| trial(group.readings)).collect()
+    let mut notes = Vec::new();
+    let groups = context::with_facts(groups, told.into_iter().map(Group::of).collect(), &mut notes);
+    (groups.into_iter().map(|group| trial(group.readings)).collect(), notes)
+}
+
+/// Whether a file only tells what the machine is like.
+fn only_tells(reading: &Reading) -> bool {
+    reading.log.is_none() && reading.outputs.iter().all(|output| kinds::is_state(&output.tool))
 }
 
 /// Files that are known to be of one moment.
-struct Group {
-    name: Name,
+pub(super) struct Group {
+    pub(super) name: Name,
     moment: Moment,
     loads: BTreeSet<String>,
-    readings: Vec<Reading>,
+    pub(super) readings: Vec<Reading>,
 }
 
 impl Group {
@@ -57,7 +66,7 @@ impl Group {
         Group { name, moment: moment::of(&reading.outputs, reading.log.as_ref()), loads, readings: vec![reading] }
     }
 
-    fn is_named_like(&self, other: &Group) -> bool {
+    pub(super) fn is_named_like(&self, other: &Group) -> bool {
         self.name.folder == other.name.folder
             && self.name.rest == other.name.rest
             && self.name.repetition == other.name.repetition
@@ -75,7 +84,7 @@ impl Group {
         one_load && !twice && self.moment.overlaps(other.moment) != Some(false)
     }
 
-    fn join(&mut self, other: Group) {
+    pub(super) fn join(&mut self, other: Group) {
         self.moment = self.moment.with(other.moment);
         self.loads.extend(other.loads);
         self.readings.extend(other.readings);
@@ -118,37 +127,46 @@ fn with_logs(groups: Vec<Group>) -> Vec<Group> {
     others
 }
 
-/// Puts files that only watch to the load whose time stamps overlap theirs, where that is one.
+/// Puts files that only watch to the load whose time stamps overlap theirs, where that is one; where no time is told, one
+/// whose name is no more than its tool's (`iostat.txt`) to the only load of its folder.
 fn with_watchers(groups: Vec<Group>) -> Vec<Group> {
     let (watchers, mut loads): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| group.loads.is_empty());
+    let measured = loads.len();
     for watcher in watchers {
-        let overlaps = |group: &Group| !group.loads.is_empty() && group.moment.overlaps(watcher.moment) == Some(true);
-        let mut found = (0..loads.len()).filter(|at| overlaps(&loads[*at]));
-        match (found.next(), found.next()) {
-            (Some(at), None) => loads[at].join(watcher),
-            _ => loads.push(watcher),
+        let the_only = |fits: &dyn Fn(&Group) -> bool| {
+            let mut found = (0..measured).filter(|at| fits(&loads[*at]));
+            found.next().filter(|_| found.next().is_none())
+        };
+        let at_its_time = the_only(&|group| group.moment.overlaps(watcher.moment) == Some(true));
+        let beside = |group: &Group| {
+            group.name.folder == watcher.name.folder && group.name.repetition == watcher.name.repetition
+        };
+        let bare = watcher.name.rest.is_empty();
+        let may = |at: &usize| bare && loads[*at].moment.overlaps(watcher.moment) != Some(false);
+        match at_its_time.or_else(|| the_only(&beside).filter(may)) {
+            Some(at) => loads[at].join(watcher),
+            None => loads.push(watcher),
         }
     }
     loads
 }
 
-/// The name of the case that a trial belongs to, from the names of its files: what they have in common without the
-/// tools' names, or else the name of the file that tells of a load.
-#[must_use]
-pub fn case_name(trial: &ImportedTrial) -> String {
-    let loads: BTreeSet<usize> =
-        trial.outputs.iter().filter(|output| kinds::load(&output.tool).is_some()).map(|output| output.file).collect();
-    let order = trial.files.iter().enumerate();
-    let mut files: Vec<(bool, &str)> =
-        order.map(|(index, file)| (!loads.contains(&index), file.name.as_str())).collect();
-    files.sort_by_key(|(watches, _)| *watches);
+/// What tells the case that a trial belongs to, from the names of its files: what they have in common without the tools'
+/// names, or else the name of the file that tells of a load. Files that only tell facts name no case of others.
+pub(super) fn case_name(trial: &ImportedTrial) -> String {
+    let rank = |index: usize| {
+        let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
+        let is_load = outputs.peek().is_none() || outputs.clone().any(|output| kinds::load(&output.tool).is_some());
+        if is_load { 0 } else { 1 + u8::from(outputs.all(|output| kinds::is_state(&output.tool))) }
+    };
+    let mut files: Vec<(u8, &str)> =
+        trial.files.iter().enumerate().map(|(index, file)| (rank(index), file.name.as_str())).collect();
+    files.sort_by_key(|(rank, _)| *rank);
+    let best = files.first().map_or(0, |(rank, _)| *rank);
+    files.retain(|(rank, _)| *rank < 2 || best == 2);
     let names: Vec<Name> = files.iter().map(|(_, file)| names::name(file, trial.log.is_some())).collect();
     let rest = names.iter().map(|name| &name.rest).find(|rest| !rest.is_empty());
-    let chosen = rest.or(names.first().map(|name| &name.stem)).map(|name| plain(name)).unwrap_or_default();
-    match chosen.as_str() {
-        "" => "stdin".to_owned(),
-        _ => chosen,
-    }
+    rest.or(names.first().map(|name| &name.stem)).cloned().unwrap_or_default()
 }
 
 /// A name of letters, digits, points and dashes.
@@ -216,7 +234,7 @@ fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{cases, read};
+    use crate::import::{Sorted, cases, read};
 
     fn reading(name: &str, text: &str) -> Reading {
         read(name, &mut text.as_bytes()).unwrap()
@@ -240,7 +258,7 @@ mod tests {
 
     fn grouped(readings: Vec<Reading>) -> Vec<Vec<String>> {
         let names = |trial: ImportedTrial| trial.files.into_iter().map(|file| file.name).collect();
-        group(readings).into_iter().map(names).collect()
+        group(readings).0.into_iter().map(names).collect()
     }
 
     #[test]
@@ -253,15 +271,19 @@ mod tests {
             reading("b/df-8k.txt", df),
             reading("a/pgbench-8k.out", &summary(8)),
         ]);
-        // Files that tell of no load come last.
-        let wanted: [&[&str]; 4] =
-            [&["a/pgbench-8k.txt", "a/df-8k.txt"], &["a/pgbench-16k.txt"], &["a/pgbench-8k.out"], &["b/df-8k.txt"]];
+        // Files that tell of no load come last, and those that measure nothing go to each that they are named like.
+        let wanted: [&[&str]; 4] = [
+            &["a/pgbench-8k.txt", "a/df-8k.txt"],
+            &["a/pgbench-16k.txt"],
+            &["a/pgbench-8k.out", "a/df-8k.txt"],
+            &["b/df-8k.txt"],
+        ];
         assert_eq!(found, wanted);
     }
 
     #[test]
     fn logs_of_one_process_are_joined_and_belong_to_the_summary_with_as_many_transactions() {
-        let found = group(vec![
+        let (found, _) = group(vec![
             reading("pgbench.txt", &summary(30)),
             reading("pgbench_log.11", &log(1_403_826_720, 20)),
             reading("pgbench_log.11.1", &log(1_403_826_715, 10)),
@@ -284,6 +306,13 @@ mod tests {
         assert_eq!(found, [vec!["x.log"], vec!["y.log", "disk.txt"]]);
         let found = grouped(vec![load("zfs.log", 10), reading("iostat-zfs.txt", &iostat(20))]);
         assert_eq!(found.len(), 2, "names are alike and times are not");
+        let stampless = iostat(20).lines().filter(|line| !line.starts_with("2014")).collect::<Vec<_>>().join("\n");
+        let found = grouped(vec![reading("in/pgbench-zfs.txt", &summary(7)), reading("in/iostat.txt", &stampless)]);
+        assert_eq!(found.len(), 1, "a name that is only the tool's is of the only load of its folder");
+        for name in ["in/iostat-idle.txt", "iostat.txt"] {
+            let found = grouped(vec![reading("in/pgbench-zfs.txt", &summary(7)), reading(name, &stampless)]);
+            assert_eq!(found.len(), 2, "{name} is of something else");
+        }
         let found = grouped(vec![load("x.log", 10), load("y.log", 10), reading("disk.txt", &iostat(10))]);
         assert_eq!(found.len(), 3, "which of two loads it watched cannot be known");
     }
@@ -293,7 +322,8 @@ mod tests {
         let facts = BTreeMap::from([("stack.filesystem".to_owned(), "zfs".to_owned())]);
         let of = |names: &[&str]| {
             let readings = names.iter().map(|name| reading(name, &summary(7))).collect();
-            let cases = cases(readings, &facts);
+            let Sorted { cases, notes } = cases(readings, &facts);
+            assert!(notes.is_empty(), "{notes:?}");
             assert!(cases.iter().all(|case| case.facts == facts));
             cases.into_iter().map(|case| (case.name, case.trials.len())).collect::<Vec<_>>()
         };

@@ -8,24 +8,11 @@ use crate::parse::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an output says about a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// What was done, and how fast it went: a trial has one.
-    Load,
-    /// What was seen of the machine meanwhile.
-    Watch,
-    /// What the machine is like.
-    State,
-}
-
 /// A reader of the outputs of one tool, or of several that look alike.
 #[derive(Debug)]
 pub struct Kind {
     /// Its name for people.
     pub name: &'static str,
-    /// Where its outputs belong.
-    pub role: Role,
     /// Whether a text holds one.
     pub looks_like: fn(&[Line<'_>]) -> bool,
     /// Reads all in a text.
@@ -54,27 +41,32 @@ pub(super) fn load(tool: &str) -> Option<&str> {
     }
 }
 
+/// Whether an output tells what the machine is like, and nothing of how fast it was.
+pub(super) fn is_state(tool: &str) -> bool {
+    matches!(tool, "mount" | "df" | "gpart list" | "zfs get" | "zfs list" | "zpool get" | "zpool list" | "zpool status")
+}
+
 macro_rules! kind {
-    ($module:ident, $role:ident, $name:literal) => {
-        Kind { name: $name, role: Role::$role, looks_like: $module::looks_like, read: $module::read }
+    ($module:ident, $name:literal) => {
+        Kind { name: $name, looks_like: $module::looks_like, read: $module::read }
     };
 }
 
 /// All of them. Where two take the same lines and as many numbers from them, the first has them.
 pub const KINDS: &[Kind] = &[
-    kind!(fio, Load, "fio --output-format=json"),
-    kind!(sadf, Watch, "sadf -j"),
-    kind!(pg_test_fsync, Load, "pg_test_fsync"),
-    kind!(pgbench_output, Load, "pgbench"),
-    kind!(pgbench_any_log, Load, "pgbench -l"),
-    kind!(zpool_iostat, Watch, "zpool iostat"),
-    kind!(iostat, Watch, "iostat"),
-    kind!(vmstat_output, Watch, "vmstat"),
-    kind!(zpool_get, State, "zpool and zfs: get, list, status"),
-    kind!(gpart, State, "gpart list"),
-    kind!(df, State, "df"),
-    kind!(mount_output, State, "mount"),
-    kind!(dd, Load, "dd"),
+    kind!(fio, "fio --output-format=json"),
+    kind!(sadf, "sadf -j"),
+    kind!(pg_test_fsync, "pg_test_fsync"),
+    kind!(pgbench_output, "pgbench"),
+    kind!(pgbench_any_log, "pgbench -l"),
+    kind!(zpool_iostat, "zpool iostat"),
+    kind!(iostat, "iostat"),
+    kind!(vmstat_output, "vmstat"),
+    kind!(zpool_get, "zpool and zfs: get, list, status"),
+    kind!(gpart, "gpart list"),
+    kind!(df, "df"),
+    kind!(mount_output, "mount"),
+    kind!(dd, "dd"),
 ];
 
 /// An output and which kind took it.

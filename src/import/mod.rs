@@ -3,6 +3,8 @@
 //!
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
+mod context;
+mod doubts;
 mod group;
 mod guard;
 mod kinds;
@@ -10,15 +12,17 @@ mod log;
 mod moment;
 mod names;
 mod record;
+mod repeats;
 pub mod shelf;
 #[cfg(test)]
 mod tests;
 mod text;
 mod unpack;
 
-pub use group::{case_name, group, trial};
-pub use kinds::{KINDS, Kind, Role};
-pub use record::{cases, measured, unknown};
+pub use doubts::doubts;
+pub use group::{group, trial};
+pub use kinds::{KINDS, Kind};
+pub use record::{Sorted, cases, context, measured, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::parse::output::{Figure, Line, Output, Row};
@@ -73,14 +77,18 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         Some(packing) => packing.unpack(whole),
         None => Box::new(whole),
     };
-    let sample = fill(&mut plain, SAMPLE).or_user(what)?;
+    let damaged = |error: Error| match packing {
+        Some(_) => error.hint("it is damaged or cut off: copy it again, or import what its own program still unpacks"),
+        None => error,
+    };
+    let sample = fill(&mut plain, SAMPLE).or_user(what).map_err(damaged)?;
     let mut reading = Reading::default();
     if log::is_log(&sample) && !also_holds_others(&sample) {
-        let (log, output) = log::read(&sample, &mut plain).or_user(what)?;
+        let (log, output) = log::read(&sample, &mut plain).or_user(what).map_err(damaged)?;
         reading.log = Some(log);
         reading.outputs.push(output);
     } else {
-        let text = whole_text(name, sample, &mut plain).or_user(what)??;
+        let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
         reading.file.encoding = text.encoding.map(str::to_owned);
         read_text(name, &text.text, &mut reading)?;
     }

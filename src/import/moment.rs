@@ -70,6 +70,12 @@ impl Moment {
         let (one, other) = self.utc.zip(other.utc).or(self.local.zip(other.local))?;
         Some(one.0 <= other.1 && other.0 <= one.1)
     }
+
+    /// Whether the two went on for a while at the same time. A single stamp tells no end.
+    pub(super) fn lasts_with(self, other: Moment) -> bool {
+        let pair = self.utc.zip(other.utc).or(self.local.zip(other.local));
+        pair.is_some_and(|(one, other)| one.0 < other.1 && other.0 < one.1)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,7 +35,7 @@ const TOOLS: [&str; 13] = [
     "fio",
 ];
 /// Too short to be told from other words but at the very beginning.
-const SHORT_TOOLS: [&str; 3] = ["zfs-get", "df", "dd"];
+const SHORT_TOOLS: [&str; 7] = ["zfs-get", "zfs_get", "zfs-list", "zfs_list", "mounts", "df", "dd"];
 /// What stands behind a tool's name and is no part of the case.
 const ARGUMENTS: [&str; 12] =
     ["get", "list", "status", "all", "log", "output", "out", "result", "results", "summary", "stdout", "json"];
@@ -101,10 +101,7 @@ fn without_tool(stem: &str) -> &str {
 /// `zfs-run2` without its repetition. A bare number is none: it may be of clients or kilobytes.
 fn without_repetition(text: &str) -> (&str, Option<String>) {
     const WORDS: [&str; 6] = ["run", "trial", "rep", "try", "iteration", "repeat"];
-    let at = text
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
-    let (before, number) = text.split_at(at);
+    let (before, number) = text.split_at(text.trim_end_matches(|c: char| c.is_ascii_digit()).len());
     if number.is_empty() {
         return (text, None);
     }
@@ -115,6 +112,24 @@ fn without_repetition(text: &str) -> (&str, Option<String>) {
             .then(|| (rest.trim_end_matches(is_mark), format!("{word}{number}")))
     });
     word.map_or((text, None), |(rest, repetition)| (rest, Some(repetition)))
+}
+
+/// A name with a last number that stands apart, taken apart: what is before it, the mark between (`()` for a number in
+/// brackets), the number. None where a digit stands before: that is a date or a version.
+pub(super) fn numbered(name: &str) -> Option<(&str, &str, u32)> {
+    let in_brackets = name.strip_suffix(')').and_then(|inner| inner.rsplit_once('('));
+    let (base, mark, digits) = match in_brackets {
+        Some((base, digits)) => (base.trim_end(), "()", digits),
+        None => {
+            let (before, digits) = name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+            let base = before.trim_end_matches(is_mark);
+            (base, &before[base.len()..], digits)
+        }
+    };
+    let parted = !mark.is_empty() || base.is_empty();
+    let number =
+        digits.parse().ok().filter(|_| digits.len() <= 3 && digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    (parted && !base.ends_with(|c: char| c.is_ascii_digit())).then_some((base, mark, number))
 }
 
 #[cfg(test)]
@@ -161,6 +176,7 @@ mod tests {
         fn no_name_makes_it_panic(text in any::<String>(), file in "[a-z0-9._/é-]{0,30}", is_log in any::<bool>()) {
             for text in [text, file] {
                 prop_assert!(text.contains(&name(&text, is_log).rest));
+                prop_assert!(numbered(&text).is_none_or(|(base, ..)| text.starts_with(base)));
             }
         }
     }

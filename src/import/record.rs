@@ -2,34 +2,77 @@
 
 use super::group::{case_name, plain};
 use super::moment::{self, Moment};
+use super::repeats::{self, Named};
 use super::{Reading, group, kinds, names};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedOutput, ImportedTrial};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Files sorted into cases.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sorted {
+    /// The cases.
+    pub cases: Vec<ImportedCase>,
+    /// How the names of files were understood, where that may be wrong.
+    pub notes: Vec<String>,
+}
 
 /// Cases of files: each trial in the case that the names of its files tell, all with these facts. Repetitions
 /// (`zfs-run1.txt`, `zfs-run2.txt`) are trials of one case; like names in different folders are cases of their own.
 #[must_use]
-pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
-    let named: Vec<(String, String, ImportedTrial)> =
-        group(readings).into_iter().map(|trial| (case_name(&trial), folder(&trial), trial)).collect();
+pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted {
+    let (trials, mut notes) = group(readings);
+    let of = |trial: ImportedTrial| Named { folder: folder(&trial), name: case_name(&trial), trial, caveat: None };
+    let mut named: Vec<Named> = trials.into_iter().map(of).collect();
+    repeats::join(&mut named, &mut notes);
+    let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for it in &named {
+        folders.entry(it.name.clone()).or_default().insert(it.folder.clone());
+    }
     let mut cases: Vec<ImportedCase> = Vec::new();
-    for (name, folder, trial) in &named {
-        let elsewhere = named.iter().any(|(other, at, _)| other == name && at != folder);
+    for Named { folder, name, trial, caveat } in named {
+        let elsewhere = folders.get(&name).is_some_and(|all| all.len() > 1);
         let name = match elsewhere && !folder.is_empty() {
-            true => format!("{}-{name}", plain(folder)),
-            false => name.clone(),
+            true => plain(&format!("{}-{name}", plain(&folder))),
+            false => plain(&name),
         };
-        match cases.iter_mut().find(|case| case.name == name) {
-            Some(case) => case.trials.push(trial.clone()),
-            None => cases.push(ImportedCase {
-                name,
-                facts: facts.clone(),
-                trials: vec![trial.clone()],
-                caveats: Vec::new(),
-            }),
+        let name = if name.is_empty() { "stdin".to_owned() } else { name };
+        let at = cases.iter().position(|case| case.name == name).unwrap_or_else(|| {
+            cases.push(ImportedCase { name, facts: facts.clone(), ..ImportedCase::default() });
+            cases.len() - 1
+        });
+        let case = &mut cases[at];
+        case.trials.push(trial);
+        if let Some(caveat) = caveat.filter(|caveat| !case.caveats.contains(caveat)) {
+            case.caveats.push(caveat);
         }
     }
-    cases
+    Sorted { cases, notes }
+}
+
+/// Files that measure nothing, each with the cases that it was put to.
+#[must_use]
+pub fn context(cases: &[ImportedCase]) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for case in cases {
+        for trial in &case.trials {
+            let tells = |output: &ImportedOutput| kinds::is_state(&output.tool);
+            if trial.log.is_none() && trial.outputs.iter().all(tells) {
+                continue;
+            }
+            for (index, file) in trial.files.iter().enumerate() {
+                let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
+                if outputs.peek().is_none() || !outputs.all(tells) {
+                    continue;
+                }
+                match found.iter_mut().find(|(name, _)| *name == file.name) {
+                    Some((_, cases)) if cases.contains(&case.name) => {}
+                    Some((_, cases)) => cases.push(case.name.clone()),
+                    None => found.push((file.name.clone(), vec![case.name.clone()])),
+                }
+            }
+        }
+    }
+    found
 }
 
 /// The folder of a trial's first file.

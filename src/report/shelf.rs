@@ -163,8 +163,9 @@ fn verdict(support: Support) -> &'static str {
     }
 }
 
-/// What the rules say, one heading a rule, the gravest first.
-fn remarks(all: &[Remark]) -> String {
+/// What the rules say, one heading for each weight, the gravest first.
+#[must_use]
+pub fn remarks(all: &[Remark]) -> String {
     let mut text = String::new();
     let mut last: Option<&Remark> = None;
     for remark in all {

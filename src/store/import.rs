@@ -6,19 +6,24 @@
 //!   raw/NAME        every file as it was given, still packed; `raw/stdin` for standard input
 //! ```
 //!
-//! Made beside its place, synced, and renamed into it, whole or not at all.
+//! Made beside its place, synced, and renamed into it, whole or not at all. Whoever makes one holds a lock on it; what
+//! nobody holds was left by an import that was killed, and the next one clears it.
 
 use super::folder::{folder_name, json, read_versioned};
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::imported::{self, ImportRecord};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 const IMPORT: &str = "import.json";
 const RAW: &str = "raw";
+/// What stands before the name in the name of an import's folder, behind the date.
+const PREFIX: &str = "import-";
 
 /// The folder of an import, open for reading.
 #[derive(Debug, Clone)]
@@ -94,6 +99,8 @@ fn raw_name(given: &str) -> PathBuf {
 pub struct ImportStaging {
     place: PathBuf,
     beside: PathBuf,
+    /// Open as long as this lives: its lock tells others that somebody is at it.
+    _held: File,
 }
 
 impl ImportStaging {
@@ -103,9 +110,8 @@ impl ImportStaging {
     /// # Errors
     /// When `results` cannot be written, with what would make it go.
     pub fn begin(results: &Path, started: &str, name: &str) -> Result<ImportStaging> {
-        let writable = |e: Error| e.hint("choose another place with -o DIR");
-        fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(writable)?;
-        let name = folder_name(started, &format!("import-{name}"));
+        fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(elsewhere)?;
+        let name = folder_name(started, &format!("{PREFIX}{name}"));
         for n in 1u32.. {
             let place = if n == 1 { results.join(&name) } else { results.join(format!("{name}-{n}")) };
             let beside = files::beside(&place);
@@ -115,11 +121,21 @@ impl ImportStaging {
             // Another import may be on its way to the same place.
             match fs::create_dir(&beside) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                made => made.or_store(|| format!("make the folder {}", beside.display())).map_err(writable)?,
+                made => made.or_store(|| format!("make the folder {}", beside.display())).map_err(elsewhere)?,
             }
-            let staging = ImportStaging { place, beside };
+            let held = match hold(&beside) {
+                Ok(Some(held)) => held,
+                // Another import took it for a dead one's before it was locked, and clears it.
+                Ok(None) => continue,
+                Err(error) => return Err(error).or_store(|| format!("open {}", beside.display())),
+            };
+            let staging = ImportStaging { place, beside, _held: held };
+            if staging.place.exists() {
+                // Another one has just been renamed into it.
+                continue;
+            }
             let raw = staging.beside.join(RAW);
-            fs::create_dir(&raw).or_store(|| format!("make the folder {}", raw.display()))?;
+            fs::create_dir(&raw).or_store(|| format!("make the folder {}", raw.display())).map_err(elsewhere)?;
             return Ok(staging);
         }
         Err(Error::store(format!("no name is free for {name} in {}", results.display())))
@@ -132,12 +148,12 @@ impl ImportStaging {
     pub fn raw(&self, given: &str) -> Result<File> {
         let path = self.beside.join(RAW).join(raw_name(given));
         let folder = path.parent().unwrap_or(&self.beside);
-        fs::create_dir_all(folder).or_store(|| format!("make the folder {}", folder.display()))?;
+        fs::create_dir_all(folder).or_store(|| format!("make the folder {}", folder.display())).map_err(elsewhere)?;
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 Err(Error::user(format!("{given} is given twice")).hint("name each file once"))
             }
-            opened => opened.or_store(|| format!("make {}", path.display())),
+            opened => opened.or_store(|| format!("make {}", path.display())).map_err(elsewhere),
         }
     }
 
@@ -155,12 +171,96 @@ impl ImportStaging {
     /// # Errors
     /// With the path; there is nothing in the place then.
     pub fn commit(self, record: &ImportRecord) -> Result<PathBuf> {
-        files::write_whole(&self.beside.join(IMPORT), &json(record)?)?;
-        sync_tree(&self.beside)?;
-        fs::rename(&self.beside, &self.place).or_store(|| format!("rename into {}", self.place.display()))?;
+        let rename = || fs::rename(&self.beside, &self.place);
+        files::write_whole(&self.beside.join(IMPORT), &json(record)?)
+            .and_then(|()| sync_tree(&self.beside))
+            .and_then(|()| rename().or_store(|| format!("rename into {}", self.place.display())))
+            .map_err(elsewhere)?;
         files::sync_folder(self.place.parent().unwrap_or(Path::new("/")))?;
         Ok(self.place.clone())
     }
+}
+
+/// What makes it go when a folder of results cannot be written.
+#[must_use]
+pub fn elsewhere(error: Error) -> Error {
+    error.hint("nothing is stored; make room there and make it writable, or choose another place with -o DIR")
+}
+
+/// What killed imports have left in `results`: each with why it could not be removed, where that is so. Never what
+/// somebody still holds, is another user's, or holds anything that an import does not make.
+#[must_use]
+pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
+    let Ok(entries) = fs::read_dir(results) else { return Vec::new() };
+    let mut named: Vec<PathBuf> =
+        entries.flatten().filter(|entry| is_beside(&entry.file_name().to_string_lossy())).map(|it| it.path()).collect();
+    named.sort();
+    let mut cleared = Vec::new();
+    for path in named {
+        // Held until it is gone: nobody else makes or clears one there meanwhile.
+        let Some(held) = locked(&path) else { continue };
+        if is_ours(&path) {
+            cleared.push((path.clone(), fs::remove_dir_all(&path)));
+        }
+        drop(held);
+    }
+    cleared
+}
+
+/// `.2026-11-21-0241-import-x.part`.
+fn is_beside(name: &str) -> bool {
+    const DATE: &str = "dddd-dd-dd-dddd-";
+    let inner = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(".part"));
+    let Some((date, rest)) = inner.and_then(|inner| inner.split_at_checked(DATE.len())) else { return false };
+    let fits = |(c, form): (char, char)| if form == 'd' { c.is_ascii_digit() } else { c == form };
+    date.chars().zip(DATE.chars()).all(fits) && rest.starts_with(PREFIX)
+}
+
+/// Whether a folder is of this user and holds only what an import makes.
+fn is_ours(path: &Path) -> bool {
+    let me = rustix::process::geteuid();
+    let of_me = |facts: fs::Metadata| me.is_root() || facts.uid() == me.as_raw();
+    let part = files::beside(Path::new(IMPORT));
+    let known = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let name = entry.file_name();
+            if is_folder { name == RAW } else { name == IMPORT || name.as_os_str() == part.as_os_str() }
+        })
+    };
+    fs::symlink_metadata(path).is_ok_and(of_me) && fs::read_dir(path).is_ok_and(|mut list| list.all(known))
+}
+
+/// Opens and locks a folder that was just made; `None` where another import has it, or has removed it.
+fn hold(path: &Path) -> io::Result<Option<File>> {
+    let folder = match open_folder(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        // Where the filesystem has no locks, nobody clears anything: a living import cannot be told from a dead one.
+        _ => Ok(is_at(&folder, path).then_some(folder)),
+    }
+}
+
+/// The lock of a folder that nobody holds.
+fn locked(path: &Path) -> Option<File> {
+    let folder = open_folder(path).ok()?;
+    flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+    is_at(&folder, path).then_some(folder)
+}
+
+fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?.into())
+}
+
+/// Whether a folder that was opened still has this name: another import may have removed it and a third made it anew.
+fn is_at(folder: &File, path: &Path) -> bool {
+    let identity = |facts: fs::Metadata| (facts.dev(), facts.ino());
+    let opened = folder.metadata().map(identity).ok();
+    opened.is_some() && opened == fs::symlink_metadata(path).map(identity).ok()
 }
 
 impl Drop for ImportStaging {
@@ -207,6 +307,54 @@ mod tests {
         let path = two.commit(&record()).unwrap();
         assert_eq!(path, results.path().join("2026-11-21-0241-import-x-2"));
         assert_eq!(fs::read_dir(results.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_import_left_is_cleared_and_what_lives_or_is_not_its_own_stays() {
+        let results = tempfile::tempdir().unwrap();
+        let part = |name: &str| results.path().join(format!(".2026-11-21-0241-{name}.part"));
+        fs::create_dir_all(part("import-dead").join("raw/a")).unwrap();
+        fs::write(part("import-dead").join("raw/a/x.txt"), "half").unwrap();
+        fs::write(part("import-dead").join(".import.json.part"), "{").unwrap();
+        let live = ImportStaging::begin(results.path(), STARTED, "live").unwrap();
+        let stay = [part("import-foreign").join("raw/x"), part("import-foreign").join("y"), part("plan").join("raw/x")];
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::create_dir(elsewhere.path().join("raw")).unwrap();
+        for path in &stay {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        std::os::unix::fs::symlink(elsewhere.path(), part("import-link")).unwrap();
+        let cleared = clear_dead(results.path());
+        assert_eq!(cleared.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&part("import-dead")]);
+        assert!(cleared[0].1.is_ok() && !part("import-dead").exists());
+        assert!(stay.iter().all(|path| path.exists()) && elsewhere.path().join("raw").exists());
+        assert!(live.commit(&record()).unwrap().exists());
+        assert!(clear_dead(&results.path().join("missing")).is_empty());
+    }
+
+    #[test]
+    fn only_names_that_an_import_makes_are_its_own() {
+        assert!(is_beside(".2026-11-21-0241-import-x.part") && is_beside(".2026-11-21-0241-import-x-2.part"));
+        for other in ["2026-11-21-0241-import-x", ".2026-11-21-import-x.part", ".2026-11-21-0241-x.part", ".é.part", ""]
+        {
+            assert!(!is_beside(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_another_import_removed_or_made_anew_is_not_held() {
+        let results = tempfile::tempdir().unwrap();
+        let path = results.path().join("x");
+        assert!(hold(&path).unwrap().is_none());
+        fs::create_dir(&path).unwrap();
+        let held = hold(&path).unwrap().unwrap();
+        assert!(hold(&path).unwrap().is_none() && locked(&path).is_none());
+        fs::rename(&path, results.path().join("y")).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(!is_at(&held, &path));
+        drop(held);
+        assert!(locked(&path).is_some());
     }
 
     #[test]

@@ -132,5 +132,42 @@ fn a_packed_file_that_grows_without_end_is_refused_in_bounded_memory() {
     cut.write_all(&fixture("pg_test_fsync/15-en.txt")).unwrap();
     let cut = cut.finish().unwrap();
     desk.put("cut.gz", &cut[..cut.len() / 2]);
-    refused(&desk, &["cut.gz"], &["failed to unpack cut.gz"]);
+    refused(&desk, &["cut.gz"], &["failed to unpack cut.gz", "damaged or cut off"]);
+}
+
+#[test]
+fn of_very_many_lines_that_cannot_be_read_the_first_are_shown_and_the_rest_is_counted() {
+    let desk = Desk::new();
+    let text = String::from_utf8(fixture("pg_test_fsync/15-en.txt")).unwrap();
+    let prose: String = (0..50).map(|n| format!("gadget {n} of 99 wrote\n")).collect();
+    desk.put("x.txt", text.replacen("        fdatasync ", &format!("{prose}        fdatasync "), 1));
+    let shown = |args: &[&str]| stdout(&desk.import(args)).matches("could not be read").count();
+    assert_eq!(shown(&["x.txt", "--dry-run"]), 20);
+    let all = shown(&["x.txt", "--dry-run", "--rows"]);
+    assert!(all > 20);
+    let output = desk.import(&["x.txt", "--dry-run"]);
+    assert!(stdout(&output).contains(&format!("and {} lines more", all - 20)), "{}", said(&output));
+}
+
+#[test]
+fn a_folder_in_a_folder_that_may_not_be_read_is_passed_over_and_said() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    desk.put("in/good.txt", fixture("pg_test_fsync/15-en.txt"));
+    desk.put("in/private/x.txt", "");
+    let set = |path: &str, mode| {
+        std::fs::set_permissions(desk.path().join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(".", 0o755);
+    set("in/private", 0o000);
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_pgstrata"), "import", "in", "--dry-run"]);
+    let output = command.current_dir(desk.path()).output();
+    set("in/private", 0o755);
+    let Some(output) = output.ok().filter(|output| !stderr(output).contains("setpriv")) else {
+        println!("skipped: setpriv is not there or not allowed: it needs root");
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(stderr(&output).contains("passed over: failed to open in/private: Permission denied"), "{}", said(&output));
 }

@@ -3,6 +3,8 @@
 use crate::desk::{Desk, fixture, said, stderr, stdout};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 #[test]
 fn a_folder_holds_the_record_and_the_files_as_given() {
@@ -66,6 +68,8 @@ fn a_file_that_is_given_twice_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(stderr(&output).contains("given twice"), "{}", said(&output));
     assert!(desk.results().is_empty());
+    let output = desk.import(&["x.txt", "./x.txt", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }
 
 #[test]
@@ -79,4 +83,141 @@ fn settings_that_mean_nothing_are_refused() {
     let output = desk.import(&["x.txt", "--name", "../x"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(desk.results().is_empty());
+}
+
+#[test]
+fn an_import_that_is_killed_leaves_nothing_that_the_next_one_does_not_clear() {
+    let desk = Desk::new();
+    let bytes = fixture("pg_test_fsync/15-en.txt");
+    let mut child = desk.command(&["-"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(&bytes).unwrap();
+    let began = std::time::Instant::now();
+    let copied = |desk: &Desk| {
+        let raw = desk.results().pop().map(|folder| folder.join("raw/stdin"));
+        raw.is_some_and(|raw| fs::metadata(raw).is_ok_and(|facts| facts.len() > 0))
+    };
+    while !copied(&desk) {
+        assert!(began.elapsed().as_secs() < 60, "{:?}", desk.results());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    desk.put("x.txt", &bytes);
+    // While it lives, nobody touches what is its own.
+    let output = desk.import(&["x.txt", "--name", "other"]);
+    assert_eq!((output.status.code(), desk.results().len()), (Some(0), 2), "{}", said(&output));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(desk.results().len(), 2);
+    let output = desk.import(&["x.txt", "--name", "stdin"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(stderr(&output).contains("removed what a killed import left"), "{}", said(&output));
+    assert!(desk.results().iter().all(|folder| folder.join("import.json").exists()), "{:?}", desk.results());
+}
+
+/// Runs a script with a mount namespace of its own, the program's path in `$0`; none where that is not allowed.
+fn with_mounts(desk: &Desk, script: &str) -> Option<Output> {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-c", script, env!("CARGO_BIN_EXE_pgstrata")]);
+    let output = command.current_dir(desk.path()).output().ok()?;
+    (output.status.code() != Some(99) && !stderr(&output).contains("unshare")).then_some(output)
+}
+
+#[test]
+fn a_full_disk_and_one_that_is_read_only_are_errors_that_say_what_to_do_and_leave_nothing() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt").repeat(2000));
+    fs::create_dir(desk.path().join("disk")).unwrap();
+    let mount = "mount -t tmpfs -o size=256k tmpfs disk || exit 99; ";
+    for (script, says) in [
+        ("\"$0\" import x.txt -o disk/results; code=$?; find disk/results -mindepth 1; exit $code", "No space left"),
+        ("mount -o remount,ro disk || exit 99; \"$0\" import x.txt -o disk/results", "Read-only file system"),
+    ] {
+        let Some(output) = with_mounts(&desk, &format!("{mount}{script}")) else {
+            println!("skipped: a mount namespace of one's own is not allowed here");
+            return;
+        };
+        assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+        assert!(stderr(&output).contains(says) && stderr(&output).contains("-o DIR"), "{}", said(&output));
+        assert!(!stdout(&output).contains("disk/results"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn what_figures_say_by_themselves_is_told_at_once() {
+    let desk = Desk::new();
+    desk.put("zfs.txt", fixture("published/freebsd10-zfs-fsync-2014/pg_test_fsync-zfs-sync-disabled.txt"));
+    desk.put("zfs-get-zfs.txt", fixture("published/freebsd10-zfs-fsync-2014/zfs-get-all.txt"));
+    let args = ["zfs.txt", "zfs-get-zfs.txt", "--set", "zfs.sync=standard"];
+    let output = desk.import(&args);
+    let text = stdout(&output);
+    assert!(text.contains("zfs get lists sync=disabled, where the case is said to have"), "{}", said(&output));
+    assert!(text.contains("which no storage that keeps data is known to do"), "{}", said(&output));
+    assert!(text.contains("compare     pgstrata compare /"), "{}", said(&output));
+    let output = desk.import(&[&args[..], &["--json", "--dry-run"]].concat());
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["remarks"][0]["rule"], "facts_contradict");
+    desk.put("vmstat.txt", fixture("vmstat/4.0.2-plain.txt"));
+    let output = desk.import(&["vmstat.txt"]);
+    assert!(!stdout(&output).contains("pgstrata compare"), "{}", said(&output));
+}
+
+#[test]
+fn where_a_file_was_put_by_its_name_is_said_and_can_be_read_by_programs() {
+    let desk = Desk::new();
+    desk.put("in/mount.txt", fixture("mount/2.38.1.txt"));
+    for (name, part) in [("zfs-1", "15"), ("zfs-2", "15"), ("ext4", "18")] {
+        desk.put(&format!("in/pgbench-{name}.txt"), fixture(&format!("pgbench/{part}-scripts.out")));
+    }
+    // A copy is no repetition.
+    let other = String::from_utf8(fixture("pgbench/15-scripts.out")).unwrap().replace("tps = ", "tps = 1");
+    desk.put("in/pgbench-zfs-2.txt", other);
+    let output = desk.import(&["in"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = stdout(&output);
+    for words in [
+        "case zfs, trial 2: in/pgbench-zfs-2.txt\n",
+        "in/mount.txt: no measurement; put to the cases ext4, zfs\n",
+        "  zfs-1, zfs-2 were taken as 2 trials of it",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in:\n{}", said(&output));
+    }
+    let output = desk.import(&["in", "--json", "--dry-run"]);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let case = &printed["record"]["cases"][1];
+    assert_eq!(case["caveats"].as_array().unwrap().len(), 1);
+    let files = &case["trials"][1]["files"];
+    assert_eq!(
+        (files[0]["name"].as_str(), files[1]["name"].as_str()),
+        (Some("in/pgbench-zfs-2.txt"), Some("in/mount.txt"))
+    );
+}
+
+#[test]
+fn what_is_told_of_all_replaces_nothing_that_a_file_says_and_the_doubt_is_stored() {
+    let desk = Desk::new();
+    desk.put("pgbench.txt", fixture("pgbench/18-scripts.out"));
+    desk.put("mount.txt", fixture("mount/2.38.1.txt"));
+    let set = ["--set", "origin.postgresql=15", "--set", "stack.filesystem=zfs", "--set", "workload.clients=64"];
+    let output = desk.import(&[&["pgbench.txt", "mount.txt"], &set[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folder = desk.results().pop().unwrap();
+    let record: Value = serde_json::from_slice(&fs::read(folder.join("import.json")).unwrap()).unwrap();
+    let caveats = record["cases"][0]["caveats"].as_array().unwrap();
+    assert_eq!(caveats.len(), 3, "{caveats:?}");
+    for words in ["pgbench.txt is of pgbench 18", "mount.txt lists no such mount", "pgbench.txt (line 5) says 2"] {
+        assert!(caveats.iter().any(|caveat| caveat.as_str().unwrap().contains(words)), "{words}: {caveats:?}");
+        assert!(stdout(&output).contains(words), "{}", said(&output));
+    }
+    let clients = record["cases"][0]["trials"][0]["outputs"][0]["rows"][0]["figures"][1].clone();
+    assert_eq!((clients["name"].as_str(), clients["value"].as_f64()), (Some("clients"), Some(2.0)));
+}
+
+#[test]
+fn who_asks_for_the_report_of_an_import_is_told_what_there_is() {
+    let desk = Desk::new();
+    desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
+    desk.import(&["x.txt"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    let output = command.arg("report").arg(desk.results().pop().unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(stderr(&output).contains("pgstrata compare"), "{}", said(&output));
 }

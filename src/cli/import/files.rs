@@ -1,6 +1,7 @@
 //! The files that `import` is given: named ones, those of a folder, standard input.
 
 use crate::error::{Context, Error, Result};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ const MOST_FILES: usize = 10_000;
 /// no regular file is left out, and no link is followed.
 ///
 /// # Errors
-/// When one is not there, standard input is named twice, or a folder holds none or too many.
+/// When one is not there or named twice, standard input is named twice, or a folder holds none or too many.
 pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     let mut all = Vec::new();
     for path in args {
@@ -59,6 +60,14 @@ pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     if all.iter().filter(|given| given.path.is_none()).count() > 1 {
         return Err(Error::user("standard input is named twice").hint("name - once"));
     }
+    let mut known = BTreeSet::new();
+    for file in &all {
+        let whole = file.path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        // Compared part by part, so that `./x` is `x`.
+        if !known.insert(whole.map(|path| path.components().collect::<PathBuf>())) {
+            return Err(Error::user(format!("{} is given twice", file.name)).hint("name each file once"));
+        }
+    }
     Ok(all)
 }
 
@@ -73,7 +82,10 @@ fn walk(folder: &Path, depth: usize, all: &mut Vec<Given>) -> Result<()> {
         if hidden {
             continue;
         }
-        if facts.is_dir() && depth > 0 {
+        if facts.is_dir() && fs::read_dir(&path).is_err() {
+            // Opening it fails as well, and says why it is passed over.
+            all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path), found: true });
+        } else if facts.is_dir() && depth > 0 {
             walk(&path, depth - 1, all)?;
         } else if facts.is_file() {
             all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path), found: true });
@@ -124,6 +136,8 @@ mod tests {
     fn standard_input_is_named_once_and_what_is_not_there_is_an_error() {
         assert!(!given(&["-".into()]).unwrap()[0].found);
         assert!(given(&["-".into(), "-".into()]).is_err());
+        let manifest = std::path::absolute("Cargo.toml").unwrap();
+        assert!(given(&["./Cargo.toml".into(), manifest]).unwrap_err().to_string().contains("given twice"));
         assert!(given(&["/no/such/file".into()]).unwrap_err().to_string().contains("/no/such/file"));
         assert!(
             given(&[tempfile::tempdir().unwrap().path().to_path_buf()]).unwrap_err().to_string().contains("no file")

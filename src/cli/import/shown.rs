@@ -1,11 +1,16 @@
 //! What `import` shows on the terminal: of each file what was taken from which lines, then cases and what is not known.
 
+use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
-use crate::import::Reading;
+use crate::import::{self, Reading};
 use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
+use crate::report;
 use crate::units::{grouped, significant};
 use std::path::Path;
+
+/// Lines of one output that could not be read and are shown without being asked for.
+const MOST_UNREAD: usize = 20;
 
 /// Lines that could not be read.
 pub(super) fn unread(reading: &Reading) -> u64 {
@@ -31,8 +36,13 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
         for row in output.rows.iter().filter(|_| rows) {
             text.push_str(&row_line(row));
         }
-        for (line, found, wanted) in &output.unread {
+        let most = if rows { usize::MAX } else { MOST_UNREAD };
+        for (line, found, wanted) in output.unread.iter().take(most) {
             text.push_str(&format!("    line {line} could not be read: `{}`; wanted {wanted}\n", out::harmless(found)));
+        }
+        if output.unread.len() > most {
+            let more = grouped((output.unread.len() - most) as u64);
+            text.push_str(&format!("    and {more} lines more: --rows shows them\n"));
         }
         for note in &output.notes {
             text.push_str(&format!("    {}\n", out::harmless(note)));
@@ -122,15 +132,18 @@ fn row_line(row: &ImportedRow) -> String {
     format!("    line {}  {}: {}\n", row.line, labels.join(", "), values.join(", "))
 }
 
-/// The cases, what is not known, and where it was stored.
+/// The cases with their files, and how the names of these were understood.
 ///
 /// # Errors
 /// When standard output takes no more.
-pub(super) fn end(record: &ImportRecord, folder: Option<&Path>) -> Result<()> {
+pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
+    let context = import::context(&record.cases);
+    let is_context = |name: &str| context.iter().any(|(file, _)| file == name);
     let mut text = String::from("\n");
     for case in &record.cases {
         for (index, trial) in case.trials.iter().enumerate() {
-            let files: Vec<String> = trial.files.iter().map(|file| out::harmless(&file.name)).collect();
+            let own = trial.files.iter().filter(|file| !is_context(&file.name));
+            let files: Vec<String> = own.map(|file| out::harmless(&file.name)).collect();
             text.push_str(&format!("case {}, trial {}: {}\n", case.name, index + 1, files.join(", ")));
         }
         let facts: Vec<String> =
@@ -138,7 +151,26 @@ pub(super) fn end(record: &ImportRecord, folder: Option<&Path>) -> Result<()> {
         if !facts.is_empty() {
             text.push_str(&format!("  {}\n", facts.join(", ")));
         }
+        for caveat in &case.caveats {
+            text.push_str(&format!("  {}\n", out::harmless(caveat)));
+        }
     }
+    for (file, cases) in &context {
+        let plural = if cases.len() == 1 { "case" } else { "cases" };
+        text.push_str(&format!("{}: no measurement; put to the {plural} {}\n", out::harmless(file), cases.join(", ")));
+    }
+    for note in notes {
+        text.push_str(&format!("{}\n", out::harmless(note)));
+    }
+    out::bytes(text.as_bytes())
+}
+
+/// What is not known, what the figures say by themselves, and where it was stored.
+///
+/// # Errors
+/// When standard output takes no more.
+pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Path>) -> Result<()> {
+    let mut text = String::new();
     if let Some(measured) = &record.origin.measured {
         text.push_str(&format!("measured {}\n", out::harmless(measured)));
     }
@@ -146,9 +178,35 @@ pub(super) fn end(record: &ImportRecord, folder: Option<&Path>) -> Result<()> {
         text.push_str(&format!("not told: {}\n", record.unknown.join("; ")));
         text.push_str("  what you know of it: --set origin.machine=... --set stack.filesystem=...\n");
     }
-    match folder {
-        Some(folder) => text.push_str(&format!("\nstored      {}\n", folder.display())),
+    text.push_str(&said(remarks));
+    match folder.map(|folder| out::harmless(&folder.display().to_string())) {
+        Some(folder) if is_comparable(record) => {
+            text.push_str(&format!("\nstored      {folder}\ncompare     pgstrata compare {} .\n", quoted(&folder)));
+        }
+        Some(folder) => text.push_str(&format!("\nstored      {folder}\n")),
         None => text.push_str("\nnothing was stored\n"),
     }
     out::bytes(text.as_bytes())
+}
+
+/// Whether there are figures that `compare` can put beside others.
+fn is_comparable(record: &ImportRecord) -> bool {
+    let mut outputs = record.cases.iter().flat_map(|case| &case.trials).flat_map(|trial| &trial.outputs);
+    outputs.any(|output| matches!(output.tool.as_str(), "pg_test_fsync" | "pgbench" | "pgbench -l"))
+}
+
+/// What the figures say by themselves, the gravest first.
+fn said(remarks: &[Remark]) -> String {
+    const MOST_SHOWN: usize = 20;
+    let mut text = report::shelf::remarks(&remarks[..remarks.len().min(MOST_SHOWN)]);
+    if remarks.len() > MOST_SHOWN {
+        text.push_str(&format!("  and {} more: --json has all\n", remarks.len() - MOST_SHOWN));
+    }
+    text
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
