@@ -5,6 +5,7 @@
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use crate::analyse::durability::holds_back;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
@@ -196,8 +197,8 @@ impl Standing {
         let volatile = |reason: String| Durability { class: DurabilityClass::Volatile, reason };
         let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
         let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
-        let held_back =
-            options.split(',').map(str::trim).find(|o| matches!(*o, "nobarrier" | "barrier=0" | "barrier=none"));
+        let kind = filesystem.as_deref().unwrap_or_default();
+        let held_back = options.split(',').map(str::trim).find(|option| holds_back(option, kind));
         let durability = if medium == Medium::Memory {
             volatile(format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {

@@ -377,6 +377,19 @@ fn zfs_that_ignores_syncs_is_another_class_than_a_device_that_flushes() {
 }
 
 #[test]
+fn a_mount_option_that_holds_flushes_back_is_known_of_an_import_as_of_a_run() {
+    let class = |facts: &[(&str, &str)]| {
+        let record = published(facts, vec![imported("one write", "fdatasync", 1e5)], "9.4");
+        from_import::sides(0, "x", &record, None)[0].measures[0].durability.clone().unwrap().class
+    };
+    let f2fs = [("stack.filesystem", "f2fs"), ("mount.options", "rw,fsync_mode=nobarrier")];
+    assert_eq!(class(&f2fs), DurabilityClass::Volatile);
+    assert_eq!(class(&[("mount.options", "rw, nobarrier")]), DurabilityClass::Volatile);
+    assert_eq!(class(&[("stack.filesystem", "overlay"), ("mount.options", "volatile")]), DurabilityClass::Volatile);
+    assert_eq!(class(&[("stack.filesystem", "ext4"), ("mount.options", "volatile")]), DurabilityClass::Unknown);
+}
+
+#[test]
 fn several_files_of_one_case_are_its_trials() {
     let rows = || vec![imported("one write", "fdatasync", 100.0)];
     let mut record = published(&[], rows(), "15");
