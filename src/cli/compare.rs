@@ -1,5 +1,7 @@
 //! `pgstrata compare`: measurements side by side, whoever made them.
 
+mod outputs;
+
 use super::out;
 use super::probe::{Progress, interrupt, seconds};
 use crate::analyse::compare::from_run::RunSource;
@@ -33,7 +35,7 @@ const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 const TURNS: &str = "folders in turn";
 /// What a side may be, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
-                     shelf:NAME:CASE, or any other folder, which is probed";
+                     shelf:NAME:CASE, or any other folder, which is probed (FOLDER/. even where it holds outputs)";
 /// Likeness from which on a name is worth proposing, 0 to 1.
 const NEAR: f64 = 0.6;
 
@@ -58,6 +60,10 @@ A SIDE is one of
   shelf:NAME[:CASE]  a publication that pgstrata carries in itself
   DIR                any other folder: it is probed, as pgstrata probe does; several folders in
                      turn, in three rounds (in one, below 3 s)
+
+A DIR that holds outputs of tools beside its subfolders may be meant for what it holds or for the
+place where it lies: it is refused with the command that imports it. Probed in any case are `.` and
+DIR/., which name a place, and a data directory of PostgreSQL.
 
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; other durability classes; means
@@ -189,6 +195,9 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     let turn = if rounds > 1 { format!(", round {round} of {rounds}") } else { String::new() };
     let label = out::harmless(&folder.display().to_string());
     out::remark(&format!("probing {label}{turn}, up to {:.1} s", budget.as_secs_f64()));
+    if let Some(found) = outputs::first(folder).filter(|_| round == 1) {
+        out::remark(&format!("the outputs in {label} ({found}) are not read; `pgstrata import` reads them"));
+    }
     let progress = Progress::new(budget);
     let measured = probe::measure(&host, &request, interrupt, &progress);
     progress.bar.finish_and_clear();
@@ -225,6 +234,9 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
     }
     if ImportFolder::is_one(path) {
         return of_import(argument, label, ImportFolder::open(path)?.record(), case);
+    }
+    if path.is_dir() {
+        outputs::refuse(label, path)?;
     }
     if let Some(case) = case {
         return Err(Error::user(format!("{label} has no cases, so none is called `{case}`"))
