@@ -235,9 +235,8 @@ fn figure<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a ImportedFigure> {
 }
 
 fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let said = unsynced_form(output.version.as_deref());
-    let told = facts.get("postgresql.version").map(|version| version.split(',').next().unwrap_or(version));
-    let form = if said == UnsyncedForm::Unknown { unsynced_form(told) } else { said };
+    let told = facts.get("postgresql.version").map(String::as_str);
+    let form = UnsyncedForm::of(output.version.as_deref(), told);
     let row = |row: &ImportedRow| {
         let rate = figure(row, "rate").map(|rate| rate.value);
         let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
@@ -260,22 +259,6 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
         Some(measure)
     };
     output.rows.iter().filter_map(row).collect()
-}
-
-/// Until 14 the test without a sync opened the file anew for each write; since 17 it does not. Between these, and where
-/// the version is a lower bound only, it is not known here.
-fn unsynced_form(version: Option<&str>) -> UnsyncedForm {
-    const LAST_OLD: u32 = 14;
-    const FIRST_NEW: u32 = 17;
-    let Some(version) = version else { return UnsyncedForm::Unknown };
-    let open_ended = version.contains("or newer");
-    let major = |text: &str| text.split('.').next().and_then(|major| major.trim().parse::<u32>().ok());
-    let last = version.trim_end_matches(" or newer").rsplit(" or ").next().unwrap_or(version);
-    match last.split_whitespace().next().and_then(major) {
-        Some(major) if major >= FIRST_NEW => UnsyncedForm::KeepsOpen,
-        Some(major) if major <= LAST_OLD && !open_ended => UnsyncedForm::OpensEachTime,
-        _ => UnsyncedForm::Unknown,
-    }
 }
 
 fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {

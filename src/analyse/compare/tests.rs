@@ -177,6 +177,24 @@ fn the_row_without_a_sync_is_refused_across_versions() {
 }
 
 #[test]
+fn the_row_without_a_sync_keeps_its_file_open_since_14() {
+    use UnsyncedForm::{KeepsOpen, OpensEachTime, Unknown};
+    for (printed, told, form) in [
+        (Some("13"), None, OpensEachTime),
+        (Some("14"), None, KeepsOpen),
+        (Some("17 or newer"), None, KeepsOpen),
+        (Some("9.3 or 9.4"), None, OpensEachTime),
+        (Some("13 or 14"), None, Unknown),
+        (Some("11 or newer"), None, Unknown),
+        (Some("11 or newer"), Some("15.3"), KeepsOpen),
+        (Some("9.5 or newer"), Some("11, by the name of the host"), OpensEachTime),
+        (None, None, Unknown),
+    ] {
+        assert_eq!(UnsyncedForm::of(printed, told), form, "{printed:?} {told:?}");
+    }
+}
+
+#[test]
 fn a_side_that_did_nothing_has_no_ratio() {
     assert_eq!(refusal(tps(0.0), tps(5.0)).0, Reason::NothingDone);
 }

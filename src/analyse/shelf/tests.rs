@@ -179,8 +179,27 @@ fn rates_of_memory_are_told_with_their_reason() {
     assert!(of(&[("stack.filesystem", "tmpfs")]).contains("tmpfs keeps its files in memory"));
     assert!(of(&[("zfs.sync", "disabled")]).contains("nothing is synced before"));
     assert!(of(&[]).contains("it is memory, or nothing is synced"));
-    assert!(said(&on_syncs(&[], &fast), "no_slower_than_unsynced").contains("costs less than an open"));
     assert!(on_syncs(&[], &[("one write", "fsync", 500.0), ("not synced", "write", 5e5)]).is_empty());
+}
+
+#[test]
+fn what_a_sync_costs_over_a_write_without_one_is_judged_by_what_that_version_writes() {
+    let of = |printed: Option<&str>, told: Option<&str>| {
+        let mut output = syncs(&[("one write", "fsync", 1e6), ("not synced", "write", 5e5)]);
+        output.version = printed.map(str::to_owned);
+        let mut record = record(vec![case("a", &[], vec![trial(vec![output])])]);
+        record.origin.postgresql = told.map(str::to_owned);
+        said(&rules::remarks(&record), "no_slower_than_unsynced")
+    };
+    for old in [of(Some("9.3 or 9.4"), None), of(Some("9.5 or newer"), Some("11, by the name of the host"))] {
+        assert!(old.contains("opens its file each time: the sync costs less than an open"), "{old}");
+    }
+    for new in [of(Some("17 or newer"), None), of(Some("11 or newer"), Some("14.10"))] {
+        assert!(new.ends_with("no slower than one that is not synced (500 000): the sync costs nothing"), "{new}");
+    }
+    for unknown in [of(None, None), of(Some("11 or newer"), None), of(Some("9.3 or newer"), Some("some 13 or 14"))] {
+        assert_eq!(unknown, "");
+    }
 }
 
 #[test]
