@@ -47,11 +47,17 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
 fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     let standing = Standing::of(&bare.facts);
     let mut left_out = BTreeSet::new();
-    // For each side its trials, for each trial its measures.
-    let mut sides: Vec<Vec<Vec<Measure>>> = vec![Vec::new()];
+    // For each side its trials with their measures.
+    let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
+    let mut read: BTreeSet<&str> = BTreeSet::new();
+    let mut copies = BTreeSet::new();
     for trial in &case.trials {
         let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
         for output in &trial.outputs {
+            if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
+                copies.insert(file.name.as_str());
+                continue;
+            }
             let mut found = measures(output, trial, &bare.facts);
             if found.is_empty() {
                 left_out.insert(output.tool.clone());
@@ -66,14 +72,20 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         let probe = trial.probe.iter().flat_map(|probe| from_probe::side(bare.argument, &bare.label, probe).measures);
         passes[0].extend(probe);
         sides.resize(sides.len().max(passes.len()), Vec::new());
-        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push(pass));
+        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push((trial, pass)));
+        read.extend(trial.files.iter().map(|file| file.sha256.as_str()).filter(|sum| !sum.is_empty()));
     }
-    let side = |(place, trials): (usize, Vec<Vec<Measure>>)| {
+    let mut caveats = bare.caveats.clone();
+    if !copies.is_empty() {
+        let names: Vec<&str> = copies.into_iter().collect();
+        caveats.push(format!("{} repeats another file byte for byte and is no trial of its own", names.join(", ")));
+    }
+    let side = |(place, trials): (usize, Vec<(&ImportedTrial, Vec<Measure>)>)| {
         let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
         let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
         let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
         let measures = merged(trials, &format!("{label} imported"));
-        Side { label, name, measures, left_out, ..bare.clone() }
+        Side { label, name, measures, left_out, caveats: caveats.clone(), ..bare.clone() }
     };
     sides.into_iter().enumerate().map(side).collect()
 }
@@ -88,36 +100,56 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
 }
 
 /// Figures of the same name in several trials as one with their spread.
-fn merged(trials: Vec<Vec<Measure>>, run: &str) -> Vec<Measure> {
-    let mut found: Vec<(Measure, Vec<f64>)> = Vec::new();
-    for measure in trials.into_iter().flatten() {
+fn merged(trials: Vec<(&ImportedTrial, Vec<Measure>)>, run: &str) -> Vec<Measure> {
+    let mut found: Vec<(Measure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
+    for (trial, measure) in trials.into_iter().flat_map(|(trial, all)| all.into_iter().map(move |it| (trial, it))) {
+        let value = (trial, measure.value);
         match found.iter_mut().find(|(known, _)| same(known, &measure)) {
             // A trial in which it could not be had has no value; one in which it could takes its place.
             Some(_) if measure.absent.is_some() => {}
             Some((known, values)) if known.absent.is_some() => {
-                values.push(measure.value);
+                values.push(value);
                 *known = measure;
             }
-            Some((_, values)) => values.push(measure.value),
+            Some((_, values)) => values.push(value),
             None => {
-                let values = if measure.absent.is_some() { Vec::new() } else { vec![measure.value] };
+                let values = if measure.absent.is_some() { Vec::new() } else { vec![value] };
                 found.push((measure, values));
             }
         }
     }
-    let one = |(measure, values): (Measure, Vec<f64>)| {
-        // Values that are the same to the last digit are copies, or were rounded: no spread to judge by.
-        let alike = values.iter().all(|value| *value == measure.value);
-        if values.len() < 2 || alike || matches!(measure.figure, Figure::Percentile(_)) {
-            return measure;
-        }
-        let means: Vec<TrialMean> = values.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
-        let Some(all) = mean_over_trials(&means) else { return measure };
-        let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
-        let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
-        Measure { value: all.mean, ends: all.ends, spread, ..measure }
-    };
-    found.into_iter().map(one).collect()
+    found.into_iter().map(|(measure, values)| of_trials(measure, &values, run)).collect()
+}
+
+fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Measure {
+    if let Figure::Percentile(which) = measure.figure.clone() {
+        return of_all_operations(&which, measure, found);
+    }
+    // Values that are the same to the last digit are copies, or were rounded: no spread to judge by.
+    let alike = found.iter().all(|(_, value)| *value == measure.value);
+    if found.len() < 2 || alike {
+        return measure;
+    }
+    let means: Vec<TrialMean> = found.iter().map(|(_, mean)| TrialMean { mean: *mean, within: None }).collect();
+    let Some(all) = mean_over_trials(&means) else { return measure };
+    let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
+    let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
+    Measure { value: all.mean, ends: all.ends, spread, ..measure }
+}
+
+/// A percentile of several trials is that of all their operations together, as it is for a run of this program; a mean of
+/// percentiles is none.
+fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f64)]) -> Measure {
+    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+    for (us, count) in found.iter().filter_map(|(trial, _)| trial.log.as_ref()).flat_map(|log| &log.latencies) {
+        *all.entry(*us).or_default() += count;
+    }
+    let all: Vec<(u64, u64)> = all.into_iter().collect();
+    let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us);
+    let alone = found.iter().map(|(_, value)| (*value, *value));
+    let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
+    let spread = Spread::Together { trials: found.len(), alone };
+    Measure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
 fn same(a: &Measure, b: &Measure) -> bool {
@@ -305,7 +337,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         let conditions = conditions(Some("excluded"));
         measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "us", latency.value * 1000.0));
     }
-    for (which, us) in log.map(percentiles).unwrap_or_default() {
+    for (which, us) in log.map(|log| percentiles(&log.latencies)).unwrap_or_default() {
         let figure = Figure::Percentile(which.to_owned());
         measures.push(Measure::new("pgbench", conditions(Some("excluded")), "latency", figure, "us", us));
     }
@@ -369,13 +401,13 @@ fn seconds_interval(log: &ImportedLog, tps: f64) -> Option<(f64, f64)> {
     mean_over_trials(&[TrialMean { mean: tps, within: within(&seconds) }])?.ends
 }
 
-/// Percentiles of a log.
-fn percentiles(log: &ImportedLog) -> Vec<(&'static str, f64)> {
-    let total: u64 = log.latencies.iter().map(|(_, count)| count).sum();
+/// Percentiles of latencies in microseconds with their counts, ascending.
+fn percentiles(latencies: &[(u64, u64)]) -> Vec<(&'static str, f64)> {
+    let total: u64 = latencies.iter().map(|(_, count)| count).sum();
     let at = |share: f64| {
         let wanted = (total as f64 * share).ceil().max(1.0);
         let mut seen = 0.0;
-        log.latencies.iter().find_map(|(us, count)| {
+        latencies.iter().find_map(|(us, count)| {
             seen += *count as f64;
             (seen >= wanted).then_some(*us as f64)
         })

@@ -86,7 +86,7 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
         let same = subject.into_iter().find(|other| judge::same_measure(measure, other));
         let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
         let objection = judge::objection(measure, other);
-        let compared = || ratio::compare((measure, side.origin), (other, reference.origin));
+        let compared = || ratio::compare(measure, other);
         let comparison = if objection.is_none() { compared() } else { None };
         let nothing = comparison.is_none().then_some(Reason::NothingDone);
         rows.push(Row {
@@ -124,6 +124,7 @@ fn family_rank(family: &str) -> usize {
 fn estimate(measure: &Measure) -> Estimate {
     let trials = match &measure.spread {
         Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
+        Spread::Together { trials, .. } => u32::try_from(*trials).unwrap_or(u32::MAX),
         Spread::Slices(_) | Spread::None => 1,
     };
     let (low, high) = (measure.ends.map(|ends| ends.0), measure.ends.map(|ends| ends.1));
@@ -195,6 +196,12 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
         found.push(
             "single runs without spread are among them: their ratios have no interval, so neither side wins; repeat a \
              measurement and give its files as trials"
+                .to_owned(),
+        );
+    }
+    if count(ratio::OF_ALL_TRIALS) > 0 {
+        found.push(
+            "percentiles are of the operations of all trials of a side together, no means of trials: they have no interval"
                 .to_owned(),
         );
     }

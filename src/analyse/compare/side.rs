@@ -126,6 +126,13 @@ pub enum Spread {
     },
     /// The slices of one probe; the mean with its error.
     Slices(BlockMean),
+    /// A percentile of the operations of all trials together.
+    Together {
+        /// How many trials.
+        trials: usize,
+        /// The least and the greatest that one of them has alone, where that is known.
+        alone: Option<(f64, f64)>,
+    },
     /// A single figure.
     None,
 }
