@@ -6,7 +6,7 @@ use super::out;
 use super::probe::{Progress, interrupt, seconds};
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
-use crate::analyse::compare::{self, from_import, from_probe, from_run};
+use crate::analyse::compare::{self, from_import, from_probe, from_run, single};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
@@ -39,13 +39,7 @@ const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a fi
 /// Likeness from which on a name is worth proposing, 0 to 1.
 const NEAR: f64 = 0.6;
 
-/// Put measurements side by side: runs, probes, published and other people's output
-///
-/// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
-/// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
-/// reference; cases of a later side are held against the first one's case of the same name where it has one.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+const HELP: &str = "Examples:
   pgstrata compare shelf:freebsd10-zfs-fsync-2014 .   published rows beside a probe of this folder
   pgstrata compare results/x:ext4 results/x:xfs       two stacks of a run
   pgstrata compare results/before results/after       two runs, each case against its namesake
@@ -61,17 +55,24 @@ A SIDE is one of
   DIR                any other folder: it is probed, as pgstrata probe does; several folders in
                      turn, in three rounds (in one, below 3 s)
 
-A DIR that holds outputs of tools beside its subfolders may be meant for what it holds or for the
-place where it lies: it is refused with the command that imports it. Probed in any case are `.` and
-DIR/., which name a place, and a data directory of PostgreSQL.
+A DIR with outputs of tools right in it may be meant for what it holds or for the place where it
+lies, so it is refused with the command that imports it. Probed in any case are `.` and DIR/., which
+name a place, and data directories of PostgreSQL.
 
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; other durability classes; means
 against percentiles; the row of pg_test_fsync without a sync where versions do it differently. What
-one side does not tell is listed. Figures without spread have a ratio and no interval, and no
-winner.
+one side does not tell is listed.";
+const EXIT_CODES: &str =
+    "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 
-Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.")]
+/// Put measurements side by side: runs, probes, published and other people's output
+///
+/// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
+/// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
+/// reference; cases of a later side are held against the first one's case of the same name where it has one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{HELP}\n\n{}\n\n{EXIT_CODES}", single::RULE.join("\n")))]
 pub struct Args {
     /// What to compare; the first is the reference
     #[arg(value_name = "SIDE", required = true)]

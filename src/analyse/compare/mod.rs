@@ -15,6 +15,7 @@ pub mod judge;
 pub mod ratio;
 pub mod refusals;
 pub mod side;
+pub mod single;
 #[cfg(test)]
 mod tests;
 
@@ -193,11 +194,10 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
     let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
     if count("single run without spread") > 0 {
-        found.push(
-            "single runs without spread are among them: their ratios have no interval, so neither side wins; repeat a \
-             measurement and give its files as trials"
-                .to_owned(),
-        );
+        found.push(format!(
+            "{} To have an interval, repeat a measurement and import its outputs as x-run1.txt, x-run2.txt",
+            single::sentence()
+        ));
     }
     if count(ratio::OF_ALL_TRIALS) > 0 {
         found.push(

@@ -204,8 +204,10 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
     assert!(comparison.method.contains("single run without spread"));
-    assert!(found.answer.contains("neither is called faster"), "{}", found.answer);
-    assert!(found.caveats.iter().any(|caveat| caveat.contains("neither side wins")));
+    let points = "neither is called faster (no interval: a single run without spread; it is beyond any scatter";
+    assert!(found.answer.contains(points), "{}", found.answer);
+    assert!(!two(tps(100.0), tps(290.0)).answer.contains("scatter"));
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("without repeats") && caveat.contains("show no winner")));
 }
 
 #[test]
