@@ -276,22 +276,6 @@ fn a_summary_that_does_not_fit_itself_is_told() {
 }
 
 #[test]
-fn a_rate_and_its_time_are_one_anothers_inverse() {
-    let of = |time: f64| {
-        let figures = [("rate", "ops/s", 5000.0), ("latency_mean", "us", time)];
-        let rows = vec![row(&[("test", "one write"), ("method", "fsync")], &figures)];
-        said(
-            &rules::remarks(&record(vec![case("a", &[], vec![trial(vec![output("pg_test_fsync", rows)])])])),
-            "rate_does_not_fit_its_time",
-        )
-    };
-    assert_eq!(
-        (of(200.0), of(2000.0)),
-        (String::new(), "fsync: its rate means 200 us an operation, not 2000".to_owned())
-    );
-}
-
-#[test]
 fn facts_are_held_against_what_was_printed() {
     let property = output("zfs get", vec![row(&[("property", "sync"), ("value", "disabled")], &[])]);
     let mounts = output("mount", vec![row(&[("mount", "/data"), ("type", "xfs")], &[])]);
@@ -305,6 +289,41 @@ fn facts_are_held_against_what_was_printed() {
             "/data is mounted as xfs, where the case is said to be on ext4"
         ]
     );
+}
+
+#[test]
+fn a_property_is_that_of_the_dataset_that_the_case_used() {
+    let of =
+        |name: &str, property: &str, value: &str| row(&[("name", name), ("property", property), ("value", value)], &[]);
+    let lists = [
+        of("tank", "sync", "standard"),
+        of("tank/pg", "sync", "disabled"),
+        of("tank", "mountpoint", "/tank"),
+        of("tank/pg", "mountpoint", "/data"),
+    ];
+    let said = |facts: &[(&str, &str)]| {
+        let outputs = vec![output("zfs get", lists.to_vec())];
+        let remarks = rules::remarks(&record(vec![case("a", facts, vec![trial(outputs)])]));
+        assert!(remarks.len() < 2, "{remarks:?}");
+        remarks.into_iter().next().map(|remark| (remark.weight, remark.sentence))
+    };
+    let standard = ("zfs.sync", "standard");
+    let contradicts = "zfs get lists sync=disabled, where the case is said to have sync=standard".to_owned();
+    let expected = Some((Weight::Contradiction, contradicts));
+    assert_eq!(said(&[standard, ("zfs.dataset", "tank/pg")]), expected);
+    assert_eq!(said(&[standard, ("stack.mount", "/data")]), expected);
+    assert_eq!(said(&[standard, ("zfs.dataset", "tank")]), None);
+    assert_eq!(said(&[standard, ("zfs.dataset", "other/pg")]), None, "nothing is listed of it");
+    let (weight, differ) = said(&[standard]).unwrap();
+    assert_eq!(weight, Weight::Information);
+    assert_eq!(
+        differ,
+        "zfs get lists tank sync=standard, tank/pg sync=disabled: which of them the case used is not told, so none is held \
+         against sync=standard"
+    );
+    let (weight, neither) = said(&[("zfs.sync", "always")]).unwrap();
+    assert_eq!(weight, Weight::Contradiction);
+    assert!(neither.starts_with("zfs get lists tank sync=standard, tank/pg sync=disabled, where"), "{neither}");
 }
 
 #[test]
