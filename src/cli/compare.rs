@@ -62,7 +62,8 @@ name a place, and data directories of PostgreSQL.
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; other durability classes; means
 against percentiles; the row of pg_test_fsync without a sync where versions do it differently. What
-one side does not tell is listed.";
+one side does not tell is listed. A probe has intervals from its slices: of its own minutes, not of
+the next hour.";
 const EXIT_CODES: &str =
     "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 
@@ -265,7 +266,7 @@ fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&
     let sides = from_import::sides(argument, label, record, case);
     if sides.is_empty() && case.is_none() {
         return Err(Error::user(format!("{label} holds no figures that could be compared"))
-            .hint("comparable are pg_test_fsync, pgbench and fio; the others print figures of devices"));
+            .hint("comparable are pg_test_fsync and pgbench; the others name no workload, or one of their own"));
     }
     named(sides, label, case, || record.cases.iter().map(|case| case.name.clone()).collect())
 }

@@ -50,7 +50,7 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
         }
         Outcome::NoInterval => {
             let points = single::points_a_way(comparison.ratio);
-            let points = if points { format!("; it is {}", single::POINTS) } else { String::new() };
+            let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
             format!(
                 "{side} has {ratio} times the {} of {reference}, but neither is called faster ({interval}{points}).",
                 row.measure

@@ -1,6 +1,7 @@
-//! Imported cases as sides: pg_test_fsync, pgbench and fio under the same keys as this program's own figures.
+//! Imported cases as sides: pg_test_fsync and pgbench under the same keys as this program's own figures.
 //!
-//! What iostat, vmstat and their like print belongs to a workload that they do not name; it is left out, and said so.
+//! What iostat, vmstat and their like print belongs to a workload that they do not name, and what fio and dd did is a
+//! workload that no run of this program has; they are left out, and said so.
 
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
@@ -253,7 +254,7 @@ impl Standing {
         measure.medium = self.medium;
         measure.data = if measure.family == "pgbench" { self.data } else { DataPlace::Unknown };
         let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
-        let synced = measure.unsynced_form.is_none() && !reads && measure.family != "fio";
+        let synced = measure.unsynced_form.is_none() && !reads;
         measure.durability = synced.then(|| self.durability.clone());
     }
 }

@@ -107,7 +107,7 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
 
 /// Where a family stands: PostgreSQL's own work first, then its WAL, then the rows of pg_test_fsync in their order.
 fn family_rank(family: &str) -> usize {
-    const ORDER: [&str; 10] = [
+    const ORDER: [&str; 9] = [
         "pgbench",
         "wal",
         "pg_test_fsync/one write",
@@ -117,7 +117,6 @@ fn family_rank(family: &str) -> usize {
         "pg_test_fsync/not synced",
         "newer",
         "sync",
-        "fio",
     ];
     ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
 }

@@ -85,7 +85,7 @@ pub struct Condition {
 /// Conditions, those that weigh most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionKind {
-    /// Script of pgbench, job of fio.
+    /// Script of pgbench.
     Workload,
     /// Scale of pgbench's data.
     Scale,

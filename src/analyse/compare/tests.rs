@@ -204,7 +204,7 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
     assert!(comparison.method.contains("single run without spread"));
-    let points = "neither is called faster (no interval: a single run without spread; it is beyond any scatter";
+    let points = "neither is called faster (no interval: a single run without spread; the ratio is beyond any scatter";
     assert!(found.answer.contains(points), "{}", found.answer);
     assert!(!two(tps(100.0), tps(290.0)).answer.contains("scatter"));
     assert!(found.caveats.iter().any(|caveat| caveat.contains("without repeats") && caveat.contains("show no winner")));

@@ -126,7 +126,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
     rule.says(&[row], Some((took, SHORTEST_TURN_US, "us")), sentence)
 }
 
-/// Faster than flash without protection empties its cache.
+/// Faster than flash without protection empties its cache: it is protected, there is none, or the flush went nowhere.
 fn fast_flush(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     let rule = Rule {
         name: "fast_flush",
@@ -142,7 +142,7 @@ fn fast_flush(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
         return None;
     }
     let sentence =
-        format!("{method} took {}: either the write cache is protected, or it is not emptied", milliseconds(took));
+        format!("{method} took {}: either the write cache is not volatile, or it is not emptied", milliseconds(took));
     rule.says(&[row], Some((took, FASTEST_FLUSH_US, "us")), sentence)
 }
 
@@ -228,6 +228,9 @@ fn journal(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     if cost < JOURNAL_COST {
         return None;
     }
-    let sentence = format!("fsync costs {} times fdatasync: the journal", significant(cost));
+    let sentence = format!(
+        "fsync costs {} times fdatasync: it writes metadata too, as a commit of the journal does",
+        significant(cost)
+    );
     rule.says(&[fdatasync_row, fsync_row], Some((cost, JOURNAL_COST, "times fdatasync")), sentence)
 }
