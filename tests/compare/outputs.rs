@@ -45,7 +45,7 @@ fn a_folder_of_outputs_is_refused_with_the_command_that_imports_it() {
         let said = stderr(&found);
         assert!(said.contains("fsync.txt of pg_test_fsync"), "{said}");
         assert!(said.contains("`pgstrata import 'old server' -o results`"), "{said}");
-        assert!(said.contains("write old server/."), "{said}");
+        assert!(said.contains("write `old server/.`"), "{said}");
     }
     // The command is exact, and what it makes is a side.
     import(folder.path(), &["old server", "-o", "results"]);

@@ -1,9 +1,10 @@
 //! What figures without repeats may claim: the one rule, for `compare`, for the shelf, and for the help of both.
 
 /// The rule, in lines for a help text.
-pub const RULE: [&str; 2] = [
+pub const RULE: [&str; 3] = [
     "Figures of one run each, without repeats, have a ratio and no interval, and show no winner. From 3",
-    "times on a ratio is beyond any scatter between runs that is known here, and points that way.",
+    "times on a ratio is beyond any scatter between runs that is known here, and points that way if both",
+    "machines were otherwise idle.",
 ];
 
 /// Beyond any scatter between runs that is known. Published: the same test on the same server twice, 62.0k and 170.2k

@@ -395,6 +395,16 @@ fn cases_of_one_stack_are_one_side_and_stacks_compare_inside_their_class() {
 }
 
 #[test]
+fn percentiles_of_a_run_are_of_all_its_trials_and_no_single_runs() {
+    let found = compare(&from_run::sides(0, "x", &a_run(), None));
+    let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
+    let comparison = row.comparison.as_ref().unwrap();
+    assert_eq!((comparison.outcome, row.value.trials, row.reference.trials), (Outcome::NoInterval, 3, 3));
+    assert!(comparison.method.ends_with("all trials together (3 trials against 3 trials)"), "{}", comparison.method);
+    assert!(!found.caveats.iter().any(|caveat| caveat.contains("one run each")), "{:?}", found.caveats);
+}
+
+#[test]
 fn a_case_is_found_by_its_id_its_side_or_its_stack_and_nothing_else() {
     let source = a_run();
     let labels = |wanted: &str| {

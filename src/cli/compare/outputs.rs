@@ -25,7 +25,7 @@ pub(super) fn refuse(label: &str, folder: &Path) -> Result<()> {
     let name = quoted(folder.as_os_str());
     Err(Error::user(format!("{label} is no run folder, but it holds outputs of tools: {found}")).hint(format!(
         "import it first: `pgstrata import {name} -o results`, and compare the folder that this names; \
-         to probe the place where it lies, write {label}/."
+         to probe the place where it lies, write `{label}/.`"
     )))
 }
 
