@@ -3,10 +3,12 @@
 use crate::error::{Error, Result};
 use crate::host::command::quoted;
 use crate::import;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// Most entries of a folder that are listed; more than these nobody saved by hand.
+const MOST_ENTRIES: usize = 10_000;
 /// Most files that are looked at, by name, and how much of each.
 const MOST_FILES: usize = 100;
 const MOST_BYTES: u64 = 256 * 1024;
@@ -31,8 +33,8 @@ pub(super) fn refuse(label: &str, folder: &Path) -> Result<()> {
 
 /// The first file right in a folder that is a tool's output, with the tool. Only the beginnings of files are looked at.
 pub(super) fn first(folder: &Path) -> Option<String> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| is_visible_file(path));
+    let entries = fs::read_dir(folder).ok()?.take(MOST_ENTRIES).flatten();
+    let mut paths: Vec<PathBuf> = entries.filter(is_visible_file).map(|entry| entry.path()).collect();
     paths.sort();
     paths.iter().take(MOST_FILES).find_map(|path| {
         let name = path.file_name()?.to_string_lossy().into_owned();
@@ -42,7 +44,6 @@ pub(super) fn first(folder: &Path) -> Option<String> {
 }
 
 /// As `pgstrata import` walks a folder: nothing that is hidden, no link, nothing but regular files.
-fn is_visible_file(path: &Path) -> bool {
-    let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
-    !hidden && fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file())
+fn is_visible_file(entry: &DirEntry) -> bool {
+    !entry.file_name().to_string_lossy().starts_with('.') && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
