@@ -198,6 +198,14 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
             single::sentence()
         ));
     }
+    let rows = || pairs.iter().flat_map(|pair| &pair.rows);
+    if rows().any(is_no_quotient) {
+        found.push(
+            "a ratio of trials is the geometric mean over trials, or over blocks of those that ran in turn; where trials \
+             differ much it is not the one of the two means beside it"
+                .to_owned(),
+        );
+    }
     if count(ratio::OF_ALL_TRIALS) > 0 {
         found.push(
             "percentiles are of the operations of all trials of a side together, no means of trials: they have no interval"
@@ -221,6 +229,13 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether a reader who divides the two figures of a row gets another ratio than the one beside them.
+fn is_no_quotient(row: &Row) -> bool {
+    const SEEN: f64 = 0.02;
+    let quotient = row.value.value / row.reference.value;
+    row.comparison.as_ref().is_some_and(|comparison| (comparison.ratio / quotient).ln().abs() > SEEN)
 }
 
 /// Conditions that neither of two sides tells, of measures of the same name. A script that is only said to be the user's
