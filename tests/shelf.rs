@@ -33,7 +33,7 @@ fn of_wal_blocks_it_says_what_single_runs_can_carry() {
     for it in blocks {
         assert_eq!((it.trials, it.interval), ((1, 1), None), "one run each has no interval");
         assert!(it.sentence.contains("one run of 60 s each, so no interval"), "{}", it.sentence);
-        assert!(it.least_half_width.unwrap() < 0.011 && it.holds_below.unwrap() > 0.09, "{it:?}");
+        assert!(it.counting_half_width.unwrap() < 0.011 && it.holds_below.unwrap() > 0.09, "{it:?}");
     }
     assert_eq!(found.repeats.len(), 1);
     assert_eq!(found.repeats[0].values, (85.246, 82.948));
@@ -93,9 +93,30 @@ fn of_memory_filesystems_it_says_that_nothing_is_synced() {
     }
     assert!(said(&found, "local-disk", "fast_flush").contains("0.021 ms"));
     assert!(!found.remarks.iter().any(|remark| remark.weight == Weight::Contradiction), "{:#?}", found.remarks);
-    let expected = [Support::Shown, Support::Shown, Support::CannotBeTold, Support::CannotBeTold];
+    let expected = [Support::PointsThatWay, Support::Shown, Support::CannotBeTold, Support::CannotBeTold];
     assert_eq!(support(&found), expected);
     assert_eq!(found.conclusions[1].because, ["none of the 11 rows of df is /mnt/ramfs; mount shows it"]);
+}
+
+#[test]
+fn what_a_single_run_may_claim_is_one_rule_in_helps_and_outputs() {
+    let flowing = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rule = pgstrata::analyse::compare::single::sentence();
+    for args in [
+        ["compare", "--help"].as_slice(),
+        &["compare", "shelf:memory-filesystems-2018:tmpfs", "shelf:memory-filesystems-2018:ramfs"],
+        &["shelf", "--help"],
+        &["shelf", "show", "memory-filesystems-2018"],
+    ] {
+        assert!(flowing(printed(args)).contains(&rule), "{args:?}");
+    }
+    assert!(!found("sync-devices").caveats.contains(&rule), "it concludes nothing from a pair");
+    assert!(said_of(&found("memory-filesystems-2018"), 0).ends_with("; beyond any scatter between runs that is known"));
+}
+
+/// The sentence on the first comparison of a conclusion.
+fn said_of(found: &ShelfFindings, conclusion: usize) -> &str {
+    &found.conclusions[conclusion].comparisons[0].sentence
 }
 
 #[test]

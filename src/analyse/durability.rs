@@ -170,12 +170,15 @@ fn devices_end(stack: &StackFacts) -> Option<&str> {
     stack.layers.iter().find_map(|layer| layer.details.get(DEVICES_END)).map(String::as_str)
 }
 
-/// The mount option that holds flushes back; `volatile` is one of overlayfs alone.
+/// The mount option that holds flushes back.
 pub(super) fn held_back(mount: &MountFacts) -> Option<&str> {
     let options = mount.super_options.iter().chain(&mount.options).map(String::as_str);
-    let applies =
-        |option: &str| HOLD_BACK.contains(&option) && (!option.ends_with("volatile") || mount.fstype == "overlay");
-    options.into_iter().find(|option| applies(option))
+    options.into_iter().find(|option| holds_back(option, &mount.fstype))
+}
+
+/// Whether a mount option holds flushes back; `volatile` is one of overlayfs alone.
+pub(super) fn holds_back(option: &str, filesystem: &str) -> bool {
+    HOLD_BACK.contains(&option) && (!option.ends_with("volatile") || filesystem == "overlay")
 }
 
 /// A folder that was there already lies on a device that others use too.

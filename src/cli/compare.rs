@@ -1,10 +1,12 @@
 //! `pgstrata compare`: measurements side by side, whoever made them.
 
+mod outputs;
+
 use super::out;
 use super::probe::{Progress, interrupt, seconds};
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
-use crate::analyse::compare::{self, from_import, from_probe, from_run};
+use crate::analyse::compare::{self, from_import, from_probe, from_run, single};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
@@ -33,17 +35,11 @@ const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 const TURNS: &str = "folders in turn";
 /// What a side may be, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
-                     shelf:NAME:CASE, or any other folder, which is probed";
+                     shelf:NAME:CASE, or any other folder, which is probed (FOLDER/. even where it holds outputs)";
 /// Likeness from which on a name is worth proposing, 0 to 1.
 const NEAR: f64 = 0.6;
 
-/// Put measurements side by side: runs, probes, published and other people's output
-///
-/// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
-/// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
-/// reference; cases of a later side are held against the first one's case of the same name where it has one.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+const HELP: &str = "Examples:
   pgstrata compare shelf:freebsd10-zfs-fsync-2014 .   published rows beside a probe of this folder
   pgstrata compare results/x:ext4 results/x:xfs       two stacks of a run
   pgstrata compare results/before results/after       two runs, each case against its namesake
@@ -59,13 +55,25 @@ A SIDE is one of
   DIR                any other folder: it is probed, as pgstrata probe does; several folders in
                      turn, in three rounds (in one, below 3 s)
 
+A DIR with outputs of tools right in it may be meant for what it holds or for the place where it
+lies, so it is refused with the command that imports it. Probed in any case are `.` and DIR/., which
+name a place, and data directories of PostgreSQL.
+
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; other durability classes; means
 against percentiles; the row of pg_test_fsync without a sync where versions do it differently. What
-one side does not tell is listed. Figures without spread have a ratio and no interval, and no
-winner.
+one side does not tell is listed. A probe has intervals from its slices: of its own minutes, not of
+the next hour.";
+const EXIT_CODES: &str =
+    "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 
-Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.")]
+/// Put measurements side by side: runs, probes, published and other people's output
+///
+/// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
+/// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
+/// reference; cases of a later side are held against the first one's case of the same name where it has one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = format!("{HELP}\n\n{}\n\n{EXIT_CODES}", single::RULE.join("\n")))]
 pub struct Args {
     /// What to compare; the first is the reference
     #[arg(value_name = "SIDE", required = true)]
@@ -189,6 +197,9 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     let turn = if rounds > 1 { format!(", round {round} of {rounds}") } else { String::new() };
     let label = out::harmless(&folder.display().to_string());
     out::remark(&format!("probing {label}{turn}, up to {:.1} s", budget.as_secs_f64()));
+    if let Some(found) = outputs::first(folder).filter(|_| round == 1) {
+        out::remark(&format!("the outputs in {label} ({found}) are not read; `pgstrata import` reads them"));
+    }
     let progress = Progress::new(budget);
     let measured = probe::measure(&host, &request, interrupt, &progress);
     progress.bar.finish_and_clear();
@@ -226,6 +237,9 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
     if ImportFolder::is_one(path) {
         return of_import(argument, label, ImportFolder::open(path)?.record(), case);
     }
+    if path.is_dir() {
+        outputs::refuse(label, path)?;
+    }
     if let Some(case) = case {
         return Err(Error::user(format!("{label} has no cases, so none is called `{case}`"))
             .hint("only run folders, imports and the shelf have cases"));
@@ -252,7 +266,7 @@ fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&
     let sides = from_import::sides(argument, label, record, case);
     if sides.is_empty() && case.is_none() {
         return Err(Error::user(format!("{label} holds no figures that could be compared"))
-            .hint("comparable are pg_test_fsync, pgbench and fio; the others print figures of devices"));
+            .hint("comparable are pg_test_fsync and pgbench; the others name no workload, or one of their own"));
     }
     named(sides, label, case, || record.cases.iter().map(|case| case.name.clone()).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::out;
 use crate::analyse;
+use crate::analyse::compare::single;
 use crate::analyse::shelf::findings::ShelfFindings;
 use crate::error::Result;
 use crate::import::shelf;
@@ -9,18 +10,20 @@ use crate::record::publication::Publication;
 use crate::report;
 use serde::Serialize;
 
-/// Show published measurements, and what their own figures support of what they concluded
-#[derive(Debug, clap::Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "Examples:
+const HELP: &str = "Examples:
   pgstrata shelf                                          what lies on the shelf
   pgstrata shelf show wal-blocksize-2012                  what it concluded, what its figures support
   pgstrata shelf show wal-blocksize-2012 --json           every number with its unit, file and line
   pgstrata shelf --json | jq '.[] | {name, conclusions}'  for programs
 
 The raw output of each publication is part of this program and is read by the same code as your
-own files. It needs neither root nor PostgreSQL nor a network."
+own files. It needs neither root nor PostgreSQL nor a network.";
+
+/// Show published measurements, and what their own figures support of what they concluded
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = format!("{HELP}\n\n{}", single::RULE.join("\n"))
 )]
 pub struct Args {
     #[command(subcommand)]

@@ -152,7 +152,9 @@ fn search_path() -> OsString {
     path
 }
 
-fn quoted(arg: &OsStr) -> String {
+/// A word as a shell wants it.
+#[must_use]
+pub fn quoted(arg: &OsStr) -> String {
     let text = arg.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

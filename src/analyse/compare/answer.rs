@@ -1,6 +1,7 @@
 //! The answer in a sentence or two: the row that matters most, and how much could be compared at all.
 
 use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
+use super::single;
 use crate::units::significant;
 
 /// Rows that decide what a server does, the most telling first.
@@ -47,10 +48,14 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
                 row.measure
             )
         }
-        Outcome::NoInterval => format!(
-            "{side} has {ratio} times the {} of {reference}, but neither is called faster ({interval}).",
-            row.measure
-        ),
+        Outcome::NoInterval => {
+            let points = single::points_a_way(comparison.ratio);
+            let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
+            format!(
+                "{side} has {ratio} times the {} of {reference}, but neither is called faster ({interval}{points}).",
+                row.measure
+            )
+        }
     };
     let (faster, slower) = (count(&compared, Outcome::Faster), count(&compared, Outcome::Slower));
     let (same, open) = (count(&compared, Outcome::NoDifferenceSeen), count(&compared, Outcome::NoInterval));

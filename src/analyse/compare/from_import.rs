@@ -1,10 +1,12 @@
-//! Imported cases as sides: pg_test_fsync, pgbench and fio under the same keys as this program's own figures.
+//! Imported cases as sides: pg_test_fsync and pgbench under the same keys as this program's own figures.
 //!
-//! What iostat, vmstat and their like print belongs to a workload that they do not name; it is left out, and said so.
+//! What iostat, vmstat and their like print belongs to a workload that they do not name, and what fio and dd did is a
+//! workload that no run of this program has; they are left out, and said so.
 
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use crate::analyse::durability::holds_back;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
@@ -46,11 +48,17 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
 fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     let standing = Standing::of(&bare.facts);
     let mut left_out = BTreeSet::new();
-    // For each side its trials, for each trial its measures.
-    let mut sides: Vec<Vec<Vec<Measure>>> = vec![Vec::new()];
+    // For each side its trials with their measures.
+    let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
+    let mut read: BTreeSet<&str> = BTreeSet::new();
+    let mut copies = BTreeSet::new();
     for trial in &case.trials {
         let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
         for output in &trial.outputs {
+            if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
+                copies.insert(file.name.as_str());
+                continue;
+            }
             let mut found = measures(output, trial, &bare.facts);
             if found.is_empty() {
                 left_out.insert(output.tool.clone());
@@ -65,14 +73,20 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         let probe = trial.probe.iter().flat_map(|probe| from_probe::side(bare.argument, &bare.label, probe).measures);
         passes[0].extend(probe);
         sides.resize(sides.len().max(passes.len()), Vec::new());
-        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push(pass));
+        passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push((trial, pass)));
+        read.extend(trial.files.iter().map(|file| file.sha256.as_str()).filter(|sum| !sum.is_empty()));
     }
-    let side = |(place, trials): (usize, Vec<Vec<Measure>>)| {
+    let mut caveats = bare.caveats.clone();
+    if !copies.is_empty() {
+        let names: Vec<&str> = copies.into_iter().collect();
+        caveats.push(format!("{} repeats another file byte for byte and is no trial of its own", names.join(", ")));
+    }
+    let side = |(place, trials): (usize, Vec<(&ImportedTrial, Vec<Measure>)>)| {
         let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
         let (label, name) = (format!("{}{number}", bare.label), format!("{}{number}", bare.name));
         let left_out = if place == 0 { left_out.iter().cloned().collect() } else { Vec::new() };
         let measures = merged(trials, &format!("{label} imported"));
-        Side { label, name, measures, left_out, ..bare.clone() }
+        Side { label, name, measures, left_out, caveats: caveats.clone(), ..bare.clone() }
     };
     sides.into_iter().enumerate().map(side).collect()
 }
@@ -87,36 +101,56 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
 }
 
 /// Figures of the same name in several trials as one with their spread.
-fn merged(trials: Vec<Vec<Measure>>, run: &str) -> Vec<Measure> {
-    let mut found: Vec<(Measure, Vec<f64>)> = Vec::new();
-    for measure in trials.into_iter().flatten() {
+fn merged(trials: Vec<(&ImportedTrial, Vec<Measure>)>, run: &str) -> Vec<Measure> {
+    let mut found: Vec<(Measure, Vec<(&ImportedTrial, f64)>)> = Vec::new();
+    for (trial, measure) in trials.into_iter().flat_map(|(trial, all)| all.into_iter().map(move |it| (trial, it))) {
+        let value = (trial, measure.value);
         match found.iter_mut().find(|(known, _)| same(known, &measure)) {
             // A trial in which it could not be had has no value; one in which it could takes its place.
             Some(_) if measure.absent.is_some() => {}
             Some((known, values)) if known.absent.is_some() => {
-                values.push(measure.value);
+                values.push(value);
                 *known = measure;
             }
-            Some((_, values)) => values.push(measure.value),
+            Some((_, values)) => values.push(value),
             None => {
-                let values = if measure.absent.is_some() { Vec::new() } else { vec![measure.value] };
+                let values = if measure.absent.is_some() { Vec::new() } else { vec![value] };
                 found.push((measure, values));
             }
         }
     }
-    let one = |(measure, values): (Measure, Vec<f64>)| {
-        // Values that are the same to the last digit are copies, or were rounded: no spread to judge by.
-        let alike = values.iter().all(|value| *value == measure.value);
-        if values.len() < 2 || alike || matches!(measure.figure, Figure::Percentile(_)) {
-            return measure;
-        }
-        let means: Vec<TrialMean> = values.iter().map(|mean| TrialMean { mean: *mean, within: None }).collect();
-        let Some(all) = mean_over_trials(&means) else { return measure };
-        let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
-        let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
-        Measure { value: all.mean, ends: all.ends, spread, ..measure }
-    };
-    found.into_iter().map(one).collect()
+    found.into_iter().map(|(measure, values)| of_trials(measure, &values, run)).collect()
+}
+
+fn of_trials(measure: Measure, found: &[(&ImportedTrial, f64)], run: &str) -> Measure {
+    if let Figure::Percentile(which) = measure.figure.clone() {
+        return of_all_operations(&which, measure, found);
+    }
+    // Values that are the same to the last digit are copies, or were rounded: no spread to judge by.
+    let alike = found.iter().all(|(_, value)| *value == measure.value);
+    if found.len() < 2 || alike {
+        return measure;
+    }
+    let means: Vec<TrialMean> = found.iter().map(|(_, mean)| TrialMean { mean: *mean, within: None }).collect();
+    let Some(all) = mean_over_trials(&means) else { return measure };
+    let blocks = (1u32..).zip(means).map(|(block, trial)| BlockMean { block, trial }).collect();
+    let spread = Spread::Trials { run: run.to_owned(), means: blocks, slices: false };
+    Measure { value: all.mean, ends: all.ends, spread, ..measure }
+}
+
+/// A percentile of several trials is that of all their operations together, as it is for a run of this program; a mean of
+/// percentiles is none.
+fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f64)]) -> Measure {
+    let mut all: BTreeMap<u64, u64> = BTreeMap::new();
+    for (us, count) in found.iter().filter_map(|(trial, _)| trial.log.as_ref()).flat_map(|log| &log.latency.steps) {
+        *all.entry(*us).or_default() += count;
+    }
+    let all: Vec<(u64, u64)> = all.into_iter().collect();
+    let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us);
+    let alone = found.iter().map(|(_, value)| (*value, *value));
+    let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
+    let spread = Spread::Together { trials: found.len(), alone };
+    Measure { value: value.unwrap_or(measure.value), spread, ..measure }
 }
 
 fn same(a: &Measure, b: &Measure) -> bool {
@@ -196,8 +230,8 @@ impl Standing {
         let volatile = |reason: String| Durability { class: DurabilityClass::Volatile, reason };
         let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
         let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
-        let held_back =
-            options.split(',').map(str::trim).find(|o| matches!(*o, "nobarrier" | "barrier=0" | "barrier=none"));
+        let kind = filesystem.as_deref().unwrap_or_default();
+        let held_back = options.split(',').map(str::trim).find(|option| holds_back(option, kind));
         let durability = if medium == Medium::Memory {
             volatile(format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
@@ -220,7 +254,7 @@ impl Standing {
         measure.medium = self.medium;
         measure.data = if measure.family == "pgbench" { self.data } else { DataPlace::Unknown };
         let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
-        let synced = measure.unsynced_form.is_none() && !reads && measure.family != "fio";
+        let synced = measure.unsynced_form.is_none() && !reads;
         measure.durability = synced.then(|| self.durability.clone());
     }
 }
@@ -234,9 +268,8 @@ fn figure<'a>(row: &'a ImportedRow, name: &str) -> Option<&'a ImportedFigure> {
 }
 
 fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let said = unsynced_form(output.version.as_deref());
-    let told = facts.get("postgresql.version").map(|version| version.split(',').next().unwrap_or(version));
-    let form = if said == UnsyncedForm::Unknown { unsynced_form(told) } else { said };
+    let told = facts.get("postgresql.version").map(String::as_str);
+    let form = UnsyncedForm::of(output.version.as_deref(), told);
     let row = |row: &ImportedRow| {
         let rate = figure(row, "rate").map(|rate| rate.value);
         let rate = rate.or_else(|| row.absent.is_some().then_some(0.0))?;
@@ -259,22 +292,6 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
         Some(measure)
     };
     output.rows.iter().filter_map(row).collect()
-}
-
-/// Until 14 the test without a sync opened the file anew for each write; since 17 it does not. Between these, and where
-/// the version is a lower bound only, it is not known here.
-fn unsynced_form(version: Option<&str>) -> UnsyncedForm {
-    const LAST_OLD: u32 = 14;
-    const FIRST_NEW: u32 = 17;
-    let Some(version) = version else { return UnsyncedForm::Unknown };
-    let open_ended = version.contains("or newer");
-    let major = |text: &str| text.split('.').next().and_then(|major| major.trim().parse::<u32>().ok());
-    let last = version.trim_end_matches(" or newer").rsplit(" or ").next().unwrap_or(version);
-    match last.split_whitespace().next().and_then(major) {
-        Some(major) if major >= FIRST_NEW => UnsyncedForm::KeepsOpen,
-        Some(major) if major <= LAST_OLD && !open_ended => UnsyncedForm::OpensEachTime,
-        _ => UnsyncedForm::Unknown,
-    }
 }
 
 fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
@@ -321,7 +338,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
         let conditions = conditions(Some("excluded"));
         measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "us", latency.value * 1000.0));
     }
-    for (which, us) in log.map(percentiles).unwrap_or_default() {
+    for (which, us) in log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default() {
         let figure = Figure::Percentile(which.to_owned());
         measures.push(Measure::new("pgbench", conditions(Some("excluded")), "latency", figure, "us", us));
     }
@@ -381,13 +398,13 @@ fn seconds_interval(log: &ImportedLog, tps: f64) -> Option<(f64, f64)> {
     mean_over_trials(&[TrialMean { mean: tps, within: within(&seconds) }])?.ends
 }
 
-/// Percentiles of a log.
-fn percentiles(log: &ImportedLog) -> Vec<(&'static str, f64)> {
-    let total = log.latency.count;
+/// Percentiles of latencies in microseconds with their counts, ascending.
+fn percentiles(latencies: &[(u64, u64)]) -> Vec<(&'static str, f64)> {
+    let total: u64 = latencies.iter().map(|(_, count)| count).sum();
     let at = |share: f64| {
         let wanted = (total as f64 * share).ceil().max(1.0);
         let mut seen = 0.0;
-        log.latency.steps.iter().find_map(|(us, count)| {
+        latencies.iter().find_map(|(us, count)| {
             seen += *count as f64;
             (seen >= wanted).then_some(*us as f64)
         })

@@ -199,7 +199,9 @@ impl Case<'_> {
         ];
         for (which, us) in percentiles {
             let figure = Figure::Percentile(which.to_owned());
-            measures.push(self.measure("pgbench", self.conditions(), &of("latency"), figure, "us", us as f64));
+            let measure = self.measure("pgbench", self.conditions(), &of("latency"), figure, "us", us as f64);
+            let spread = Spread::Together { trials: self.trials.len(), alone: None };
+            measures.push(Measure { spread, ..measure });
         }
         measures
     }

@@ -141,8 +141,8 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
 
 fn form_words(form: UnsyncedForm) -> &'static str {
     match form {
-        UnsyncedForm::OpensEachTime => "opens and closes the file for each write (until 14)",
-        UnsyncedForm::KeepsOpen => "keeps the file open",
+        UnsyncedForm::OpensEachTime => "opens and closes the file for each write (until 13)",
+        UnsyncedForm::KeepsOpen => "keeps the file open (since 14)",
         UnsyncedForm::Unknown => "the version does not tell whether the file stays open",
     }
 }

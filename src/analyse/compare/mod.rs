@@ -15,6 +15,7 @@ pub mod judge;
 pub mod ratio;
 pub mod refusals;
 pub mod side;
+pub mod single;
 #[cfg(test)]
 mod tests;
 
@@ -86,7 +87,7 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
         let same = subject.into_iter().find(|other| judge::same_measure(measure, other));
         let Some(other) = same.filter(|other| other.absent.is_none()) else { continue };
         let objection = judge::objection(measure, other);
-        let compared = || ratio::compare((measure, side.origin), (other, reference.origin));
+        let compared = || ratio::compare(measure, other);
         let comparison = if objection.is_none() { compared() } else { None };
         let nothing = comparison.is_none().then_some(Reason::NothingDone);
         rows.push(Row {
@@ -106,7 +107,7 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
 
 /// Where a family stands: PostgreSQL's own work first, then its WAL, then the rows of pg_test_fsync in their order.
 fn family_rank(family: &str) -> usize {
-    const ORDER: [&str; 10] = [
+    const ORDER: [&str; 9] = [
         "pgbench",
         "wal",
         "pg_test_fsync/one write",
@@ -116,7 +117,6 @@ fn family_rank(family: &str) -> usize {
         "pg_test_fsync/not synced",
         "newer",
         "sync",
-        "fio",
     ];
     ORDER.iter().position(|known| *known == family).unwrap_or(ORDER.len())
 }
@@ -124,6 +124,7 @@ fn family_rank(family: &str) -> usize {
 fn estimate(measure: &Measure) -> Estimate {
     let trials = match &measure.spread {
         Spread::Trials { means, .. } => u32::try_from(means.len()).unwrap_or(u32::MAX),
+        Spread::Together { trials, .. } => u32::try_from(*trials).unwrap_or(u32::MAX),
         Spread::Slices(_) | Spread::None => 1,
     };
     let (low, high) = (measure.ends.map(|ends| ends.0), measure.ends.map(|ends| ends.1));
@@ -192,9 +193,22 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
     let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
     if count("single run without spread") > 0 {
+        found.push(format!(
+            "{} To have an interval, repeat a measurement and import its outputs as x-run1.txt, x-run2.txt",
+            single::sentence()
+        ));
+    }
+    let rows = || pairs.iter().flat_map(|pair| &pair.rows);
+    if rows().any(is_no_quotient) {
         found.push(
-            "single runs without spread are among them: their ratios have no interval, so neither side wins; repeat a \
-             measurement and give its files as trials"
+            "a ratio of trials is the geometric mean over trials, or over blocks of those that ran in turn; where trials \
+             differ much it is not the one of the two means beside it"
+                .to_owned(),
+        );
+    }
+    if count(ratio::OF_ALL_TRIALS) > 0 {
+        found.push(
+            "percentiles are of the operations of all trials of a side together, no means of trials: they have no interval"
                 .to_owned(),
         );
     }
@@ -215,6 +229,13 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether a reader who divides the two figures of a row gets another ratio than the one beside them.
+fn is_no_quotient(row: &Row) -> bool {
+    const SEEN: f64 = 0.02;
+    let quotient = row.value.value / row.reference.value;
+    row.comparison.as_ref().is_some_and(|comparison| (comparison.ratio / quotient).ln().abs() > SEEN)
 }
 
 /// Conditions that neither of two sides tells, of measures of the same name. A script that is only said to be the user's

@@ -2,44 +2,52 @@
 //!
 //! Trials: `stats::ratio`. Two probes: each has an interval from its slices, laid off on the logarithm, so the half widths
 //! of the logarithms add as squares (G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008) 1693: an interval of a
-//! difference from those of its parts). A figure that someone published without its spread gives a ratio and no interval,
-//! and the spread of one machine says nothing of another's.
+//! difference from those of its parts). A figure that someone published without its spread gives a ratio and no interval:
+//! the spread of one machine says nothing of another's, so it is lent between the cases of one run alone.
 
 use super::findings::{Comparison, Outcome};
-use super::side::{Measure, Origin, Spread};
+use super::side::{Measure, Spread};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
+use crate::units::significant;
 
 /// Added to the numbers of blocks of another run, so that none is taken for a common one.
 const OTHER_RUN: u32 = 1 << 24;
+/// An interval that is narrower than this, relative, is none: its trials are alike to the last digit.
+const LEAST_WIDTH: f64 = 1e-9;
+/// What a percentile of several trials is.
+pub const OF_ALL_TRIALS: &str = "a percentile of the operations of all trials together";
 
-/// `side` over `reference`; `None` where either did nothing.
+/// `a` over `b`, the reference; `None` where either did nothing.
 #[must_use]
-pub fn compare(side: (&Measure, Origin), reference: (&Measure, Origin)) -> Option<Comparison> {
-    let (a, b) = (side.0, reference.0);
+pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
     let plain = a.value / b.value;
     if !(plain.is_finite() && plain > 0.0) {
         return None;
     }
-    let imported = side.1 == Origin::Imported || reference.1 == Origin::Imported;
     let found = match (&a.spread, &b.spread) {
         (Spread::Trials { run: one, means, .. }, Spread::Trials { run: other, means: others, .. })
-            if means.len() > 1 || others.len() > 1 =>
+            if one == other && means.len().max(others.len()) > 1 =>
         {
-            let apart = if one == other { others.clone() } else { shifted(others) };
-            from_trials(means, &apart, imported && one != other)
+            from_trials(means, others)
         }
-        (Spread::Trials { means, .. }, Spread::Slices(probe)) if means.len() > 1 => {
-            from_trials(means, &shifted(&[*probe]), imported)
+        (Spread::Trials { means, .. }, Spread::Trials { means: others, .. }) if means.len().min(others.len()) > 1 => {
+            from_trials(means, &shifted(others))
         }
-        (Spread::Slices(probe), Spread::Trials { means, .. }) if means.len() > 1 => {
-            from_trials(&[*probe], &shifted(means), imported)
+        // One trial each may have slices, but a report of these runs names no winner either.
+        (Spread::Trials { means, .. }, Spread::Trials { means: others, .. }) if means.len().max(others.len()) == 1 => {
+            Err("no interval: a single trial each".to_owned())
         }
-        (one, other) if has_slices(one) && has_slices(other) && !(is_trial(one) && is_trial(other)) => {
-            from_slices(a, b, plain)
+        (Spread::Together { .. }, _) | (_, Spread::Together { .. }) => Err(together(a, b)),
+        (one, other) if has_own(one) && has_own(other) => from_own(a, b, plain),
+        (one, other) if has_own(one) || has_own(other) => {
+            Err("no interval: a single run without spread; that of the other side is not lent to it".to_owned())
         }
-        (Spread::Trials { .. }, Spread::Trials { .. }) => Err("no interval: a single trial each".to_owned()),
         _ => Err("no interval: a single run without spread".to_owned()),
     };
+    let found = found.and_then(|(value, ends, method)| match ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
+        true => Ok((value, ends, method)),
+        false => Err("no interval: the trials do not differ at all, as copies and rounded figures do".to_owned()),
+    });
     Some(match found {
         Ok((value, ends, method)) => {
             let outcome = outcome(ends, a.more_is_better());
@@ -55,10 +63,7 @@ fn shifted(means: &[BlockMean]) -> Vec<BlockMean> {
     means.iter().map(|mean| BlockMean { block: mean.block.saturating_add(OTHER_RUN), ..*mean }).collect()
 }
 
-fn from_trials(a: &[BlockMean], b: &[BlockMean], strangers: bool) -> Found {
-    if strangers && (a.len() < 2 || b.len() < 2) {
-        return Err("no interval: a single run without spread".to_owned());
-    }
+fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
     let none = || "no interval: a trial did nothing".to_owned();
     let found = ratio(a, b).ok_or_else(none)?;
     let method = match found.method {
@@ -75,19 +80,29 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean], strangers: bool) -> Found {
         .ok_or_else(|| "no interval: the trials differ too much".into())
 }
 
-fn has_slices(spread: &Spread) -> bool {
+/// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.
+fn has_own(spread: &Spread) -> bool {
     match spread {
         Spread::Slices(_) => true,
-        Spread::Trials { means, slices, .. } => *slices && means.len() == 1,
-        Spread::None => false,
+        Spread::Trials { means, slices, .. } => *slices || means.len() > 1,
+        Spread::Together { .. } | Spread::None => false,
     }
 }
 
-fn is_trial(spread: &Spread) -> bool {
-    matches!(spread, Spread::Trials { .. })
+/// Why a percentile has no interval, with what the trials have alone.
+fn together(a: &Measure, b: &Measure) -> String {
+    let one = |measure: &Measure| match measure.spread {
+        Spread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
+            format!("{trials} trials, alone {} to {} {}", significant(least), significant(most), measure.unit)
+        }
+        Spread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
+        _ => "1 trial".to_owned(),
+    };
+    format!("no interval: {OF_ALL_TRIALS} ({} against {})", one(a), one(b))
 }
 
-fn from_slices(a: &Measure, b: &Measure, plain: f64) -> Found {
+/// From an interval of each side's own.
+fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
     let half = |measure: &Measure| {
         let (low, high) = measure.ends?;
         Some((high / low).ln() / 2.0).filter(|half| half.is_finite() && *half >= 0.0)
@@ -100,7 +115,15 @@ fn from_slices(a: &Measure, b: &Measure, plain: f64) -> Found {
     if !(ends.0 > 0.0 && ends.1.is_finite()) {
         return Err("no interval: the slices differ too much".to_owned());
     }
-    Ok((plain, ends, "from the slices of one measurement each".to_owned()))
+    let trials = |measure: &Measure| match &measure.spread {
+        Spread::Trials { means, .. } if means.len() > 1 => Some(means.len()),
+        _ => None,
+    };
+    let method = match trials(a).or_else(|| trials(b)) {
+        Some(trials) => format!("from {trials} trials and the slices of one measurement"),
+        None => "from the slices of one measurement each".to_owned(),
+    };
+    Ok((plain, ends, method))
 }
 
 fn outcome(ends: (f64, f64), more_is_better: bool) -> Outcome {

@@ -85,7 +85,7 @@ pub struct Condition {
 /// Conditions, those that weigh most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionKind {
-    /// Script of pgbench, job of fio.
+    /// Script of pgbench.
     Workload,
     /// Scale of pgbench's data.
     Scale,
@@ -126,6 +126,13 @@ pub enum Spread {
     },
     /// The slices of one probe; the mean with its error.
     Slices(BlockMean),
+    /// A percentile of the operations of all trials together.
+    Together {
+        /// How many trials.
+        trials: usize,
+        /// The least and the greatest that one of them has alone, where that is known.
+        alone: Option<(f64, f64)>,
+    },
     /// A single figure.
     None,
 }
@@ -153,7 +160,7 @@ pub enum DataPlace {
     Unknown,
 }
 
-/// Forms of the test of pg_test_fsync without a sync: until 14 it opened and closed the file for each write.
+/// Forms of the test of pg_test_fsync without a sync: until 13 it opened and closed the file for each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsyncedForm {
     /// Opens and closes the file for each write.
@@ -162,6 +169,37 @@ pub enum UnsyncedForm {
     KeepsOpen,
     /// The version does not tell.
     Unknown,
+}
+
+impl UnsyncedForm {
+    /// The form by the version as an output tells it (`9.3 or 9.4`, `11 or newer`), else as somebody told it (`11, by the
+    /// name of the host`). The change came with 14: the source of 13.9 opens the file for each write, that of 14.10 does
+    /// not. Where the version is a lower bound below that, it is not known.
+    #[must_use]
+    pub fn of(printed: Option<&str>, told: Option<&str>) -> UnsyncedForm {
+        let told = told.map(|version| version.split(',').next().unwrap_or(version));
+        match UnsyncedForm::of_version(printed) {
+            UnsyncedForm::Unknown => UnsyncedForm::of_version(told),
+            known => known,
+        }
+    }
+
+    fn of_version(version: Option<&str>) -> UnsyncedForm {
+        const FIRST_NEW: u32 = 14;
+        let Some(version) = version else { return UnsyncedForm::Unknown };
+        let open_ended = version.contains("or newer");
+        let major = |text: &str| text.split('.').next().and_then(|major| major.trim().parse::<u32>().ok());
+        let majors: Option<Vec<u32>> = version
+            .trim_end_matches(" or newer")
+            .split(" or ")
+            .map(|one| one.split_whitespace().next().and_then(major))
+            .collect();
+        match majors {
+            Some(all) if all.iter().all(|major| *major >= FIRST_NEW) => UnsyncedForm::KeepsOpen,
+            Some(all) if all.iter().all(|major| *major < FIRST_NEW) && !open_ended => UnsyncedForm::OpensEachTime,
+            _ => UnsyncedForm::Unknown,
+        }
+    }
 }
 
 impl Measure {

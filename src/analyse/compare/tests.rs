@@ -1,16 +1,15 @@
 //! What may be compared, what is refused and why, and what a ratio may claim.
 
+mod imports;
+
 use super::findings::{ComparisonFindings, Outcome, Reason};
 use super::from_run::RunSource;
 use super::judge::objection;
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
-use super::{compare, from_import, from_probe, from_run, ratio};
+use super::{compare, from_probe, from_run, ratio};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
 use crate::analyse::story::{Act, Story};
-use crate::record::imported::{
-    ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes, ImportedTrial,
-};
 use crate::stats::interval::TrialMean;
 use crate::stats::ratio::BlockMean;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -177,6 +176,24 @@ fn the_row_without_a_sync_is_refused_across_versions() {
 }
 
 #[test]
+fn the_row_without_a_sync_keeps_its_file_open_since_14() {
+    use UnsyncedForm::{KeepsOpen, OpensEachTime, Unknown};
+    for (printed, told, form) in [
+        (Some("13"), None, OpensEachTime),
+        (Some("14"), None, KeepsOpen),
+        (Some("17 or newer"), None, KeepsOpen),
+        (Some("9.3 or 9.4"), None, OpensEachTime),
+        (Some("13 or 14"), None, Unknown),
+        (Some("11 or newer"), None, Unknown),
+        (Some("11 or newer"), Some("15.3"), KeepsOpen),
+        (Some("9.5 or newer"), Some("11, by the name of the host"), OpensEachTime),
+        (None, None, Unknown),
+    ] {
+        assert_eq!(UnsyncedForm::of(printed, told), form, "{printed:?} {told:?}");
+    }
+}
+
+#[test]
 fn a_side_that_did_nothing_has_no_ratio() {
     assert_eq!(refusal(tps(0.0), tps(5.0)).0, Reason::NothingDone);
 }
@@ -187,14 +204,16 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
     assert!(comparison.method.contains("single run without spread"));
-    assert!(found.answer.contains("neither is called faster"), "{}", found.answer);
-    assert!(found.caveats.iter().any(|caveat| caveat.contains("neither side wins")));
+    let points = "neither is called faster (no interval: a single run without spread; the ratio is beyond any scatter";
+    assert!(found.answer.contains(points), "{}", found.answer);
+    assert!(!two(tps(100.0), tps(290.0)).answer.contains("scatter"));
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("without repeats") && caveat.contains("show no winner")));
 }
 
 #[test]
 fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
     let of = |run: &str, means: &[f64]| Measure { spread: trials(run, means), ..tps(means[0]) };
-    let measure = |a: Measure, b: Measure| ratio::compare((&a, Origin::Run), (&b, Origin::Run)).unwrap();
+    let measure = |a: Measure, b: Measure| ratio::compare(&a, &b).unwrap();
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("r", &[100.0, 200.0, 300.0]));
     assert_eq!((found.outcome, found.method.as_str()), (Outcome::Faster, "paired over 3 blocks"));
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("q", &[100.0, 200.0, 300.0]));
@@ -205,13 +224,54 @@ fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
 }
 
 #[test]
-fn the_spread_of_one_machine_is_not_lent_to_a_publication() {
-    let own = Measure { spread: trials("r", &[99.0, 100.0, 101.0]), ..tps(100.0) };
-    let found = ratio::compare((&own, Origin::Run), (&tps(50.0), Origin::Imported)).unwrap();
-    assert_eq!(found.outcome, Outcome::NoInterval);
-    let theirs = Measure { spread: trials("i", &[50.0]), ..tps(50.0) };
-    let found = ratio::compare((&theirs, Origin::Imported), (&own, Origin::Run)).unwrap();
-    assert_eq!(found.outcome, Outcome::NoInterval);
+fn a_ratio_that_is_not_the_one_of_the_figures_beside_it_is_explained() {
+    let explained = |means: &[f64]| {
+        let mean = means.iter().sum::<f64>() / means.len() as f64;
+        let of = |run: &str, means: &[f64], mean| Measure { spread: trials(run, means), ..tps(mean) };
+        let found = two(of("r", &[100.0, 101.0, 99.0], 100.0), of("r", means, mean));
+        found.caveats.iter().any(|caveat| caveat.contains("not the one of the two means beside it"))
+    };
+    assert!(explained(&[100.0, 100.0, 1900.0]) && !explained(&[150.0, 151.0, 149.0]));
+}
+
+#[test]
+fn a_spread_is_lent_inside_one_run_and_not_to_another_machine() {
+    let of = |spread: Spread| Measure { spread, ..tps(100.0) };
+    let own = of(trials("r", &[99.0, 100.0, 101.0]));
+    for single in [of(Spread::None), of(trials("other", &[50.0]))] {
+        for found in [ratio::compare(&own, &single), ratio::compare(&single, &own)] {
+            let found = found.unwrap();
+            assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
+            assert!(found.method.ends_with("that of the other side is not lent to it"), "{}", found.method);
+        }
+    }
+    let found = ratio::compare(&of(trials("r", &[50.0])), &own).unwrap();
+    assert!(found.low.is_some() && found.method.contains("the spread of the 3 taken for both"), "{found:?}");
+}
+
+#[test]
+fn trials_and_a_probe_are_compared_by_what_each_has_of_its_own() {
+    let probe = from_probe::side(0, "probe", &sample::honest());
+    let slow = probe.measures.iter().find(|measure| measure.key() == "wal/8 kB/fdatasync").unwrap();
+    let means = [1990.0, 2000.0, 2010.0];
+    let run = Measure { spread: trials("r", &means), ends: Some((1975.0, 2025.0)), value: 2000.0, ..slow.clone() };
+    let found = ratio::compare(&run, slow).unwrap();
+    assert_eq!(found.method, "from 3 trials and the slices of one measurement");
+    assert!(found.low.unwrap() < found.ratio && found.ratio < found.high.unwrap(), "{found:?}");
+}
+
+#[test]
+fn trials_that_do_not_differ_at_all_have_no_interval_of_no_width() {
+    let of = |run: &str, means: &[f64]| Measure { spread: trials(run, means), ..tps(means[0]) };
+    for (a, b) in [
+        (of("r", &[200.0, 200.0]), of("r", &[100.0, 100.0])),
+        (of("r", &[200.0, 400.0]), of("r", &[100.0, 200.0])),
+        (of("r", &[0.3, 0.3, 0.3]), of("q", &[0.1, 0.1, 0.1])),
+    ] {
+        let found = ratio::compare(&a, &b).unwrap();
+        assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
+        assert!(found.method.contains("the trials do not differ at all"), "{}", found.method);
+    }
 }
 
 #[test]
@@ -223,7 +283,7 @@ fn a_shorter_latency_is_faster() {
         ..tps(means[0])
     };
     let (short, long) = (latency(&[10.0, 10.1, 9.9]), latency(&[20.0, 20.1, 19.9]));
-    let found = ratio::compare((&short, Origin::Run), (&long, Origin::Run)).unwrap();
+    let found = ratio::compare(&short, &long).unwrap();
     assert_eq!(found.outcome, Outcome::Faster);
 }
 
@@ -317,120 +377,6 @@ fn facts_that_differ_are_told_apart_from_those_that_one_side_does_not_tell() {
     assert_eq!(found.facts_not_told[0].key, "host.cpus");
 }
 
-fn imported(test: &str, method: &str, rate: f64) -> ImportedRow {
-    let labels = [("test", test), ("write_bytes", "8192"), ("method", method)];
-    ImportedRow {
-        labels: labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        figures: vec![ImportedFigure {
-            name: "rate".to_owned(),
-            unit: "ops/s".to_owned(),
-            value: rate,
-            ..ImportedFigure::default()
-        }],
-        ..ImportedRow::default()
-    }
-}
-
-fn published(facts: &[(&str, &str)], rows: Vec<ImportedRow>, version: &str) -> ImportRecord {
-    let output = ImportedOutput {
-        tool: "pg_test_fsync".to_owned(),
-        version: Some(version.to_owned()),
-        rows,
-        ..ImportedOutput::default()
-    };
-    let iostat = ImportedOutput { tool: "iostat -x".to_owned(), ..ImportedOutput::default() };
-    let trial = ImportedTrial { outputs: vec![output, iostat], ..ImportedTrial::default() };
-    let facts = facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let case = ImportedCase { name: "one".to_owned(), facts, trials: vec![trial], caveats: Vec::new() };
-    ImportRecord { cases: vec![case], ..ImportRecord::default() }
-}
-
-#[test]
-fn published_rows_stand_beside_those_of_a_probe() {
-    let rows = vec![imported("one write", "fdatasync", 100.0), imported("not synced", "write", 9e5)];
-    let record = published(&[("stack.filesystem", "zfs"), ("zfs.sync", "standard")], rows, "9.3 or 9.4");
-    let shelf = from_import::sides(0, "shelf:x", &record, None);
-    let mut probe = sample::honest();
-    let unsynced = sample::spec(
-        "not_synced.write",
-        crate::record::probe::Family::NotSynced,
-        "write",
-        crate::record::probe::Way::None,
-    );
-    probe.rows.push(sample::row(unsynced, 900_000, 0));
-    let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &probe)]);
-    assert_eq!(found.sides[0].left_out, ["iostat -x"]);
-    let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
-    assert!((comparison.ratio - 10.0).abs() < 0.1 && comparison.low.is_none());
-    assert_eq!(found.refused.iter().map(|r| r.reason).collect::<Vec<_>>(), [Reason::NotSyncedAcrossVersions]);
-    assert!(found.alone.iter().all(|alone| alone.side == 1));
-}
-
-#[test]
-fn zfs_that_ignores_syncs_is_another_class_than_a_device_that_flushes() {
-    let record = published(&[("zfs.sync", "disabled")], vec![imported("one write", "fdatasync", 1e5)], "9.4");
-    let shelf = from_import::sides(0, "shelf:x", &record, None);
-    let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &sample::honest())]);
-    assert_eq!(found.refused[0].reason, Reason::OtherDurability);
-    assert_eq!(found.pairs[0].rows[0].refused, Some(Reason::OtherDurability));
-    assert!(!found.compared_anything());
-}
-
-#[test]
-fn several_files_of_one_case_are_its_trials() {
-    let rows = || vec![imported("one write", "fdatasync", 100.0)];
-    let mut record = published(&[], rows(), "15");
-    let mut second = record.cases[0].trials[0].clone();
-    second.outputs[0].rows[0].figures[0].value = 104.0;
-    record.cases[0].trials.push(second);
-    let side = &from_import::sides(0, "x", &record, None)[0];
-    let measure = &side.measures[0];
-    assert_eq!((side.measures.len(), measure.value), (1, 102.0));
-    assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_some());
-}
-
-#[test]
-fn summaries_of_pgbench_have_one_key_over_its_versions() {
-    let summary = |kind: &str, tps: &str| {
-        let figure = |name: &str, unit: &str, value| ImportedFigure {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            value,
-            ..ImportedFigure::default()
-        };
-        let row = ImportedRow {
-            labels: vec![("part".to_owned(), "summary".to_owned())],
-            figures: vec![
-                figure("scale", "", 100.0),
-                figure("clients", "count", 4.0),
-                figure("latency_mean", "ms", 8.0),
-                figure(tps, "tx/s", 500.0),
-            ],
-            ..ImportedRow::default()
-        };
-        let facts =
-            vec![("transaction type".to_owned(), kind.to_owned()), ("query mode".to_owned(), "simple".to_owned())];
-        let output = ImportedOutput { tool: "pgbench".to_owned(), facts, rows: vec![row], ..ImportedOutput::default() };
-        let steps = vec![(7000, 990), (20_000, 10)];
-        let latency = ImportedTimes { count: 1000, sum_us: 7_130_000, most_us: 20_000, steps };
-        let log = ImportedLog { latency, done: 1000, ..ImportedLog::default() };
-        let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
-        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
-        from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
-    };
-    let (old, new) =
-        (summary("TPC-B (sort of)", "tps_excluding_connecting"), summary("<builtin: TPC-B (sort of)>", "tps"));
-    let keys = |side: &Side| side.measures.iter().map(Measure::key).collect::<Vec<_>>();
-    assert_eq!(keys(&old), keys(&new));
-    assert_eq!(keys(&new)[0], "pgbench/tpcb-like/scale 100/clients 4/tps");
-    assert_eq!(new.measures[1].value, 8000.0);
-    let p99 = new.measures.iter().find(|measure| measure.key().ends_with("latency p99")).unwrap();
-    assert_eq!(p99.value, 7000.0);
-    let including = summary("TPC-B (sort of)", "tps_including_connecting");
-    let refused = compare(&[new, Side { argument: 1, ..including }]).refused;
-    assert_eq!(refused[0].reason, Reason::OtherConditions, "{refused:?}");
-}
-
 fn run(story: Story) -> RunSource {
     let (run, trials) = (story.input.run.clone(), story.trials.iter().map(|trial| trial.record.clone()).collect());
     RunSource { run, trials, findings: story.findings() }
@@ -457,6 +403,16 @@ fn cases_of_one_stack_are_one_side_and_stacks_compare_inside_their_class() {
     assert!(found.refused.iter().any(|r| r.sides == (0, 1) && r.reason == Reason::OtherClients), "{:?}", found.refused);
     assert!(found.refused.iter().any(|r| r.sides == (0, 2) && r.reason == Reason::MemoryAgainstDisk));
     assert!(found.facts_that_differ.iter().any(|fact| fact.key == "stack.filesystem"));
+}
+
+#[test]
+fn percentiles_of_a_run_are_of_all_its_trials_and_no_single_runs() {
+    let found = compare(&from_run::sides(0, "x", &a_run(), None));
+    let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
+    let comparison = row.comparison.as_ref().unwrap();
+    assert_eq!((comparison.outcome, row.value.trials, row.reference.trials), (Outcome::NoInterval, 3, 3));
+    assert!(comparison.method.ends_with("all trials together (3 trials against 3 trials)"), "{}", comparison.method);
+    assert!(!found.caveats.iter().any(|caveat| caveat.contains("one run each")), "{:?}", found.caveats);
 }
 
 #[test]
@@ -521,8 +477,8 @@ proptest! {
     #[test]
     fn a_ratio_turned_round_is_the_inverse_and_the_winner_stays(a in any_measure(), b in any_measure()) {
         let b = Measure { figure: a.figure.clone(), ..b };
-        let one = ratio::compare((&a, Origin::Run), (&b, Origin::Run));
-        let other = ratio::compare((&b, Origin::Run), (&a, Origin::Run));
+        let one = ratio::compare(&a, &b);
+        let other = ratio::compare(&b, &a);
         prop_assert_eq!(one.is_some(), other.is_some());
         if let (Some(one), Some(other)) = (one, other) {
             prop_assert!((one.ratio * other.ratio - 1.0).abs() < 1e-9, "{} {}", one.ratio, other.ratio);

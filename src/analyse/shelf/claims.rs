@@ -1,13 +1,15 @@
 //! Conclusions against the figures that they rest on.
 //!
-//! Two single runs carry no interval of their own. What can be said of their ratio, in this order: whether chance in the
-//! counting alone explains it (a Poisson count of n has the relative error 1/sqrt(n), the least that there is); whether
-//! it is beyond any scatter that is known; whether it is beyond what was measured twice; and how well runs would have to
-//! repeat for it to hold.
+//! Two single runs carry no interval of their own, and show nothing (`compare::single`). What can be said of their ratio, in
+//! this order: whether chance in the counting explains it, if operations came at random (a Poisson count of n has the
+//! relative error 1/sqrt(n); operations that wait for a turning disk or a timer come regularly, and their count scatters
+//! less, but runs scatter by other things too); whether it is beyond any scatter between runs that is known; whether it is
+//! beyond what was measured twice; and how well runs would have to repeat for it to hold.
 
 use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
 use super::select::{Found, case, counted, length, rows};
 use super::words::{percent, rate};
+use crate::analyse::compare::single;
 use crate::record::imported::ImportRecord;
 use crate::record::publication::{Absent, Compare, Conclusion};
 use crate::stats::autocorrelation;
@@ -19,9 +21,6 @@ use crate::units::significant;
 const Z: f64 = 1.96;
 /// The same of Student's t with the one degree of freedom that a pair of repeats has.
 const T_OF_A_PAIR: f64 = 12.706;
-/// Beyond any scatter between runs that is known. Published: the same test on the same server twice, 62.0k and 170.2k
-/// (2.7 times) with another layout; one test by two tools on the same servers, 1.5 to 2.6 times.
-const BEYOND_KNOWN_SCATTER: f64 = 3.0;
 /// Fewest progress rows from which the error inside a run is taken.
 const FEWEST_SECONDS: usize = 20;
 
@@ -150,7 +149,7 @@ fn compare(record: &ImportRecord, claim: &Compare, repeat: Option<&Repeat>) -> O
     };
     let found = ratio::ratio(&blocks(&a, 0), &blocks(&b, 1 << 16))?;
     let mean = |side: &Side| side.means.iter().map(|it| it.mean).sum::<f64>() / side.means.len() as f64;
-    let least = a.counted.zip(b.counted).map(|(a, b)| Z * (1.0 / a + 1.0 / b).sqrt());
+    let counting = a.counted.zip(b.counted).map(|(a, b)| Z * (1.0 / a + 1.0 / b).sqrt());
     let log = found.value.ln();
     let trials = (a.means.len(), b.means.len());
     let single = found.interval.is_none();
@@ -164,9 +163,9 @@ fn compare(record: &ImportRecord, claim: &Compare, repeat: Option<&Repeat>) -> O
         ratio: found.value,
         trials,
         interval: found.interval,
-        least_half_width: least,
+        counting_half_width: counting,
         holds_below: (single && log.is_finite()).then(|| log.abs() / (Z * std::f64::consts::SQRT_2)),
-        support: support(&found, least, repeat),
+        support: support(&found, counting, repeat),
         sentence: String::new(),
     };
     comparison.sentence = sentence(&comparison, a.length.as_deref());
@@ -180,7 +179,7 @@ fn what(claim: &Compare) -> String {
 }
 
 /// What a ratio that should be above 1 says.
-fn support(found: &Ratio, least: Option<f64>, repeat: Option<&Repeat>) -> Support {
+fn support(found: &Ratio, counting: Option<f64>, repeat: Option<&Repeat>) -> Support {
     let log = found.value.ln();
     if found.interval.is_some() {
         return match (found.tells_apart(), log > 0.0) {
@@ -189,21 +188,14 @@ fn support(found: &Ratio, least: Option<f64>, repeat: Option<&Repeat>) -> Suppor
             (false, _) => Support::NotShown,
         };
     }
-    if log.abs() <= least.unwrap_or_default() || !log.is_finite() {
+    // What two single runs cannot show they cannot disprove.
+    if log <= counting.unwrap_or_default() || !log.is_finite() {
         return Support::NotShown;
-    }
-    if log < 0.0 {
-        // The same measure the other way round: what two single runs cannot show they cannot disprove.
-        return if log <= -BEYOND_KNOWN_SCATTER.ln() { Support::Contradicted } else { Support::NotShown };
     }
     // Two values that are `apart` have a standard deviation of apart / sqrt(2); a ratio of two single runs scatters by
     // sqrt(2) times that.
     let beyond_repeat = repeat.is_some_and(|repeat| log > T_OF_A_PAIR * repeat.apart.ln_1p());
-    match () {
-        () if log >= BEYOND_KNOWN_SCATTER.ln() => Support::Shown,
-        () if beyond_repeat => Support::PointsThatWay,
-        () => Support::NotShown,
-    }
+    if single::points_a_way(found.value) || beyond_repeat { Support::PointsThatWay } else { Support::NotShown }
 }
 
 fn sentence(it: &Comparison, length: Option<&str>) -> String {
@@ -217,11 +209,12 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
         None => {
             let length = length.map_or_else(String::new, |length| format!(" of {length}"));
             text.push_str(&format!("; one run{length} each, so no interval"));
-            if let Some(least) = it.least_half_width {
-                text.push_str(&format!(" (counting alone leaves ±{}, the least)", percent(least)));
+            if let Some(counting) = it.counting_half_width {
+                text.push_str(&format!(" (±{} by counting, if operations came at random)", percent(counting)));
             }
-            if it.ratio >= BEYOND_KNOWN_SCATTER {
-                text.push_str("; beyond any scatter between runs that is known");
+            if single::points_a_way(it.ratio) {
+                let way = if it.ratio < 1.0 { ", and the other way round" } else { "" };
+                text.push_str(&format!("; {}{way}", single::POINTS));
             } else if let Some(scatter) = it.holds_below {
                 text.push_str(&format!("; holds if runs scatter by less than {}", percent(scatter)));
             }

@@ -76,7 +76,7 @@ pub enum Support {
     CannotBeTold,
     /// What they differ by may be chance.
     NotShown,
-    /// They differ by more than what was measured twice does, but each was measured once.
+    /// They differ by more than runs are known to scatter, or than what was measured twice, but each was measured once.
     PointsThatWay,
     /// They carry it.
     Shown,
@@ -116,8 +116,8 @@ pub struct Comparison {
     pub trials: (usize, usize),
     /// Interval of the ratio with 95 %, where trials or seconds carry one.
     pub interval: Option<(f64, f64)>,
-    /// Half width of a 95 % interval of the ratio if operations came by chance and nothing else varied: the least.
-    pub least_half_width: Option<f64>,
+    /// Half width of a 95 % interval of the ratio if operations came at random and nothing else varied.
+    pub counting_half_width: Option<f64>,
     /// Scatter of runs (standard deviation over mean) below which two single runs would tell the two apart.
     pub holds_below: Option<f64>,
     /// What it says of the conclusion.

@@ -18,14 +18,18 @@ mod select;
 mod tests;
 mod words;
 
+use super::compare::single;
 use crate::record::publication::Publication;
-use findings::ShelfFindings;
+use findings::{ConclusionFinding, ShelfFindings};
 
 /// Everything that can be said of a publication.
 #[must_use]
 pub fn find(publication: &Publication) -> ShelfFindings {
     let record = &publication.record;
     let repeats = repeats::repeats(record);
+    let conclusions: Vec<ConclusionFinding> =
+        publication.conclusions.iter().map(|it| claims::answer(record, it, &repeats)).collect();
+    let is_single = conclusions.iter().flat_map(|it| &it.comparisons).any(|it| it.interval.is_none());
     ShelfFindings {
         format: findings::FORMAT,
         analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
@@ -34,10 +38,10 @@ pub fn find(publication: &Publication) -> ShelfFindings {
         procedure: publication.procedure.clone(),
         origin: record.origin.clone(),
         cases: record.cases.iter().map(cases::case).collect(),
-        conclusions: publication.conclusions.iter().map(|it| claims::answer(record, it, &repeats)).collect(),
+        conclusions,
         remarks: rules::remarks(record),
         repeats,
-        caveats: record.caveats.clone(),
+        caveats: record.caveats.iter().cloned().chain(is_single.then(single::sentence)).collect(),
         unknown: record.unknown.clone(),
     }
 }

@@ -13,7 +13,7 @@ pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
     for case in &record.cases {
         found.extend(rules_facts::of_case(record, case));
         for trial in &case.trials {
-            found.extend(rules_sync::of_trial(case, trial));
+            found.extend(rules_sync::of_trial(record, case, trial));
             found.extend(rules_commit::of_trial(case, trial));
         }
     }

@@ -83,7 +83,7 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
     let (writes, bytes) = (device.mean("write_ops_per_s")?, device.mean("write_bytes_per_s")?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);
     let least = counted_over(load.case, load.trial).map_or_else(String::new, |seconds| {
-        format!(" (±{} by counting alone)", percent(Z / (writes * seconds).sqrt()))
+        format!(" (±{} by counting, if writes came at random)", percent(Z / (writes * seconds).sqrt()))
     });
     let mut sentence = format!(
         "a commit is {each:.2} writes of {kib:.1} KiB to {}, {:.1} KiB in all{least}",

@@ -3,7 +3,7 @@
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::rules_price::apart;
-use super::select::{Found, all, rows, rows_of_trial};
+use super::select::{Found, all, rows};
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -15,34 +15,70 @@ pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark>
         found.extend(of_pgbench(case, key, value));
     }
     found.extend(mounted(record, case));
-    found.extend(rates_and_times(case));
     found
 }
 
 /// A property that `zfs get` or `zpool get` shows otherwise.
 fn property(record: &ImportRecord, case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
-    let rule = Rule {
-        name: "facts_contradict",
-        weight: Weight::Contradiction,
-        source: "the list of properties that was published with the case",
-    };
+    let source = "the list of properties that was published with the case";
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
         _ => return None,
     };
-    let row = rows(case).find(|row| row.output.tool == tool && row.label("property") == Some(name))?;
-    let listed = row.label("value").filter(|listed| !listed.eq_ignore_ascii_case(said))?;
-    let mut sentence = format!("{tool} lists {name}={listed}, where the case is said to have {name}={said}");
-    let other = record.cases.iter().find(|other| other.facts.get(key).is_some_and(|value| value == listed));
+    let listed = listed(case, tool, name);
+    let is_said = |row: &&Found<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
+    let others: Vec<Found<'_>> = listed.iter().filter(|row| !is_said(row)).copied().collect();
+    let row = others.first()?;
+    if others.len() < listed.len() {
+        let rule = Rule { name: "datasets_differ", weight: Weight::Information, source };
+        let values: Vec<String> = listed.iter().map(|row| of_dataset(row, name)).collect();
+        let sentence = format!(
+            "{tool} lists {}: which of them the case used is not told, so none is held against {name}={said}",
+            values.join(", ")
+        );
+        return rule.says(&listed, None, sentence);
+    }
+    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
+    let mut values: Vec<&str> = others.iter().filter_map(|row| row.label("value")).collect();
+    values.sort_unstable();
+    values.dedup();
+    let [value] = values.as_slice() else {
+        let values: Vec<String> = others.iter().map(|row| of_dataset(row, name)).collect();
+        let sentence = format!("{tool} lists {}, where the case is said to have {name}={said}", values.join(", "));
+        return rule.says(&others, None, sentence);
+    };
+    let mut sentence = format!("{tool} lists {name}={value}, where the case is said to have {name}={said}");
+    let other = record.cases.iter().find(|other| other.facts.get(key).is_some_and(|found| found == value));
     if let Some((method, ratio)) = other.and_then(|other| apart(other, case)) {
         let times = if ratio >= 1.0 { ratio } else { 1.0 / ratio };
         sentence.push_str(&format!(
-            "; {method} differs {} times from the case that has {listed}, so the list is of another moment than the run",
+            "; {method} differs {} times from the case that has {value}, so the list is of another moment than the run",
             significant(times)
         ));
     }
-    rule.says(&[row], None, sentence)
+    rule.says(&[*row], None, sentence)
+}
+
+/// The rows of a property: those of the dataset or pool that the case is said to have used, or that is mounted where its
+/// data lay; of all where neither is told.
+fn listed<'a>(case: &'a ImportedCase, tool: &'a str, property: &'a str) -> Vec<Found<'a>> {
+    let of = |property: &'a str| {
+        rows(case).filter(move |row| row.output.tool == tool && row.label("property") == Some(property))
+    };
+    let told = ["zfs.dataset", "stack.dataset", "zpool.pool", "stack.pool"];
+    let told = told[if tool == "zfs get" { 0..2 } else { 2..4 }].iter().find_map(|key| case.facts.get(*key));
+    let at = case.facts.get("stack.mount");
+    let mounted = of("mountpoint").find(|row| at.is_some_and(|at| row.label("value") == Some(at)));
+    let used = told.map(String::as_str).or_else(|| mounted.and_then(|row| row.label("name")));
+    let is_used = |row: &Found<'_>| used.is_none() || row.label("name").is_none() || row.label("name") == used;
+    of(property).filter(|row| row.label("value").is_some()).filter(is_used).collect()
+}
+
+/// `tank/a sync=disabled`.
+fn of_dataset(row: &Found<'_>, property: &str) -> String {
+    let value = row.label("value").unwrap_or_default();
+    row.label("name").map_or_else(|| format!("{property}={value}"), |name| format!("{name} {property}={value}"))
 }
 
 /// A setting of pgbench that its summary shows otherwise.
@@ -68,30 +104,4 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
         rule.says(&[row], None, format!("{mount} is mounted as {shown}, where the case is said to be on {kind}"))?;
     remark.case.clone_from(&case.name);
     Some(remark)
-}
-
-/// Rates and times of one row that are not each other's inverse.
-fn rates_and_times(case: &ImportedCase) -> Vec<Remark> {
-    let rule = Rule {
-        name: "rate_does_not_fit_its_time",
-        weight: Weight::Contradiction,
-        source: "operations a second times microseconds an operation are a million",
-    };
-    // A rate is printed to a thousandth, a time to a whole.
-    const RATE_ROUNDING: f64 = 0.0005;
-    let misfits = |row: &Found<'_>| {
-        let rate = row.value("rate").filter(|rate| *rate > 0.0)?;
-        let time = row.figure("latency_mean").filter(|time| time.unit == "us")?;
-        let expected = 1e6 / rate;
-        let slack = 0.51 + expected / rate * RATE_ROUNDING;
-        ((expected - time.value).abs() > slack).then_some((time.value, expected))
-    };
-    let all = case.trials.iter().flat_map(|trial| rows_of_trial(case, trial));
-    let odd = all.filter(|row| row.label("test").is_some()).filter_map(|row| Some((row, misfits(&row)?)));
-    odd.filter_map(|(row, (time, expected))| {
-        let method = row.label("method").unwrap_or_default();
-        let sentence = format!("{method}: its rate means {} us an operation, not {time}", significant(expected));
-        rule.says(&[row], Some((time, expected, "us")), sentence)
-    })
-    .collect()
 }

@@ -4,8 +4,9 @@ use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::select::{Found, rows_of_trial, synced};
 use super::words::{milliseconds, rate as shown};
+use crate::analyse::compare::side::UnsyncedForm;
 use crate::analyse::durability::IN_MEMORY;
-use crate::record::imported::{ImportedCase, ImportedTrial};
+use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
 use crate::units::significant;
 
 /// No device that is not memory is known to sync more often for one writer.
@@ -26,10 +27,11 @@ const JOURNAL_COST: f64 = 1.5;
 const WAIT_OVER_WRITE: f64 = 5.0;
 
 /// What the rates of a trial say.
-pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+    let told = fact(case, "postgresql.version").or(record.origin.postgresql.as_deref());
     let all = [
         too_many(case, trial),
-        no_slower_than_unsynced(case, trial),
+        no_slower_than_unsynced(case, trial, told),
         faster_than_a_turn(case, trial),
         two_writes(case, trial, "open_sync"),
         two_writes(case, trial, "open_datasync"),
@@ -78,22 +80,26 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     rule.says(&[row], Some((rate, MOST_SYNCS_PER_S, "ops/s")), sentence)
 }
 
-/// A sync that costs nothing.
-fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
-        name: "no_slower_than_unsynced",
-        weight: Weight::Suspicion,
-        source: "pg_test_fsync opens and closes the file for each write that it does not sync",
-    };
+/// A sync that costs nothing. What the row without a sync does beside the write depends on the version; where that is not
+/// known, nothing follows from it.
+fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, told: Option<&str>) -> Option<Remark> {
     let unsynced = rows_of_trial(case, trial).find(|found| found.label("test") == Some("not synced"))?;
     let without = unsynced.value("rate")?;
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate >= without)?;
-    let sentence = format!(
-        "a write with {method} ({} a second) is faster than one that is not synced ({}) but opens its file each time: the sync \
-         costs less than an open",
-        shown(rate),
-        shown(without)
-    );
+    let (source, why) = match UnsyncedForm::of(unsynced.output.version.as_deref(), told) {
+        UnsyncedForm::OpensEachTime => (
+            "until 13 pg_test_fsync opens and closes the file for each write that it does not sync",
+            "faster than one that is not synced ({}) but opens its file each time: the sync costs less than an open",
+        ),
+        UnsyncedForm::KeepsOpen => (
+            "since 14 pg_test_fsync keeps the file open for writes that it does not sync, as for those that it syncs",
+            "no slower than one that is not synced ({}): the sync costs nothing",
+        ),
+        UnsyncedForm::Unknown => return None,
+    };
+    let rule = Rule { name: "no_slower_than_unsynced", weight: Weight::Suspicion, source };
+    let why = why.replace("{}", &shown(without));
+    let sentence = format!("a write with {method} ({} a second) is {why}", shown(rate));
     rule.says(&[row, unsynced], Some((rate, without, "ops/s")), sentence)
 }
 
@@ -120,7 +126,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
     rule.says(&[row], Some((took, SHORTEST_TURN_US, "us")), sentence)
 }
 
-/// Faster than flash without protection empties its cache.
+/// Faster than flash without protection empties its cache: it is protected, there is none, or the flush went nowhere.
 fn fast_flush(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     let rule = Rule {
         name: "fast_flush",
@@ -136,7 +142,7 @@ fn fast_flush(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
         return None;
     }
     let sentence =
-        format!("{method} took {}: either the write cache is protected, or it is not emptied", milliseconds(took));
+        format!("{method} took {}: either the write cache is not volatile, or it is not emptied", milliseconds(took));
     rule.says(&[row], Some((took, FASTEST_FLUSH_US, "us")), sentence)
 }
 
@@ -222,6 +228,9 @@ fn journal(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     if cost < JOURNAL_COST {
         return None;
     }
-    let sentence = format!("fsync costs {} times fdatasync: the journal", significant(cost));
+    let sentence = format!(
+        "fsync costs {} times fdatasync: it writes metadata too, as a commit of the journal does",
+        significant(cost)
+    );
     rule.says(&[fdatasync_row, fsync_row], Some((cost, JOURNAL_COST, "times fdatasync")), sentence)
 }

@@ -48,7 +48,7 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
     let style = format!("{STYLE}{OWN_STYLE}");
     let rows = || findings.pairs.iter().flat_map(|pair| &pair.rows);
     let of_sides = findings.sides.iter().flat_map(|side| side.caveats.iter().map(|text| (&*side.mark, text.clone())));
-    let caveats = findings.caveats.iter().map(|text| (text.clone(), String::new()));
+    let caveats = findings.caveats.iter().map(|text| (format!("{text}."), String::new()));
     let caveats: Vec<(String, String)> = caveats.chain(grouped(of_sides)).collect();
     let left_out = findings.sides.iter().filter(|side| !side.left_out.is_empty());
     let left_out = grouped(left_out.map(|side| (side.mark.as_str(), side.left_out.join(", "))));

@@ -108,7 +108,10 @@ fn refused(findings: &ComparisonFindings) -> String {
     }
     let outputs = left_out().map(|side| (side.mark.as_str(), side.left_out.join(", ")));
     for (outputs, marks) in grouped(outputs) {
-        text.push_str(&paragraph("  - ", &format!("{marks}: {outputs}: figures of devices, of no named workload")));
+        text.push_str(&paragraph(
+            "  - ",
+            &format!("{marks}: {outputs}: only figures of pg_test_fsync and pgbench are compared"),
+        ));
     }
     text
 }

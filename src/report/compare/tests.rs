@@ -85,6 +85,17 @@ fn findings() -> ComparisonFindings {
 }
 
 #[test]
+fn a_page_says_that_all_was_compared_only_where_nothing_was_left_out() {
+    let all = "Everything that was measured was compared.";
+    let mut found = findings();
+    found.refused.clear();
+    found.alone.clear();
+    assert!(!page(&found).unwrap().contains(all), "iostat was left out");
+    found.sides.iter_mut().for_each(|side| side.left_out.clear());
+    assert!(page(&found).unwrap().contains(all));
+}
+
+#[test]
 fn everything_that_was_found_is_said_in_its_order() {
     let text = terminal(&findings());
     let parts = [

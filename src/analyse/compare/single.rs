@@ -1,0 +1,44 @@
+//! What figures without repeats may claim: the one rule, for `compare`, for the shelf, and for the help of both.
+
+/// The rule, in lines for a help text.
+pub const RULE: [&str; 3] = [
+    "Figures of one run each, without repeats, have a ratio and no interval, and show no winner. From 3",
+    "times on a ratio is beyond any scatter between runs that is known here, and points that way if both",
+    "machines were otherwise idle.",
+];
+
+/// Beyond any scatter between runs that is known. Published: the same test on the same server twice, 62.0k and 170.2k
+/// (2.7 times) with another layout; one test by two tools on the same servers, 1.5 to 2.6 times.
+const BEYOND_KNOWN_SCATTER: f64 = 3.0;
+
+/// What is said of such a ratio.
+pub const POINTS: &str = "beyond any scatter between runs that is known";
+
+/// Whether a ratio of two single runs points a way, whichever of the two is the larger.
+#[must_use]
+pub fn points_a_way(ratio: f64) -> bool {
+    ratio.is_finite() && ratio > 0.0 && ratio.ln().abs() >= BEYOND_KNOWN_SCATTER.ln()
+}
+
+/// The rule as a sentence.
+#[must_use]
+pub fn sentence() -> String {
+    RULE.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_and_its_inverse_point_equally_far() {
+        assert!(points_a_way(3.0) && points_a_way(1.0 / 3.001) && !points_a_way(2.9) && !points_a_way(0.34));
+        assert!(![0.0, -5.0, f64::NAN, f64::INFINITY].into_iter().any(points_a_way));
+    }
+
+    #[test]
+    fn the_rule_names_the_threshold_that_is_used() {
+        assert!(sentence().contains(&format!("From {BEYOND_KNOWN_SCATTER} times on")));
+        assert!(RULE.iter().all(|line| line.chars().count() <= 100));
+    }
+}

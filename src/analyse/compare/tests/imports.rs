@@ -1,0 +1,207 @@
+//! What an import brings into a comparison: its figures, its trials, what it promises.
+
+use crate::analyse::compare::findings::{Outcome, Reason};
+use crate::analyse::compare::side::{Measure, Side, Spread};
+use crate::analyse::compare::{compare, from_import, from_probe};
+use crate::analyse::findings::DurabilityClass;
+use crate::analyse::probe::sample;
+use crate::record::imported::{
+    ImportRecord, ImportedCase, ImportedFigure, ImportedFile, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes,
+    ImportedTrial,
+};
+
+fn times(steps: &[(u64, u64)]) -> ImportedTimes {
+    let most_us = steps.last().map_or(0, |(us, _)| *us);
+    let (count, sum_us) = steps.iter().fold((0, 0), |(count, sum), (us, of)| (count + of, sum + us * of));
+    ImportedTimes { count, sum_us, most_us, steps: steps.to_vec() }
+}
+
+fn imported(test: &str, method: &str, rate: f64) -> ImportedRow {
+    let labels = [("test", test), ("write_bytes", "8192"), ("method", method)];
+    ImportedRow {
+        labels: labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        figures: vec![ImportedFigure {
+            name: "rate".to_owned(),
+            unit: "ops/s".to_owned(),
+            value: rate,
+            ..ImportedFigure::default()
+        }],
+        ..ImportedRow::default()
+    }
+}
+
+fn published(facts: &[(&str, &str)], rows: Vec<ImportedRow>, version: &str) -> ImportRecord {
+    let output = ImportedOutput {
+        tool: "pg_test_fsync".to_owned(),
+        version: Some(version.to_owned()),
+        rows,
+        ..ImportedOutput::default()
+    };
+    let iostat = ImportedOutput { tool: "iostat -x".to_owned(), ..ImportedOutput::default() };
+    let trial = ImportedTrial { outputs: vec![output, iostat], ..ImportedTrial::default() };
+    let facts = facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let case = ImportedCase { name: "one".to_owned(), facts, trials: vec![trial], caveats: Vec::new() };
+    ImportRecord { cases: vec![case], ..ImportRecord::default() }
+}
+
+#[test]
+fn published_rows_stand_beside_those_of_a_probe() {
+    let rows = vec![imported("one write", "fdatasync", 100.0), imported("not synced", "write", 9e5)];
+    let record = published(&[("stack.filesystem", "zfs"), ("zfs.sync", "standard")], rows, "9.3 or 9.4");
+    let shelf = from_import::sides(0, "shelf:x", &record, None);
+    let mut probe = sample::honest();
+    let unsynced = sample::spec(
+        "not_synced.write",
+        crate::record::probe::Family::NotSynced,
+        "write",
+        crate::record::probe::Way::None,
+    );
+    probe.rows.push(sample::row(unsynced, 900_000, 0));
+    let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &probe)]);
+    assert_eq!(found.sides[0].left_out, ["iostat -x"]);
+    let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
+    assert!((comparison.ratio - 10.0).abs() < 0.1 && comparison.low.is_none());
+    assert_eq!(found.refused.iter().map(|r| r.reason).collect::<Vec<_>>(), [Reason::NotSyncedAcrossVersions]);
+    assert!(found.alone.iter().all(|alone| alone.side == 1));
+}
+
+#[test]
+fn zfs_that_ignores_syncs_is_another_class_than_a_device_that_flushes() {
+    let record = published(&[("zfs.sync", "disabled")], vec![imported("one write", "fdatasync", 1e5)], "9.4");
+    let shelf = from_import::sides(0, "shelf:x", &record, None);
+    let found = compare(&[shelf[0].clone(), from_probe::side(1, ".", &sample::honest())]);
+    assert_eq!(found.refused[0].reason, Reason::OtherDurability);
+    assert_eq!(found.pairs[0].rows[0].refused, Some(Reason::OtherDurability));
+    assert!(!found.compared_anything());
+}
+
+#[test]
+fn a_mount_option_that_holds_flushes_back_is_known_of_an_import_as_of_a_run() {
+    let class = |facts: &[(&str, &str)]| {
+        let record = published(facts, vec![imported("one write", "fdatasync", 1e5)], "9.4");
+        from_import::sides(0, "x", &record, None)[0].measures[0].durability.clone().unwrap().class
+    };
+    let f2fs = [("stack.filesystem", "f2fs"), ("mount.options", "rw,fsync_mode=nobarrier")];
+    assert_eq!(class(&f2fs), DurabilityClass::Volatile);
+    assert_eq!(class(&[("mount.options", "rw, nobarrier")]), DurabilityClass::Volatile);
+    assert_eq!(class(&[("stack.filesystem", "overlay"), ("mount.options", "volatile")]), DurabilityClass::Volatile);
+    assert_eq!(class(&[("stack.filesystem", "ext4"), ("mount.options", "volatile")]), DurabilityClass::Unknown);
+}
+
+#[test]
+fn several_files_of_one_case_are_its_trials() {
+    let rows = || vec![imported("one write", "fdatasync", 100.0)];
+    let mut record = published(&[], rows(), "15");
+    let mut second = record.cases[0].trials[0].clone();
+    second.outputs[0].rows[0].figures[0].value = 104.0;
+    record.cases[0].trials.push(second);
+    let side = &from_import::sides(0, "x", &record, None)[0];
+    let measure = &side.measures[0];
+    assert_eq!((side.measures.len(), measure.value), (1, 102.0));
+    assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_some());
+}
+
+/// The side of a case with a trial of these rates for each of these files.
+fn of_files(files: &[(&str, f64)]) -> Side {
+    let mut record = published(&[], vec![imported("one write", "fdatasync", 1.0)], "15");
+    let first = record.cases[0].trials.remove(0);
+    for (sha256, rate) in files {
+        let mut trial = first.clone();
+        let (name, sha256) = (format!("{rate}.txt"), (*sha256).to_owned());
+        trial.files = vec![ImportedFile { name, sha256, ..ImportedFile::default() }];
+        trial.outputs[0].rows[0].figures[0].value = *rate;
+        record.cases[0].trials.push(trial);
+    }
+    from_import::sides(0, "x", &record, None).remove(0)
+}
+
+#[test]
+fn a_copy_of_a_file_is_no_second_trial() {
+    let trials = |side: &Side| match &side.measures[0].spread {
+        Spread::Trials { means, .. } => means.len(),
+        _ => 1,
+    };
+    let copied = of_files(&[("a", 100.0), ("a", 100.0), ("b", 104.0)]);
+    assert_eq!((trials(&copied), copied.measures[0].value), (2, 102.0));
+    assert!(copied.caveats[0].starts_with("100.txt repeats another file byte for byte"), "{:?}", copied.caveats);
+    let once = of_files(&[("a", 100.0), ("a", 100.0)]);
+    assert_eq!((trials(&once), once.measures[0].ends), (1, None));
+    let others = of_files(&[("a", 100.0), ("b", 104.0)]);
+    assert!(trials(&others) == 2 && others.caveats.is_empty());
+    assert_eq!(trials(&of_files(&[("", 100.0), ("", 104.0)])), 2, "whose sum is not known is no copy");
+}
+
+#[test]
+fn figures_that_are_alike_to_the_last_digit_give_no_interval() {
+    let (a, b) = (of_files(&[("a", 100.0), ("b", 100.0)]), of_files(&[("c", 50.0), ("d", 50.0)]));
+    assert_eq!((a.measures[0].ends, &a.measures[0].spread), (None, &Spread::None));
+    let found = compare(&[a, Side { argument: 1, ..b }]);
+    assert_eq!(found.pairs[0].rows[0].comparison.as_ref().unwrap().outcome, Outcome::NoInterval);
+}
+
+#[test]
+fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
+    let of = |logs: &[&[(u64, u64)]]| {
+        let row = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };
+        let output = ImportedOutput { tool: "pgbench".to_owned(), rows: vec![row], ..ImportedOutput::default() };
+        let log = |steps: &[(u64, u64)]| ImportedLog { latency: times(steps), ..ImportedLog::default() };
+        let trial = |latencies: &&[(u64, u64)]| ImportedTrial {
+            outputs: vec![output.clone()],
+            log: Some(log(latencies)),
+            ..ImportedTrial::default()
+        };
+        let case = ImportedCase { trials: logs.iter().map(trial).collect(), ..ImportedCase::default() };
+        from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
+    };
+    let p99 = |side: &Side| side.measures.iter().find(|it| it.key().ends_with("latency p99")).unwrap().clone();
+    // Of 1100 operations the 1089th: the short trial weighs as much as it did.
+    let several = of(&[&[(10, 1000)], &[(10, 80), (900, 20)]]);
+    let found = p99(&several);
+    assert_eq!((found.value, &found.spread), (900.0, &Spread::Together { trials: 2, alone: Some((10.0, 900.0)) }));
+    let found = compare(&[several, Side { argument: 1, ..of(&[&[(450, 100)]]) }]);
+    let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
+    let comparison = row.comparison.as_ref().unwrap();
+    assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
+    assert!(comparison.method.ends_with("(1 trial against 2 trials, alone 10 to 900 us)"), "{}", comparison.method);
+    assert!(found.caveats.iter().any(|it| it.contains("percentiles are of the operations of all trials")));
+}
+
+#[test]
+fn summaries_of_pgbench_have_one_key_over_its_versions() {
+    let summary = |kind: &str, tps: &str| {
+        let figure = |name: &str, unit: &str, value| ImportedFigure {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            ..ImportedFigure::default()
+        };
+        let row = ImportedRow {
+            labels: vec![("part".to_owned(), "summary".to_owned())],
+            figures: vec![
+                figure("scale", "", 100.0),
+                figure("clients", "count", 4.0),
+                figure("latency_mean", "ms", 8.0),
+                figure(tps, "tx/s", 500.0),
+            ],
+            ..ImportedRow::default()
+        };
+        let facts =
+            vec![("transaction type".to_owned(), kind.to_owned()), ("query mode".to_owned(), "simple".to_owned())];
+        let output = ImportedOutput { tool: "pgbench".to_owned(), facts, rows: vec![row], ..ImportedOutput::default() };
+        let log = ImportedLog { latency: times(&[(7000, 990), (20_000, 10)]), done: 1000, ..ImportedLog::default() };
+        let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
+        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+        from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
+    };
+    let (old, new) =
+        (summary("TPC-B (sort of)", "tps_excluding_connecting"), summary("<builtin: TPC-B (sort of)>", "tps"));
+    let keys = |side: &Side| side.measures.iter().map(Measure::key).collect::<Vec<_>>();
+    assert_eq!(keys(&old), keys(&new));
+    assert_eq!(keys(&new)[0], "pgbench/tpcb-like/scale 100/clients 4/tps");
+    assert_eq!(new.measures[1].value, 8000.0);
+    let p99 = new.measures.iter().find(|measure| measure.key().ends_with("latency p99")).unwrap();
+    assert_eq!(p99.value, 7000.0);
+    let including = summary("TPC-B (sort of)", "tps_including_connecting");
+    let refused = compare(&[new, Side { argument: 1, ..including }]).refused;
+    assert_eq!(refused[0].reason, Reason::OtherConditions, "{refused:?}");
+}
