@@ -242,7 +242,7 @@ fn plain_digits(text: &str) -> Option<String> {
     let mut groups = whole.split(is_mark);
     let first = groups.next().unwrap_or_default();
     let rest: Vec<&str> = groups.collect();
-    let one_kind = whole.chars().filter(|c| is_mark(*c)).all(|c| whole.matches(c).count() == rest.len());
+    let one_kind = whole.chars().find(|c| is_mark(*c)).is_none_or(|mark| whole.matches(mark).count() == rest.len());
     let in_threes = rest.is_empty() || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
     if !(one_kind && in_threes) {
         return None;
@@ -353,6 +353,14 @@ mod tests {
         {
             assert_eq!(number(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_word_of_many_marks_takes_no_longer_than_it_is_long() {
+        let marks = "1,".repeat(500_000) + "1";
+        let started = std::time::Instant::now();
+        assert_eq!(number(&marks), None);
+        assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
     }
 
     proptest! {
