@@ -77,15 +77,92 @@ fn value<'a>(words: &[Word<'a>]) -> Option<(Value<'a>, usize)> {
     if let Some((asterisk, taken)) = absent(words) {
         return Some((Value::Absent { asterisk }, taken));
     }
-    // No storage does fewer than none, nor a thousand million a second.
-    let rate = web::number(first.text).filter(|rate| (0.0..1e9).contains(rate) && rate.is_sign_positive())?;
-    let unit = unit(&words[1..])?;
+    let unit = unit(&words[1..]).filter(|_| is_of_a_rate(words[1].text))?;
     let behind = &words[1 + unit..];
-    let latency = behind.first().and_then(|word| Some((*word, web::number(word.text)?)));
-    match latency.and_then(|latency| Some((latency, self::unit(&behind[1..])?))) {
-        Some((latency, second)) => Some((Value::Rate(*first, rate, Some(latency)), 2 + unit + second)),
-        None => Some((Value::Rate(*first, rate, None), 1 + unit)),
+    let time = behind.first().filter(|word| web::number(word.text).is_some());
+    let time_unit = time.and_then(|_| self::unit(&behind[1..])).filter(|_| is_of_a_time(behind[1].text));
+    let (Some(time), Some(time_unit)) = (time, time_unit) else {
+        return Some((Value::Rate(*first, web::number(first.text).filter(is_possible)?, None), 1 + unit));
+    };
+    let (rate, us) = rate_and_time(first.text, time.text)?;
+    Some((Value::Rate(*first, rate, Some((*time, us))), 2 + unit + time_unit))
+}
+
+/// No storage does fewer than none, nor a thousand million a second.
+fn is_possible(rate: &f64) -> bool {
+    (0.0..1e9).contains(rate) && rate.is_sign_positive()
+}
+
+/// A rate and its time. The program prints thousandths of a rate and whole microseconds, and no marks of thousands; people
+/// put them in. So a lone mark before three digits is what fits the other of the two. None where neither does.
+fn rate_and_time(rate: &str, time: &str) -> Option<(f64, f64)> {
+    let (plain, grouped) = (web::number(rate).filter(is_possible), web::grouped(rate).filter(is_possible));
+    let us = web::grouped(time).or_else(|| web::number(time))?;
+    let fits = |rate: &Option<f64>| rate.is_some_and(|rate| misfit(0, rate, us).is_none());
+    match (fits(&plain), fits(&grouped)) {
+        (true, false) => Some((plain?, us)),
+        (false, true) => Some((grouped?, us)),
+        // A point is the program's own mark: a time that does not fit is told.
+        (false, false) if web::grouped(time).is_none() && (grouped.is_none() || rate.contains('.')) => {
+            Some((plain?, us))
+        }
+        _ => None,
     }
+}
+
+/// What stands before the slash of a unit, and behind it.
+fn parts_of_unit(unit: &str) -> (String, String) {
+    let (of, per) = unit.split_once('/').unwrap_or((unit, ""));
+    (of.to_lowercase(), per.to_lowercase())
+}
+
+/// Whether a unit can be operations a second. Words of languages that are not written in ASCII are not all known.
+fn is_of_a_rate(unit: &str) -> bool {
+    const NO_OPERATIONS: [&str; 31] = [
+        "usec",
+        "usecs",
+        "useks",
+        "usegs",
+        "us",
+        "µs",
+        "μs",
+        "мкс",
+        "マイクロ秒",
+        "მკწმ",
+        "微秒",
+        "ms",
+        "msec",
+        "msecs",
+        "ns",
+        "s",
+        "sec",
+        "secs",
+        "b",
+        "kb",
+        "mb",
+        "gb",
+        "kib",
+        "mib",
+        "gib",
+        "ko",
+        "mo",
+        "кб",
+        "мб",
+        "bytes",
+        "mbit",
+    ];
+    let (of, per) = parts_of_unit(unit);
+    let a_second = !unit.is_ascii() || per.is_empty() || per.starts_with('s');
+    a_second && !NO_OPERATIONS.contains(&of.as_str())
+}
+
+/// Whether a unit can be microseconds an operation.
+fn is_of_a_time(unit: &str) -> bool {
+    const NO_MICROSECONDS: [&str; 8] = ["ms", "msec", "msecs", "ns", "nsecs", "s", "sec", "secs"];
+    let (of, per) = parts_of_unit(unit);
+    // The Italian catalogue has the words of the rate here.
+    let an_operation = !unit.is_ascii() || per.is_empty() || per.starts_with('o') || of == "operazioni";
+    an_operation && !NO_MICROSECONDS.contains(&of.as_str())
 }
 
 /// How many words a unit takes: `ops/sec`, `Op./s`, and `usecs/` `op` where a page broke it.

@@ -223,6 +223,15 @@ pub fn number(text: &str) -> Option<f64> {
     written.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// What a number with a lone mark before three digits is where that mark is of thousands: `1,234`, `1.234`.
+#[must_use]
+pub fn grouped(text: &str) -> Option<f64> {
+    let (whole, rest) = text.split_once([',', '.'])?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let in_threes = (1..=3).contains(&whole.len()) && !whole.starts_with('0') && rest.len() == 3;
+    (in_threes && digits(whole) && digits(rest)).then(|| format!("{whole}{rest}").parse().ok())?
+}
+
 /// Digits with at most a decimal point, from digits with marks.
 fn plain_digits(text: &str) -> Option<String> {
     const THOUSANDS_ONLY: [char; 4] = ['\'', '\u{2019}', '\u{a0}', '\u{202f}'];
@@ -352,6 +361,14 @@ mod tests {
             ["", "-", "nan", "inf", "1e999", "5.", "1.2.3", "1,23,456", "1e", "0x5", "1.234.5", "5kB", "1,2'3", "٣"]
         {
             assert_eq!(number(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lone_mark_before_three_digits_can_be_of_thousands() {
+        assert_eq!((grouped("1,234"), grouped("999.000")), (Some(1234.0), Some(999_000.0)));
+        for text in ["1234", "0,123", "1234,567", "1,23", "1,234,567", "1,234.5", "-1,234", ",123", "1,2é"] {
+            assert_eq!(grouped(text), None, "{text}");
         }
     }
 

@@ -288,6 +288,40 @@ fn a_size_in_prose_is_not_the_size_of_the_writes() {
 }
 
 #[test]
+fn a_comma_is_what_fits_the_time_of_the_row() {
+    for (row, rate, us) in [
+        ("1,234 ops/sec 810 usecs/op", 1234.0, 810.0),
+        ("1,234 ops/sec 810373 usecs/op", 1.234, 810_373.0),
+        ("1,234 ops/sec 810,373 usecs/op", 1.234, 810_373.0),
+        ("1.234 ops/sec 810 usecs/op", 1234.0, 810.0),
+        ("810.373 ops/sec 1,234 usecs/op", 810.373, 1234.0),
+        ("1,234.567 ops/sec 810 usecs/op", 1234.567, 810.0),
+    ] {
+        let output = one(&format!("5 seconds per test\nfsync {row}\n"));
+        assert_eq!(figures(&output.rows[1]), [("rate", "ops/s", rate), ("latency_mean", "us", us)], "{row}");
+        assert!(!output.notes.iter().any(|note| note.contains("a second take")), "{:?}", output.notes);
+    }
+    for row in ["1,234 ops/sec 999 usecs/op", "1.234 ops/sec 9,999 usecs/op"] {
+        let text = format!("5 seconds per test\nopen_sync 100.000 ops/sec\nfsync {row}\nwrite 9.000 ops/sec\n");
+        let output = one(&text);
+        assert_eq!((output.rows.len(), output.unread.len(), output.unread[0].line), (3, 1, 3), "{row}");
+    }
+}
+
+#[test]
+fn figures_of_other_units_are_no_rates_and_no_times() {
+    for row in ["120 MB/s", "808 usecs/op", "7 ms/op", "100 read/write", "5 ops/min", "108 µs/Op."] {
+        let text = format!("5 seconds per test\nopen_sync 100.000 ops/sec\nfsync {row}\nwrite 9.000 ops/sec\n");
+        let output = one(&text);
+        assert_eq!((output.rows.len(), output.unread.len(), output.unread[0].line), (3, 1, 3), "{row}");
+    }
+    for second in ["10 ms/op", "90.000 ops/sec"] {
+        let output = one(&format!("5 seconds per test\nopen_sync 100.000 ops/sec {second}\nwrite 9.000 ops/sec\n"));
+        assert_eq!((figures(&output.rows[1]).len(), output.unread[0].line), (1, 2));
+    }
+}
+
+#[test]
 fn rows_of_two_versions_in_one_output_are_noted() {
     let output =
         one(&format!("5 seconds per test\n{ONE}fdatasync 100.000 ops/sec 10000 usecs/op\nfsync 100.000 ops/sec\n"));
