@@ -60,6 +60,16 @@ enum System {
     Illumos,
 }
 
+impl System {
+    fn tool(self) -> &'static str {
+        match self {
+            System::Linux => "vmstat",
+            System::FreeBsd => "vmstat (FreeBSD)",
+            System::Illumos => "vmstat (illumos)",
+        }
+    }
+}
+
 /// The names over the figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Header {
@@ -203,6 +213,8 @@ struct Reader {
     report: u32,
     called: Option<String>,
     memory: Memory,
+    /// Lines of something else since the last row.
+    strange: usize,
 }
 
 impl Reader {
@@ -231,13 +243,9 @@ impl Reader {
         if let Some((header, used)) = heading(lines, at) {
             if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
                 self.close();
-                let tool = match header.system {
-                    System::Linux => "vmstat",
-                    System::FreeBsd => "vmstat (FreeBSD)",
-                    System::Illumos => "vmstat (illumos)",
-                };
                 self.report = 0;
-                let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
+                let output =
+                    Output { tool: header.system.tool(), lines: (line.number, line.number), ..Output::default() };
                 self.current = Some((header, output));
             }
             return used;
@@ -251,14 +259,23 @@ impl Reader {
         let (words, used) = table::wrapped(lines, at, wanted, |word| table::bytes(word).is_some());
         let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
         let numbers = table::count_numbers(&texts);
-        if numbers < 4 || numbers * 2 < words.len() {
-            if !table::is_omission(line.text) {
+        let is_whole =
+            words.len() == wanted && table::count_numbers(&texts[..header.columns.len()]) == header.columns.len();
+        if numbers < 4 || numbers * 2 < words.len() || (self.strange > 0 && !is_whole) {
+            // A message may stand between the rows, and rows go on behind it; names of columns are another tool's.
+            const MOST: usize = 3;
+            self.strange += usize::from(!table::is_omission(line.text));
+            if self.strange > MOST || (numbers == 0 && words.len() > 7) {
                 self.close();
             }
             return 1;
         }
+        if self.strange > 0 && !output.rows.is_empty() {
+            table::note(output, format!("line {} stands behind lines of something else", line.number));
+        }
+        self.strange = 0;
         lines[at..at + used].iter().for_each(|line| table::extend(output, line.number));
-        if words.len() != wanted || table::count_numbers(&texts[..header.columns.len()]) != header.columns.len() {
+        if !is_whole {
             let columns = header.columns.len();
             output.unread.push(table::unread(line, format!("{columns} figures, one for each column")));
             return used;
@@ -271,6 +288,7 @@ impl Reader {
     }
 
     fn close(&mut self) {
+        self.strange = 0;
         let Some((header, mut output)) = self.current.take() else { return };
         let called = self.called.take();
         if output.rows.is_empty() && output.unread.is_empty() {

@@ -81,7 +81,7 @@ fn memory_has_the_unit_that_the_text_says() {
         assert_eq!((value(&found, "swap_in_bytes_per_s"), value(&found, "read_bytes_per_s")), (None, Some(5120.0)));
         assert!(found.notes.iter().any(|note| note.starts_with("si and so are left out")), "{:?}", found.notes);
     }
-    let twice = outputs(&format!("$ vmstat -S M 1\n{table}dmesg: hello\n{table}$ vmstat 1\n{table}"));
+    let twice = outputs(&format!("$ vmstat -S M 1\n{table}one\ntwo\nthree\nfour\n{table}$ vmstat 1\n{table}"));
     let free: Vec<Option<f64>> = twice.iter().map(|output| value(output, "free_bytes")).collect();
     assert_eq!(free, [Some(104_857_600.0), Some(104_857_600.0), Some(102_400.0)]);
     for before in ["$ vmstat -S K 1\n", "$ vmstat 1\n", "$ vmstat -S M\n$ ls\n"] {
@@ -112,6 +112,22 @@ fn freebsd_illumos_and_macos_are_read() {
         (Some(12345.0), Some(987_654_321.0))
     );
     assert_eq!(numbers_not_read(MACOS, &[found]), Vec::<String>::new());
+}
+
+#[test]
+fn rows_behind_a_message_are_of_the_same_table() {
+    let row = " 1  0      0 1000  2 30    0    0     5     6    7    8  9 10 80  1  0\n";
+    let head = "$ vmstat 1\nr b swpd free buff cache si so bi bo in cs us sy id wa st\n";
+    let found = outputs(&format!("{head}{row}[ 12.345] EXT4-fs (sda1): mounted\nbash: oops\n{row}{row}"));
+    assert_eq!((found.len(), found[0].rows.len(), found[0].unread.len()), (1, 3, 0));
+    assert_eq!(found[0].notes, ["line 6 stands behind lines of something else"]);
+    // Names of other columns, and lines that do not fit, are none of it.
+    for between in ["a b c d e f g h i j k l m n o p q\n", "x\ny\nz\nu\n"] {
+        let found = outputs(&format!("{head}{row}{between}{row}"));
+        assert_eq!((found.len(), found[0].rows.len()), (1, 1), "{between}");
+    }
+    let found = outputs(&format!("{head}{row}bash: oops\n5 6 7 8 9\n"));
+    assert_eq!((found[0].rows.len(), found[0].unread.len()), (1, 0));
 }
 
 #[test]
