@@ -18,9 +18,10 @@
 //! has no figures: fio's zeros there are no measurements. io_kbytes and bw repeat other figures and are left out.
 //! Source: fio's HOWTO and stat.c.
 
-use super::json::{Leaf, document};
+use super::json::{Document, Leaf, document};
 use super::output::{Line, Output, Row};
 use super::table;
+use std::collections::HashMap;
 
 const MS: f64 = 1000.0;
 const DISTRIBUTIONS: [&str; 6] =
@@ -43,24 +44,18 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let found = begins(lines, at).then(|| document(&lines[at..])).flatten();
+        let mut reader = Reader { output: Output { tool: "fio", ..Output::default() }, ..Reader::default() };
+        let found = begins(lines, at).then(|| document(&lines[at..], |leaf| reader.take(leaf))).flatten();
         let Some(found) = found else {
             at += 1;
             continue;
         };
-        let mut reader =
-            Reader { output: Output { tool: "fio", lines: found.lines, ..Output::default() }, ..Reader::default() };
-        let old = found.leaves.iter().any(|leaf| leaf.path == ["fio version"] && leaf.text.starts_with("fio-2"));
-        if old {
+        if reader.is_old {
             reader.output.unread.push(table::unread(lines[at], "fio 3; the units of fio 2 are others"));
-        } else {
-            found.leaves.iter().for_each(|leaf| reader.take(leaf));
         }
-        if !found.whole {
-            table::note(&mut reader.output, "the document is cut off or damaged: what stands before that is read");
-        }
-        outputs.push(reader.close());
-        at += found.used;
+        let used = found.used;
+        outputs.push(reader.close(found));
+        at += used;
     }
     outputs
 }
@@ -68,18 +63,26 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 #[derive(Default)]
 struct Reader {
     output: Output,
-    /// Names of the jobs in order.
-    jobs: Vec<String>,
+    /// Whether it is of fio 2.
+    is_old: bool,
+    /// Names of the jobs, by their places.
+    jobs: HashMap<String, String>,
     /// Which row a group of figures goes to.
-    places: Vec<(String, usize)>,
+    places: HashMap<String, usize>,
 }
 
 impl Reader {
-    fn take(&mut self, leaf: &Leaf<'_>) {
+    fn take(&mut self, leaf: &Leaf<'_, '_>) {
         let path: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
+        if self.is_old {
+            return;
+        }
         match path.as_slice() {
+            ["fio version"] if leaf.text.starts_with("fio-2") => self.is_old = true,
             ["fio version"] => self.output.version = Some(leaf.text.trim_start_matches("fio-").to_owned()),
-            ["jobs" | "client_stats", _, "jobname"] => self.jobs.push(leaf.text.to_string()),
+            ["jobs" | "client_stats", job, "jobname"] => {
+                self.jobs.insert((*job).to_owned(), leaf.text.to_string());
+            }
             ["jobs" | "client_stats", job, "job options", option] => {
                 let name = format!("job {} option {option}", number_of(job));
                 self.output.facts.push((name, leaf.text.to_string()));
@@ -96,17 +99,16 @@ impl Reader {
     }
 
     fn row(&mut self, key: &str, labels: Vec<(&'static str, String)>, line: u32) -> &mut Row {
-        let known = self.places.iter().rev().find(|(known, _)| known == key).map(|(_, index)| *index);
-        let index = known.unwrap_or_else(|| {
+        let index = self.places.get(key).copied().unwrap_or_else(|| {
             self.output.rows.push(table::row(labels, line));
-            self.places.push((key.to_owned(), self.output.rows.len() - 1));
+            self.places.insert(key.to_owned(), self.output.rows.len() - 1);
             self.output.rows.len() - 1
         });
         &mut self.output.rows[index]
     }
 
-    fn job(&mut self, job: &str, rest: &[&str], leaf: &Leaf<'_>) {
-        let name = job.parse().ok().and_then(|job: usize| self.jobs.get(job)).cloned().unwrap_or_default();
+    fn job(&mut self, job: &str, rest: &[&str], leaf: &Leaf<'_, '_>) {
+        let name = self.jobs.get(job).cloned().unwrap_or_default();
         let mut labels = vec![("job", name), ("job_index", number_of(job))];
         let Some(number) = leaf.number else {
             let path = rest.join(" ");
@@ -164,7 +166,7 @@ impl Reader {
         }
     }
 
-    fn disk(&mut self, at: &str, name: &str, leaf: &Leaf<'_>) {
+    fn disk(&mut self, at: &str, name: &str, leaf: &Leaf<'_, '_>) {
         let Some(number) = leaf.number else { return };
         let (name, unit, factor) = match name {
             "read_ios" => ("read_ops", "count", 1.0),
@@ -184,7 +186,8 @@ impl Reader {
     }
 
     /// Empties the rows of directions in which nothing was done.
-    fn close(mut self) -> Output {
+    fn close(mut self, document: Document) -> Output {
+        document.close(&mut self.output);
         for row in &mut self.output.rows {
             let Some((_, direction)) = row.labels.get(2).filter(|(name, _)| *name == "direction") else { continue };
             let counter = if direction == "sync" { "latency_samples" } else { "ops" };
@@ -326,6 +329,29 @@ mod tests {
         assert!(found.notes[0].contains("cut off") && value(direction(&found, "read"), "ops_per_s").is_some());
         let found = outputs("{\n \"fio version\" : \"fio-2.16\",\n \"jobs\" : []\n}").remove(0);
         assert_eq!((found.rows.len(), found.unread.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_job_without_a_name_does_not_get_that_of_the_next() {
+        let text = "{\"fio version\": \"fio-3.33\", \"jobs\": [{\"read\": {\"iops\": 5}}, {\"jobname\": \"b\", \"read\": {\"iops\": 6}}]}";
+        let found = outputs(text).remove(0);
+        let names: Vec<&str> = found.rows.iter().map(|row| row.labels[0].1.as_str()).collect();
+        assert_eq!(names, ["", "b"]);
+    }
+
+    #[test]
+    fn a_value_that_is_not_a_number_is_told_and_the_rest_is_read() {
+        let whole = outputs(JSON).remove(0);
+        let mean = format!("\"iops_mean\" : {}", judge("/jobs/0/write/iops_mean"));
+        let write = JSON.find("\"write\" : {").unwrap();
+        let at = write + JSON[write..].find(&mean).unwrap();
+        let line = JSON[..at].lines().count();
+        let end = at + JSON[at..].find(',').unwrap();
+        let text = format!("{}\"iops_mean\" : -nan{}", &JSON[..at], &JSON[end..]);
+        let found = outputs(&text).remove(0);
+        assert_eq!((found.unread.len(), found.unread[0].line as usize, found.notes.len()), (1, line, 0));
+        assert!(found.unread[0].wanted.contains("jobs.0.write.iops_mean"), "{:?}", found.unread);
+        assert_eq!(count(&[found]) + 1, count(&[whole]));
     }
 
     fn count(outputs: &[Output]) -> usize {

@@ -138,6 +138,8 @@ struct Reader {
     called: Option<String>,
     /// The time stamp over an output that has not begun yet.
     time: Option<String>,
+    /// The names over the rows of the last output, where a line of something else ended it.
+    broken: Option<Header>,
 }
 
 struct Current {
@@ -162,6 +164,7 @@ impl Reader {
             || line.text.contains("extended device statistics")
             || is_error_heading(line.text)
         {
+            self.broken = None;
             return 1;
         }
         if let Some(arguments) = table::command(line.text, "iostat").filter(|_| !line.text.contains("zpool")) {
@@ -192,6 +195,7 @@ impl Reader {
         }
         let time = table::is_time(line.text).then(|| line.text.trim().trim_start_matches("Time: ").to_owned());
         let Some(current) = &mut self.current else {
+            self.behind_a_break(lines, at);
             // What a shell line called begins at once, or its beginning is not here.
             let begins = time.is_some() || is_names_of_wide(lines, at);
             self.called = self.called.take().filter(|_| begins);
@@ -206,9 +210,20 @@ impl Reader {
         }
         let used = current.row(lines, at);
         if used == 0 && !table::is_omission(line.text) && !is_names_of_wide(lines, at) {
+            let header = current.header.take();
             self.close();
+            self.broken = header;
         }
         used.max(1)
+    }
+
+    /// Reports a row that a line of something else parts from its heading: it may be another tool's.
+    fn behind_a_break(&mut self, lines: &[Line<'_>], at: usize) {
+        let (Some(header), Some(output)) = (&self.broken, self.outputs.last_mut()) else { return };
+        if let Some((Ok(_), 1)) = row_words(header, lines, at) {
+            output.unread.push(table::unread(lines[at], "a row right behind the others, without other lines between"));
+            table::extend(output, lines[at].number);
+        }
     }
 
     fn begin(&mut self, mut header: Header, lines: &[Line<'_>], at: usize) -> usize {
@@ -277,6 +292,7 @@ impl Reader {
     }
 
     fn close(&mut self) {
+        self.broken = None;
         let Some(Current { mut output, since_boot, assumed, .. }) = self.current.take() else { return };
         if output.rows.is_empty() && output.unread.is_empty() {
             return;

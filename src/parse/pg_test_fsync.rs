@@ -3,7 +3,8 @@
 //!
 //! Line ends mean nothing here: a row is a name, then `N ops/sec`, then in most versions `N usecs/op`, wherever a page
 //! broke it. Names of methods are the same in every language, headings and units are not. So a unit is a word with a
-//! slash, and the test that a row belongs to follows from the order of names where its heading is not known.
+//! slash. The test that a row belongs to follows from its heading; from the order of the tables only where the heading is
+//! in a language that is not known.
 
 mod table;
 #[cfg(test)]
@@ -11,7 +12,6 @@ mod tests;
 
 use super::output::{Figure, Line, Output, Row, Unread};
 use super::web::{self, Word};
-use table::Test;
 
 /// Methods in the order in which each of the first two tests takes them.
 const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
@@ -42,7 +42,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     // Words since the last row: its name is at their end, headings and notes before it.
     let mut since = 0;
     while at < words.len() {
-        if let Some(taken) = reading.head(&words[at..]) {
+        if let Some(taken) = reading.head(&words, at) {
             at += taken;
             since = at;
             continue;
@@ -53,8 +53,8 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
         };
         let before = &words[since..at];
         if let Some(name) = name(before) {
-            let heading = &before[..before.len() - name.words];
-            reading.row(heading, &name, value, &words[at..at + taken]);
+            let places = Places { heading: since, name: at - name.words, value: at, end: at + taken };
+            reading.row(&words, places, name.row, value);
             since = at + taken;
         }
         at += taken;
@@ -77,15 +77,92 @@ fn value<'a>(words: &[Word<'a>]) -> Option<(Value<'a>, usize)> {
     if let Some((asterisk, taken)) = absent(words) {
         return Some((Value::Absent { asterisk }, taken));
     }
-    // No storage does fewer than none, nor a thousand million a second.
-    let rate = web::number(first.text).filter(|rate| (0.0..1e9).contains(rate) && rate.is_sign_positive())?;
-    let unit = unit(&words[1..])?;
+    let unit = unit(&words[1..]).filter(|_| is_of_a_rate(words[1].text))?;
     let behind = &words[1 + unit..];
-    let latency = behind.first().and_then(|word| Some((*word, web::number(word.text)?)));
-    match latency.and_then(|latency| Some((latency, self::unit(&behind[1..])?))) {
-        Some((latency, second)) => Some((Value::Rate(*first, rate, Some(latency)), 2 + unit + second)),
-        None => Some((Value::Rate(*first, rate, None), 1 + unit)),
+    let time = behind.first().filter(|word| web::number(word.text).is_some());
+    let time_unit = time.and_then(|_| self::unit(&behind[1..])).filter(|_| is_of_a_time(behind[1].text));
+    let (Some(time), Some(time_unit)) = (time, time_unit) else {
+        return Some((Value::Rate(*first, web::number(first.text).filter(is_possible)?, None), 1 + unit));
+    };
+    let (rate, us) = rate_and_time(first.text, time.text)?;
+    Some((Value::Rate(*first, rate, Some((*time, us))), 2 + unit + time_unit))
+}
+
+/// No storage does fewer than none, nor a thousand million a second.
+fn is_possible(rate: &f64) -> bool {
+    (0.0..1e9).contains(rate) && rate.is_sign_positive()
+}
+
+/// A rate and its time. The program prints thousandths of a rate and whole microseconds, and no marks of thousands; people
+/// put them in. So a lone mark before three digits is what fits the other of the two. None where neither does.
+fn rate_and_time(rate: &str, time: &str) -> Option<(f64, f64)> {
+    let (plain, grouped) = (web::number(rate).filter(is_possible), web::grouped(rate).filter(is_possible));
+    let us = web::grouped(time).or_else(|| web::number(time))?;
+    let fits = |rate: &Option<f64>| rate.is_some_and(|rate| misfit(0, rate, us).is_none());
+    match (fits(&plain), fits(&grouped)) {
+        (true, false) => Some((plain?, us)),
+        (false, true) => Some((grouped?, us)),
+        // A point is the program's own mark: a time that does not fit is told.
+        (false, false) if web::grouped(time).is_none() && (grouped.is_none() || rate.contains('.')) => {
+            Some((plain?, us))
+        }
+        _ => None,
     }
+}
+
+/// What stands before the slash of a unit, and behind it.
+fn parts_of_unit(unit: &str) -> (String, String) {
+    let (of, per) = unit.split_once('/').unwrap_or((unit, ""));
+    (of.to_lowercase(), per.to_lowercase())
+}
+
+/// Whether a unit can be operations a second. Words of languages that are not written in ASCII are not all known.
+fn is_of_a_rate(unit: &str) -> bool {
+    const NO_OPERATIONS: [&str; 31] = [
+        "usec",
+        "usecs",
+        "useks",
+        "usegs",
+        "us",
+        "µs",
+        "μs",
+        "мкс",
+        "マイクロ秒",
+        "მკწმ",
+        "微秒",
+        "ms",
+        "msec",
+        "msecs",
+        "ns",
+        "s",
+        "sec",
+        "secs",
+        "b",
+        "kb",
+        "mb",
+        "gb",
+        "kib",
+        "mib",
+        "gib",
+        "ko",
+        "mo",
+        "кб",
+        "мб",
+        "bytes",
+        "mbit",
+    ];
+    let (of, per) = parts_of_unit(unit);
+    let a_second = !unit.is_ascii() || per.is_empty() || per.starts_with('s');
+    a_second && !NO_OPERATIONS.contains(&of.as_str())
+}
+
+/// Whether a unit can be microseconds an operation.
+fn is_of_a_time(unit: &str) -> bool {
+    const NO_MICROSECONDS: [&str; 8] = ["ms", "msec", "msecs", "ns", "nsecs", "s", "sec", "secs"];
+    let (of, per) = parts_of_unit(unit);
+    // The Italian catalogue has the words of the rate here.
+    let an_operation = !unit.is_ascii() || per.is_empty() || per.starts_with('o') || of == "operazioni";
+    an_operation && !NO_MICROSECONDS.contains(&of.as_str())
 }
 
 /// How many words a unit takes: `ops/sec`, `Op./s`, and `usecs/` `op` where a page broke it.
@@ -161,11 +238,18 @@ fn name(words: &[Word<'_>]) -> Option<Name> {
     if let Some((bytes, words)) = sizes_name(words) {
         return Some(Name { row: NamedRow::Sizes(bytes), words });
     }
-    let last = words.last()?.text;
-    if last == "write" {
+    let last = words.last()?;
+    // `open_sync write` and `close, fsync` are what is left of other names.
+    let is_rest = |before: &Word<'_>| {
+        !last.first && before.line == last.line && before.text.ends_with(|c: char| c.is_alphabetic() || c == ',')
+    };
+    if words.len() > 1 && is_rest(&words[words.len() - 2]) {
+        return None;
+    }
+    if last.text == "write" {
         return Some(Name { row: NamedRow::NotSynced, words: 1 });
     }
-    let method = METHODS.iter().position(|method| *method == last)?;
+    let method = METHODS.iter().position(|method| *method == last.text)?;
     Some(Name { row: NamedRow::Method(method), words: 1 })
 }
 
@@ -214,6 +298,15 @@ fn size(words: &[Word<'_>]) -> Option<(u64, usize)> {
     (glued || apart).then(|| Some((kilobytes.checked_mul(1024)?, taken)))?
 }
 
+/// Where among the words a row and its parts begin.
+#[derive(Clone, Copy)]
+struct Places {
+    heading: usize,
+    name: usize,
+    value: usize,
+    end: usize,
+}
+
 /// What has been read so far.
 #[derive(Default)]
 struct Reading<'a> {
@@ -221,33 +314,39 @@ struct Reading<'a> {
     /// Commands behind prompts, with their lines.
     commands: Vec<(u32, &'a str)>,
     outputs: Vec<Output>,
+    /// Which of the words each output is.
+    spans: Vec<(usize, usize)>,
     /// The tables of the output that is being read.
     tables: Vec<table::Table>,
     has_head: bool,
 }
 
 impl Reading<'_> {
-    /// `5 seconds per test` and its like at the front of `words`: begins an output. Says how many words it takes.
-    fn head(&mut self, words: &[Word<'_>]) -> Option<usize> {
-        let (figure, taken) = table::head(words)?;
-        self.begin(figure.line);
+    /// `5 seconds per test` and its like at `words[at]`: begins an output. Says how many words it takes.
+    fn head(&mut self, words: &[Word<'_>], at: usize) -> Option<usize> {
+        let (figure, taken) = table::head(&words[at..])?;
+        self.begin(figure.line, at);
         let output = self.outputs.last_mut()?;
         output.rows.push(Row { line: figure.line, figures: vec![figure], ..Row::default() });
         self.has_head = true;
         Some(taken)
     }
 
-    fn begin(&mut self, line: u32) {
+    fn begin(&mut self, line: u32, at: usize) {
         self.close();
         let from = self.outputs.last().map_or(0, |output| output.lines.1);
-        let command = web::command_of(&self.commands, "pg_test_fsync", from, line);
+        let known = self.commands.partition_point(|(number, _)| *number <= line);
+        let command = web::command_of(&self.commands[..known], "pg_test_fsync", from, line);
         let facts = command.map(|command| ("command".to_owned(), command.to_owned())).into_iter().collect();
         self.outputs.push(Output { tool: "pg_test_fsync", lines: (line, line), facts, ..Output::default() });
+        self.spans.push((at, at));
     }
 
-    /// The output is whole: names the tests of its tables.
+    /// The output is whole: names the tests of its tables. A head alone is a sentence like any other.
     fn close(&mut self) {
-        if let Some(output) = self.outputs.last_mut() {
+        if self.tables.is_empty() {
+            self.spans.truncate(self.spans.len() - usize::from(self.outputs.pop().is_some()));
+        } else if let Some(output) = self.outputs.last_mut() {
             table::settle(output, &self.tables, self.has_head);
         }
         self.tables.clear();
@@ -255,27 +354,20 @@ impl Reading<'_> {
     }
 
     /// Takes one row, and what the words before it say about its table.
-    fn row(&mut self, heading: &[Word<'_>], name: &Name, value: Value<'_>, words: &[Word<'_>]) {
-        let said = table::heading(heading);
-        let test = match name.row {
-            NamedRow::Method(rank) => Test::Methods(rank),
-            NamedRow::Sizes(_) => Test::Sizes,
-            NamedRow::FsyncThenClose | NamedRow::CloseThenFsync => Test::Descriptor,
-            NamedRow::NotSynced => Test::NotSynced,
-        };
-        let Some(first) = words.first() else { return };
-        if self.outputs.is_empty() || table::begins_anew(&self.tables, &test, &said) {
-            self.begin(said.line.unwrap_or(first.line));
+    fn row(&mut self, words: &[Word<'_>], places: Places, name: NamedRow, value: Value<'_>) {
+        let said = table::heading(&words[places.heading..places.name]);
+        let Some(first) = words.get(places.value) else { return };
+        let names = words.get(places.name).map_or(first.line, |word| word.line);
+        let next = table::next(&self.tables, name, &said, names);
+        if self.outputs.is_empty() || next == table::Next::Output {
+            let begins = said.begins.map_or(places.name, |at| places.heading + at);
+            self.begin(words.get(begins).map_or(first.line, |word| word.line), begins);
         }
-        if table::begins_table(self.tables.last(), &test, &said) {
-            let write_bytes = said.write_bytes.filter(|_| !matches!(test, Test::Sizes));
-            self.tables.push(table::Table { test, methods: said.methods, write_bytes, rows: Vec::new() });
+        if self.tables.is_empty() || next != table::Next::Row {
+            self.tables.push(table::Table::new(name, said));
         }
         let (Some(output), Some(table)) = (self.outputs.last_mut(), self.tables.last_mut()) else { return };
-        if let NamedRow::Method(rank) = name.row {
-            table.test = Test::Methods(rank);
-        }
-        let mut row = Row { labels: labels(name.row), line: first.line, ..Row::default() };
+        let mut row = Row { labels: labels(name), line: first.line, ..Row::default() };
         match value {
             Value::Rate(word, rate, latency) => {
                 row.figures.push(figure("rate", "ops/s", &word, rate));
@@ -289,21 +381,26 @@ impl Reading<'_> {
                 row.absent = Some("n/a*: this file system with its mount options does not take direct I/O".to_owned());
             }
         }
-        table.rows.push(output.rows.len());
+        let last = words.get(places.end - 1).map_or(first.line, |word| word.line);
+        table.take(name, output.rows.len(), last);
         output.rows.push(row);
-        output.lines.1 = words.last().map_or(first.line, |word| word.line);
+        output.lines.1 = last;
+        if let Some(span) = self.spans.last_mut() {
+            span.1 = places.end;
+        }
     }
 
     /// What the whole text says about the outputs: versions, facts, lines that could not be read.
     fn finish(mut self, words: &[Word<'_>]) -> Vec<Output> {
+        // The footnote of the last table and the end by an error stand behind the last row.
+        const BEHIND: u32 = 4;
         self.close();
-        // A head alone is a sentence like any other.
-        self.outputs.retain(|output| output.rows.iter().any(|row| !row.labels.is_empty()));
-        let mut from = 0;
-        for output in &mut self.outputs {
-            table::finish(output, words, from);
-            from = output.lines.1 + 1;
-            output.unread = unread(output, self.lines);
+        for (index, output) in self.outputs.iter_mut().enumerate() {
+            let (begin, end) = self.spans[index];
+            let next = self.spans.get(index + 1).map_or(words.len(), |(begin, _)| *begin);
+            let behind = words[end..next].partition_point(|word| word.line <= output.lines.1.saturating_add(BEHIND));
+            table::finish(output, &words[begin..end + behind]);
+            output.unread = unread(output, &words[begin..end], self.lines);
         }
         self.outputs
     }
@@ -346,22 +443,20 @@ fn misfit(line: u32, rate: f64, us: f64) -> Option<String> {
 }
 
 /// Lines inside an output with a number that was not taken.
-fn unread(output: &Output, lines: &[Line<'_>]) -> Vec<Unread> {
+fn unread(output: &Output, words: &[Word<'_>], lines: &[Line<'_>]) -> Vec<Unread> {
     let figures = output.rows.iter().flat_map(|row| &row.figures).map(|figure| (figure.line, figure.text.as_str()));
     let taken: std::collections::HashSet<(u32, &str)> = figures.collect();
-    let is_left = |line: &Line<'_>| {
-        let words: Vec<Word<'_>> = web::words(std::slice::from_ref(line));
-        words.iter().enumerate().any(|(at, word)| {
-            let of_size =
-                size(&words[at..]).is_some() || words.get(at + 1).is_some_and(|next| next.text.starts_with('*'));
-            web::number(word.text).is_some() && !of_size && !taken.contains(&(line.number, word.text))
-        })
+    let is_left = |at: usize| {
+        let word = &words[at];
+        let of_size = size(&words[at..]).is_some() || words.get(at + 1).is_some_and(|next| next.text.starts_with('*'));
+        web::number(word.text).is_some() && !of_size && !taken.contains(&(word.line, word.text))
     };
-    let inside = lines.iter().filter(|line| (output.lines.0..=output.lines.1).contains(&line.number));
-    let unread = inside.filter(|line| is_left(line)).map(|line| Unread {
-        line: line.number,
-        text: line.text.chars().take(200).collect(),
-        wanted: "a row of pg_test_fsync: a method and its operations a second".to_owned(),
-    });
-    unread.collect()
+    let mut left: Vec<u32> = (0..words.len()).filter(|at| is_left(*at)).map(|at| words[at].line).collect();
+    left.dedup();
+    let line = |number: u32| {
+        let line = lines.get(lines.partition_point(|line| line.number < number));
+        line.map_or(String::new(), |line| line.text.chars().take(200).collect())
+    };
+    let wanted = "a row of pg_test_fsync: a method and its operations a second";
+    left.into_iter().map(|number| Unread { line: number, text: line(number), wanted: wanted.to_owned() }).collect()
 }

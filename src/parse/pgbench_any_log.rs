@@ -370,6 +370,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
         // What stands behind the last row is no part of the log.
         let end = output.lines.1;
         output.unread.retain(|unread| unread.line < end);
+        interval::leave_out_unused(output);
         if output.tool == OF_TRANSACTIONS && optional == Optional::Untold {
             output.notes.push("its last column is the lag or the retries; its lines do not tell which".to_owned());
         }

@@ -6,9 +6,10 @@
 //! `load_1_min`, `load_5_min`, `load_15_min`, `blocked_tasks`. A number that is not in these tables is named
 //! `<group>_<name>` and has no unit. Source: sadf(1) and sar(1) of sysstat 12.
 
-use super::json::{Document, Leaf, document};
+use super::json::{Leaf, document};
 use super::output::{Line, Output};
 use super::table::{self, KIB, Known, known};
+use std::collections::HashSet;
 
 const MS: f64 = 1000.0;
 
@@ -30,10 +31,13 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        match begins(lines, at).then(|| document(&lines[at..])).flatten() {
+        let mut output = Output { tool: "sadf -j", ..Output::default() };
+        let mut reader = Reader::default();
+        match begins(lines, at).then(|| document(&lines[at..], |leaf| reader.take(&mut output, leaf))).flatten() {
             Some(found) => {
                 at += found.used;
-                outputs.push(output(&found));
+                found.close(&mut output);
+                outputs.push(output);
             }
             None => at += 1,
         }
@@ -41,28 +45,18 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     outputs
 }
 
-fn output(found: &Document<'_>) -> Output {
-    let mut output = Output { tool: "sadf -j", lines: found.lines, ..Output::default() };
-    if !found.whole {
-        table::note(&mut output, "the document is cut off or damaged: what stands before that is read");
-    }
-    let mut reader = Reader::default();
-    for leaf in &found.leaves {
-        reader.take(&mut output, leaf);
-    }
-    output
-}
-
 #[derive(Default)]
 struct Reader {
     /// Report and group of the last row.
     key: String,
+    /// Names of its figures.
+    names: HashSet<String>,
     date: String,
     time: String,
 }
 
 impl Reader {
-    fn take(&mut self, output: &mut Output, leaf: &Leaf<'_>) {
+    fn take(&mut self, output: &mut Output, leaf: &Leaf<'_, '_>) {
         let path: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
         let (report, group, rest) = match path.as_slice() {
             ["sysstat", "hosts", _, "statistics", report, group, rest @ ..] => (*report, *group, rest),
@@ -89,6 +83,7 @@ impl Reader {
         let key = format!("{report} {group} {}", position.unwrap_or_default());
         if key != self.key {
             self.key = key;
+            self.names.clear();
             let report = report.parse().map_or_else(|_| report.to_owned(), |report: usize| (report + 1).to_string());
             let mut labels = vec![("report", report), ("time", format!("{} {}", self.date, self.time))];
             labels.extend((!matches!(group, "cpu-load" | "disk")).then(|| ("group", group.to_owned())));
@@ -109,7 +104,7 @@ impl Reader {
             None => generic(group, name),
         };
         // Sectors and kilobytes of one thing are one figure.
-        if !row.figures.iter().any(|figure| figure.name == name) {
+        if self.names.insert(name.clone()) {
             row.figures.push(table::figure(&name, unit, number * factor, &leaf.text, leaf.line));
         }
     }

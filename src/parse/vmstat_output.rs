@@ -16,7 +16,11 @@
 //! | `ops_per_s` in a row with the label `device` | ops/s | | da0 | s0 |
 //!
 //! Labels: `report`, `time` (`-t`). Each line is a report. Of `vm_stat` each line is a figure, `pages_free` and the like
-//! in pages; its size of a page is a fact. Sources: vmstat(8) of procps-ng, FreeBSD and illumos, vm_stat(1) of macOS.
+//! in pages; its size of a page is a fact.
+//!
+//! Linux' memory is in KiB unless `-S` says otherwise, which no heading tells. The unit is that of the command or of the
+//! words about it; without either KiB is assumed and a note says so. What versions scale differently under `-S`, `si` and
+//! `so`, is left out then. Sources: vmstat(8) of procps-ng, FreeBSD and illumos, vm_stat(1) of macOS.
 
 mod mach;
 
@@ -54,6 +58,16 @@ enum System {
     Linux,
     FreeBsd,
     Illumos,
+}
+
+impl System {
+    fn tool(self) -> &'static str {
+        match self {
+            System::Linux => "vmstat",
+            System::FreeBsd => "vmstat (FreeBSD)",
+            System::Illumos => "vmstat (illumos)",
+        }
+    }
 }
 
 /// The names over the figures.
@@ -150,12 +164,57 @@ const ILLUMOS: &[Known] = &[
     known("de", "memory_deficit_bytes", "B", KIB),
 ];
 
+/// The unit of Linux' memory.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+enum Memory {
+    /// KiB, since nothing says otherwise.
+    #[default]
+    Assumed,
+    /// So many bytes.
+    Said(f64),
+    /// A unit that vmstat does not have.
+    Unknown,
+}
+
+impl Memory {
+    /// The unit that the arguments say: `-S M`, `-wSm`, `--unit=k`. None without `-S`.
+    fn of(arguments: &str) -> Option<Memory> {
+        let mut words = arguments.split_whitespace();
+        let unit = words.by_ref().find_map(|word| match word.strip_prefix("--unit") {
+            Some(rest) => Some(rest.trim_start_matches('=')),
+            None => word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?.split_once('S').map(|(_, unit)| unit),
+        })?;
+        let unit = if unit.is_empty() { words.next().unwrap_or_default() } else { unit };
+        Some(match unit.trim_matches(['`', '\'', '"', ',', '.', ':', ';', ')']) {
+            "k" => Memory::Said(1e3),
+            "K" => Memory::Said(KIB),
+            "m" => Memory::Said(1e6),
+            "M" => Memory::Said(KIB * KIB),
+            _ => Memory::Unknown,
+        })
+    }
+
+    /// What a number of the column is multiplied with; none where its unit is not known.
+    fn factor(self, system: System, known: Known) -> Option<f64> {
+        let swap_traffic = matches!(known.column, "si" | "so");
+        match self {
+            _ if system != System::Linux || !(swap_traffic || known.unit == "B") => Some(known.factor),
+            Memory::Said(KIB) | Memory::Assumed => Some(known.factor),
+            Memory::Said(factor) => (!swap_traffic).then_some(factor),
+            Memory::Unknown => None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Reader {
     outputs: Vec<Output>,
     current: Option<(Header, Output)>,
     report: u32,
     called: Option<String>,
+    memory: Memory,
+    /// Lines of something else since the last row.
+    strange: usize,
 }
 
 impl Reader {
@@ -167,23 +226,26 @@ impl Reader {
         if let Some(arguments) = table::command(line.text, "vmstat") {
             self.close();
             self.called = Some(arguments.to_owned());
+            self.memory = Memory::of(arguments).unwrap_or_default();
             return 1;
         }
         if table::is_prompt(line.text) {
             self.close();
             self.called = None;
+            self.memory = Memory::default();
+            return 1;
+        }
+        if let Some(said) = line.text.split_once("vmstat").and_then(|(_, rest)| Memory::of(rest)) {
+            self.close();
+            self.memory = said;
             return 1;
         }
         if let Some((header, used)) = heading(lines, at) {
             if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
                 self.close();
-                let tool = match header.system {
-                    System::Linux => "vmstat",
-                    System::FreeBsd => "vmstat (FreeBSD)",
-                    System::Illumos => "vmstat (illumos)",
-                };
                 self.report = 0;
-                let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
+                let output =
+                    Output { tool: header.system.tool(), lines: (line.number, line.number), ..Output::default() };
                 self.current = Some((header, output));
             }
             return used;
@@ -197,25 +259,36 @@ impl Reader {
         let (words, used) = table::wrapped(lines, at, wanted, |word| table::bytes(word).is_some());
         let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
         let numbers = table::count_numbers(&texts);
-        if numbers < 4 || numbers * 2 < words.len() {
-            if !table::is_omission(line.text) {
+        let is_whole =
+            words.len() == wanted && table::count_numbers(&texts[..header.columns.len()]) == header.columns.len();
+        if numbers < 4 || numbers * 2 < words.len() || (self.strange > 0 && !is_whole) {
+            // A message may stand between the rows, and rows go on behind it; names of columns are another tool's.
+            const MOST: usize = 3;
+            self.strange += usize::from(!table::is_omission(line.text));
+            if self.strange > MOST || (numbers == 0 && words.len() > 7) {
                 self.close();
             }
             return 1;
         }
+        if self.strange > 0 && !output.rows.is_empty() {
+            table::note(output, format!("line {} stands behind lines of something else", line.number));
+        }
+        self.strange = 0;
         lines[at..at + used].iter().for_each(|line| table::extend(output, line.number));
-        if words.len() != wanted || table::count_numbers(&texts[..header.columns.len()]) != header.columns.len() {
+        if !is_whole {
             let columns = header.columns.len();
             output.unread.push(table::unread(line, format!("{columns} figures, one for each column")));
             return used;
         }
         self.report += 1;
         let since_boot = self.report == 1 && self.called.as_deref().is_some_and(|it| !table::has_option(it, 'y'));
-        rows(header, output, &words, self.report, since_boot);
+        let kind = Kind { report: self.report, since_boot, memory: self.memory };
+        rows(header, output, &words, kind);
         used
     }
 
     fn close(&mut self) {
+        self.strange = 0;
         let Some((header, mut output)) = self.current.take() else { return };
         let called = self.called.take();
         if output.rows.is_empty() && output.unread.is_empty() {
@@ -224,18 +297,32 @@ impl Reader {
         if called.is_none() {
             table::note(&mut output, "whether the first report is an average since boot cannot be known");
         }
-        if header.system == System::Linux && called.is_none_or(|it| table::has_option(&it, 'S')) {
-            table::note(&mut output, "memory is taken to be in KiB, as without -S");
+        if header.system == System::Linux {
+            let note = match self.memory {
+                Memory::Assumed if called.is_none() => Some("memory is taken to be in KiB, as without -S"),
+                Memory::Assumed | Memory::Said(KIB) => None,
+                Memory::Said(_) => Some("si and so are left out: versions of vmstat scale them differently under -S"),
+                Memory::Unknown => Some("memory, si and so are left out: vmstat has no unit of that name for -S"),
+            };
+            note.into_iter().for_each(|note| table::note(&mut output, note));
         }
         self.outputs.push(output);
     }
 }
 
+/// What the figures of a line are.
+#[derive(Clone, Copy)]
+struct Kind {
+    report: u32,
+    since_boot: bool,
+    memory: Memory,
+}
+
 /// The rows of one line: the machine's, then one a disk.
-fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32, since_boot: bool) {
+fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], kind: Kind) {
     let line = words.first().map_or(0, |(line, _)| *line);
     let stamp: Vec<&str> = words[header.columns.len()..].iter().map(|(_, word)| *word).collect();
-    let mut labels = vec![("report", report.to_string())];
+    let mut labels = vec![("report", kind.report.to_string())];
     if !stamp.is_empty() {
         labels.push(("time", stamp.join(" ")));
     }
@@ -245,7 +332,8 @@ fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32
         match header.meaning(index) {
             Some(known) => {
                 let sized = || table::suffixed(word).filter(|_| known.unit == "B");
-                let plain = web::number(word).map(|number| number * known.factor);
+                let Some(factor) = kind.memory.factor(header.system, known) else { continue };
+                let plain = web::number(word).map(|number| number * factor);
                 let value = plain.or_else(sized).or_else(|| table::bytes(word));
                 machine.figures.extend(value.map(|value| table::figure(known.name, known.unit, value, word, *number)));
             }
@@ -259,8 +347,8 @@ fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32
             }
         }
     }
-    machine.since_boot = since_boot;
-    disks.iter_mut().for_each(|row| row.since_boot = since_boot);
+    machine.since_boot = kind.since_boot;
+    disks.iter_mut().for_each(|row| row.since_boot = kind.since_boot);
     output.rows.push(machine);
     output.rows.append(&mut disks);
 }

@@ -223,6 +223,15 @@ pub fn number(text: &str) -> Option<f64> {
     written.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// What a number with a lone mark before three digits is where that mark is of thousands: `1,234`, `1.234`.
+#[must_use]
+pub fn grouped(text: &str) -> Option<f64> {
+    let (whole, rest) = text.split_once([',', '.'])?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let in_threes = (1..=3).contains(&whole.len()) && !whole.starts_with('0') && rest.len() == 3;
+    (in_threes && digits(whole) && digits(rest)).then(|| format!("{whole}{rest}").parse().ok())?
+}
+
 /// Digits with at most a decimal point, from digits with marks.
 fn plain_digits(text: &str) -> Option<String> {
     const THOUSANDS_ONLY: [char; 4] = ['\'', '\u{2019}', '\u{a0}', '\u{202f}'];
@@ -242,7 +251,7 @@ fn plain_digits(text: &str) -> Option<String> {
     let mut groups = whole.split(is_mark);
     let first = groups.next().unwrap_or_default();
     let rest: Vec<&str> = groups.collect();
-    let one_kind = whole.chars().filter(|c| is_mark(*c)).all(|c| whole.matches(c).count() == rest.len());
+    let one_kind = whole.chars().find(|c| is_mark(*c)).is_none_or(|mark| whole.matches(mark).count() == rest.len());
     let in_threes = rest.is_empty() || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
     if !(one_kind && in_threes) {
         return None;
@@ -353,6 +362,22 @@ mod tests {
         {
             assert_eq!(number(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_lone_mark_before_three_digits_can_be_of_thousands() {
+        assert_eq!((grouped("1,234"), grouped("999.000")), (Some(1234.0), Some(999_000.0)));
+        for text in ["1234", "0,123", "1234,567", "1,23", "1,234,567", "1,234.5", "-1,234", ",123", "1,2é"] {
+            assert_eq!(grouped(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_of_many_marks_takes_no_longer_than_it_is_long() {
+        let marks = "1,".repeat(500_000) + "1";
+        let started = std::time::Instant::now();
+        assert_eq!(number(&marks), None);
+        assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
     }
 
     proptest! {

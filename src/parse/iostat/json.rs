@@ -1,9 +1,10 @@
 //! `iostat -o JSON` of sysstat 11.5 and later.
 
-use super::super::json::{Document, Leaf, document};
+use super::super::json::{Leaf, document};
 use super::super::output::{Line, Output, Row};
 use super::super::table;
 use super::columns;
+use std::collections::HashMap;
 
 /// Whether the text holds a report in JSON.
 pub(super) fn is_one(lines: &[Line<'_>]) -> bool {
@@ -19,27 +20,19 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<(Output, usize)> {
     if !lines.first()?.text.starts_with('{') || !is_one(&lines[..1.max(lines.len().min(16))]) {
         return None;
     }
-    let found = document(lines)?;
-    let used = found.used;
-    Some((output(&found), used))
-}
-
-fn output(found: &Document<'_>) -> Output {
-    let mut output = Output { tool: "iostat -o JSON", lines: found.lines, ..Output::default() };
-    for leaf in &found.leaves {
-        take(&mut output, leaf);
-    }
+    let mut output = Output { tool: "iostat -o JSON", ..Output::default() };
+    let mut places = HashMap::new();
+    let found = document(lines, |leaf| take(&mut output, &mut places, leaf))?;
     // A device that was named needs its position no more.
     output.rows.iter_mut().filter(|row| row.labels.len() == 3).for_each(|row| row.labels.truncate(2));
     table::note(&mut output, "the first report is an average since boot, unless iostat ran with -y");
-    if !found.whole {
-        table::note(&mut output, "the document is cut off or damaged: what stands before that is read");
-    }
-    output
+    let used = found.used;
+    found.close(&mut output);
+    Some((output, used))
 }
 
 /// `sysstat.hosts.0.statistics.1.disk.0.r/s` and its siblings; whatever stands beside them is a fact.
-fn take(output: &mut Output, leaf: &Leaf<'_>) {
+fn take(output: &mut Output, places: &mut HashMap<String, usize>, leaf: &Leaf<'_, '_>) {
     let path: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
     let (report, group, at, column) = match path.as_slice() {
         ["sysstat", "hosts", _, "statistics", report, "avg-cpu", column] => (report, "cpu", "all", *column),
@@ -55,8 +48,7 @@ fn take(output: &mut Output, leaf: &Leaf<'_>) {
         [] => return,
     };
     let labels = vec![("report", next(report)), (group, at.to_owned())];
-    let known_row = output.rows.iter().rposition(|row| row.labels.starts_with(&labels[..1]) && is_same(row, group, at));
-    let index = known_row.unwrap_or_else(|| {
+    let index = *places.entry(format!("{report} {group} {at}")).or_insert_with(|| {
         let since_boot = *report == "0";
         output.rows.push(Row { since_boot, ..table::row(labels, leaf.line) });
         output.rows.len() - 1
@@ -81,9 +73,4 @@ fn take(output: &mut Output, leaf: &Leaf<'_>) {
 
 fn next(position: &str) -> String {
     position.parse().map_or_else(|_| position.to_owned(), |position: usize| (position + 1).to_string())
-}
-
-/// Whether the row is of this group and position, which is its last label.
-fn is_same(row: &Row, group: &str, at: &str) -> bool {
-    row.labels.last().is_some_and(|(name, value)| *name == group && value == at)
 }

@@ -268,6 +268,17 @@ fn blanks_margins_and_prose_change_nothing() {
     }
 }
 
+#[test]
+fn rows_that_a_message_parts_from_their_heading_are_reported() {
+    let head = "$ iostat -x 1\nDevice r/s w/s rkB/s wkB/s %util\nsda 1.00 2.00 3.00 4.00 5.00\n";
+    let found = outputs(&format!("{head}[12.3] EXT4-fs: mounted\nsdb 1.00 2.00 3.00 4.00 5.00\nsdc 1 2 3 4 5\n"));
+    let lines: Vec<u32> = found[0].unread.iter().map(|unread| unread.line).collect();
+    assert_eq!((found.len(), found[0].rows.len(), lines), (1, 1, vec![5, 6]));
+    // Behind an empty line stands no row of it.
+    let found = outputs(&format!("{head}[12.3] EXT4-fs: mounted\n\nsdb 1.00 2.00 3.00 4.00 5.00\n"));
+    assert!(found[0].unread.is_empty());
+}
+
 proptest! {
     #[test]
     fn mangled_text_gives_the_same_or_less(which in 0..all().len(), mangling in any_mangling()) {

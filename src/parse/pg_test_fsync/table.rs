@@ -1,46 +1,58 @@
 //! Which test a row of `pg_test_fsync` belongs to: from its heading where that is known, else from the order of tables
 //! and rows, which is the same in every version; and what else the text around the rows tells.
 
-use super::METHODS;
 use super::figure;
-use crate::parse::output::{Figure, Output};
+use super::{METHODS, NamedRow};
+use crate::parse::output::{Figure, Output, Row};
 use crate::parse::web::{self, Word};
 
 /// Rows that stand under one heading.
 pub(super) struct Table {
-    pub(super) test: Test,
-    /// What its heading says, where it is one of the first two.
-    pub(super) methods: Option<Writes>,
-    /// Size that its heading names.
-    pub(super) write_bytes: Option<u64>,
-    /// Its rows among the output's.
-    pub(super) rows: Vec<usize>,
+    test: Test,
+    heading: Heading,
+    /// Its rows, each once.
+    names: Vec<NamedRow>,
+    /// Their places among the output's.
+    rows: Vec<usize>,
+    /// Line where its last row ends.
+    end: u32,
 }
 
-/// The tests in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Test {
-    /// One of the first two; the place of its last row among the methods.
-    Methods(usize),
+impl Table {
+    pub(super) fn new(first: NamedRow, heading: Heading) -> Table {
+        Table { test: Test::of(first), heading, names: Vec::new(), rows: Vec::new(), end: 0 }
+    }
+
+    pub(super) fn take(&mut self, name: NamedRow, row: usize, end: u32) {
+        self.names.push(name);
+        self.rows.push(row);
+        self.end = end;
+    }
+}
+
+/// The tests in their order; the first is two, of one write and of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Test {
+    Methods,
     Sizes,
     Descriptor,
     NotSynced,
 }
 
 impl Test {
-    fn place(self) -> u8 {
-        match self {
-            Test::Methods(_) => 0,
-            Test::Sizes => 1,
-            Test::Descriptor => 2,
-            Test::NotSynced => 3,
+    fn of(name: NamedRow) -> Test {
+        match name {
+            NamedRow::Method(_) => Test::Methods,
+            NamedRow::Sizes(_) => Test::Sizes,
+            NamedRow::FsyncThenClose | NamedRow::CloseThenFsync => Test::Descriptor,
+            NamedRow::NotSynced => Test::NotSynced,
         }
     }
 }
 
 /// How many writes a heading speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writes {
+enum Writes {
     One,
     Two,
 }
@@ -48,34 +60,65 @@ pub(super) enum Writes {
 /// What the words before a row say.
 #[derive(Default)]
 pub(super) struct Heading {
-    /// The line where a heading begins.
-    pub(super) line: Option<u32>,
-    /// Whether there is a heading of the first two tests.
-    pub(super) is_methods: bool,
+    /// Which word begins a heading.
+    pub(super) begins: Option<usize>,
+    /// The text up to the note of the first two tests, where that note is there.
+    note: Option<String>,
     /// One write or two.
-    pub(super) methods: Option<Writes>,
+    writes: Option<Writes>,
     /// The size in it.
-    pub(super) write_bytes: Option<u64>,
+    write_bytes: Option<u64>,
+    /// Whether the heading of a methods' table stands right behind the row before it.
+    adjoins: bool,
+    /// Whether there are words that are neither of a heading nor of a row.
+    prose: bool,
 }
 
-/// Reads the words before a row.
+impl Heading {
+    fn is_one(&self) -> bool {
+        self.note.is_some() || self.writes.is_some() || self.write_bytes.is_some()
+    }
+}
+
+/// Reads the words before a row. What stands far from the row is not its heading: its own rows were left out.
 pub(super) fn heading(words: &[Word<'_>]) -> Heading {
+    const FARTHEST: usize = 30;
+    const LONGEST: usize = 16;
     let mut heading = Heading::default();
+    let near = words.len().saturating_sub(FARTHEST);
     for (at, word) in words.iter().enumerate() {
         let is_note = word.text.contains("wal_sync_method");
         let size = super::size(&words[at..]);
         if is_note || size.is_some() || word.text == "Compare" || word.text.starts_with("O_DIRECT") {
-            heading.line.get_or_insert(word.line);
+            heading.begins.get_or_insert(at);
         }
-        heading.is_methods |= is_note;
+        if at < near {
+            continue;
+        }
+        if is_note {
+            let texts: Vec<&str> = words[at.saturating_sub(LONGEST)..at].iter().map(|word| word.text).collect();
+            heading.note = Some(texts.join(" "));
+        }
         if let Some((bytes, _)) = size {
             heading.write_bytes = Some(bytes);
             // The number of writes stands near the size, as a word of the language.
-            let near = &words[at.saturating_sub(6)..(at + 4).min(words.len())];
-            heading.methods = near.iter().rev().find_map(|word| writes(word.text)).or(heading.methods);
+            let beside = &words[at.saturating_sub(6)..(at + 4).min(words.len())];
+            heading.writes = beside.iter().rev().find_map(|word| writes(word.text));
+            let on_its_line = words[..at].iter().take(LONGEST + 1).all(|other| other.line == word.line);
+            heading.adjoins = at <= LONGEST && (on_its_line || words[0].text == "Compare");
         }
     }
+    heading.prose = !heading.is_one() && is_prose(words);
     heading
+}
+
+/// Whether one of the lines is not the rest of a row that could not be read.
+fn is_prose(words: &[Word<'_>]) -> bool {
+    let mut lines = words.chunk_by(|one, other| one.line == other.line);
+    lines.any(|line| {
+        !line.iter().any(|word| super::is_unit(word.text))
+            && !line.first().is_some_and(|word| METHODS.contains(&word.text))
+    })
 }
 
 /// The word for one or two in the languages of the program's catalogues.
@@ -121,44 +164,61 @@ fn writes(word: &str) -> Option<Writes> {
     }
 }
 
-/// Whether a row of `test` cannot belong to the output that the tables are of.
-pub(super) fn begins_anew(tables: &[Table], test: &Test, said: &Heading) -> bool {
-    let Some(last) = tables.last() else { return false };
-    match (last.test, test) {
-        (Test::Methods(before), Test::Methods(now)) => {
-            let methods = tables.iter().filter(|table| matches!(table.test, Test::Methods(_))).count();
-            let again = said.methods == Some(Writes::One) || last.methods == Some(Writes::Two) || methods > 1;
-            again && begins_table(Some(last), test, said) && (*now <= before || said.is_methods)
-        }
-        (last, now) => now.place() < last.place(),
-    }
+/// What a row is to the tables before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// One more row of the last table.
+    Row,
+    /// The first row of a table.
+    Table,
+    /// The first row of an output.
+    Output,
 }
 
-/// Whether a row of `test` begins a table.
-pub(super) fn begins_table(last: Option<&Table>, test: &Test, said: &Heading) -> bool {
-    let Some(last) = last else { return true };
-    match (last.test, test) {
-        (Test::Methods(before), Test::Methods(now)) => said.is_methods || said.methods.is_some() || *now <= before,
-        (last, now) => last.place() != now.place(),
+/// What the row of that name in `line` is. Its heading says so; without one, a row that the table has already is of another.
+pub(super) fn next(tables: &[Table], name: NamedRow, said: &Heading, line: u32) -> Next {
+    const MOST_TABLES: usize = 16;
+    let Some(last) = tables.last() else { return Next::Table };
+    let test = Test::of(name);
+    let again = last.names.contains(&name) || last.names.len() >= MOST_TABLES;
+    if test != last.test {
+        return if test < last.test { Next::Output } else { Next::Table };
+    }
+    let (NamedRow::Method(rank), Some(NamedRow::Method(before))) = (name, last.names.last()) else {
+        return if again { Next::Output } else { Next::Row };
+    };
+    // Rows that somebody sorted follow each other line by line.
+    let back = rank < *before && line > last.end + 1;
+    let begins = said.is_one() || again || back;
+    if !begins && !said.prose {
+        return Next::Row;
+    }
+    let methods = tables.iter().filter(|table| table.test == Test::Methods).count();
+    let anew = said.writes == Some(Writes::One) || last.heading.writes == Some(Writes::Two) || methods > 1;
+    match (anew && begins) || methods > MOST_TABLES {
+        true => Next::Output,
+        false => Next::Table,
     }
 }
 
 /// Writes the tests and sizes into the labels of the rows.
 pub(super) fn settle(output: &mut Output, tables: &[Table], has_head: bool) {
-    let of_methods: Vec<&Table> = tables.iter().filter(|table| matches!(table.test, Test::Methods(_))).collect();
     // It is the size of WAL blocks that the program was built with, so it is the same in all tests but one.
-    let write_bytes = tables.iter().find_map(|table| table.write_bytes);
-    for table in tables {
-        let place = of_methods.iter().position(|other| std::ptr::eq(*other, table));
+    let mut sizes: Vec<u64> = tables.iter().filter_map(own_size).collect();
+    sizes.dedup();
+    let write_bytes = sizes.first().copied().filter(|_| sizes.len() == 1);
+    let methods = tables.iter().take_while(|table| table.test == Test::Methods).count();
+    for (place, table) in tables.iter().enumerate() {
         let test = match table.test {
-            Test::Methods(_) => match (table.methods, place, of_methods.len()) {
-                (Some(Writes::Two), ..) | (None, Some(1), _) => "two writes",
-                (Some(Writes::One), ..) | (None, _, 2..) => "one write",
-                (None, ..) if has_head => "one write",
-                (None, ..) => {
+            Test::Methods => match writes_of(&tables[..methods], place, has_head) {
+                Some(Writes::One) => "one write",
+                Some(Writes::Two) => "two writes",
+                None => {
                     let note =
-                        "its beginning is missing: whether its first rows are of one write or of two cannot be told";
-                    output.notes.push(note.to_owned());
+                        "whether all of its rows are of one write or of two cannot be told without their heading";
+                    if !output.notes.iter().any(|other| other == note) {
+                        output.notes.push(note.to_owned());
+                    }
                     "one write or two"
                 }
             },
@@ -168,12 +228,63 @@ pub(super) fn settle(output: &mut Output, tables: &[Table], has_head: bool) {
         };
         for row in &table.rows {
             let Some(row) = output.rows.get_mut(*row).map(|row| &mut row.labels) else { continue };
-            if let Some(bytes) = table.write_bytes.or(write_bytes).filter(|_| table.test != Test::Sizes) {
+            if let Some(bytes) = own_size(table).or(write_bytes).filter(|_| table.test != Test::Sizes) {
                 row.insert(0, ("write_bytes", bytes.to_string()));
             }
             row.insert(0, ("test", test.to_owned()));
         }
     }
+    output.notes.extend(mixed(output));
+}
+
+/// The size that the heading of a table names, where that is the size of its writes.
+fn own_size(table: &Table) -> Option<u64> {
+    let names_it = match table.test {
+        Test::Methods => table.heading.note.is_some() || table.heading.writes.is_some(),
+        Test::NotSynced => true,
+        Test::Sizes | Test::Descriptor => false,
+    };
+    table.heading.write_bytes.filter(|_| names_it)
+}
+
+/// Whether the table at `place` among those of methods is of one write or of two. Its heading says so. Without it only
+/// neighbours tell: the table before one of two writes is of one, and of two tables with foreign headings the first is.
+fn writes_of(tables: &[Table], place: usize, has_head: bool) -> Option<Writes> {
+    let own = tables.get(place)?;
+    if own.heading.writes.is_some() {
+        return own.heading.writes;
+    }
+    let before = place.checked_sub(1).map(|before| &tables[before]);
+    let behind = tables.get(place + 1);
+    let is_two = |table: &Table| table.heading.writes == Some(Writes::Two);
+    if behind.is_some_and(|table| is_two(table) && table.heading.adjoins) {
+        return Some(Writes::One);
+    }
+    let is_pair = |one: &Table, other: &Table| match (&one.heading.note, &other.heading.note) {
+        (Some(one), Some(other)) => !one.ends_with(other.as_str()),
+        // Somebody left the headings out, and nothing else.
+        (None, None) => has_head && !other.heading.prose && one.names == other.names && one.names.len() > 2,
+        _ => false,
+    };
+    match (before, behind) {
+        (None, Some(behind)) if tables.len() == 2 && !is_two(behind) => is_pair(own, behind).then_some(Writes::One),
+        (Some(before), None) if tables.len() == 2 && !is_two(before) => is_pair(before, own).then_some(Writes::Two),
+        _ => None,
+    }
+}
+
+/// Says where rows cannot be of one version.
+fn mixed(output: &Output) -> Option<String> {
+    let has = |row: &&Row, name: &str| row.figures.iter().any(|figure| figure.name == name);
+    let (timed, untimed): (Vec<&Row>, Vec<&Row>) =
+        output.rows.iter().filter(|row| has(row, "rate")).partition(|row| has(row, "latency_mean"));
+    let (timed, untimed) = (timed.first()?, untimed.first());
+    let old = output.rows.iter().find(|row| has(row, "operations_per_test"));
+    let untimed = untimed.or(old.as_ref())?.line;
+    let timed = timed.line;
+    Some(format!(
+        "lines {timed} and {untimed} are of two versions, or cut off: the times of operations are not in both"
+    ))
 }
 
 /// `2000 operations per test`, `5 seconds per test`, in the languages of the program's catalogues, at the front of
@@ -228,12 +339,9 @@ fn foreign_head(words: &[Word<'_>]) -> Option<(Figure, usize)> {
     Some((figure, end))
 }
 
-/// Version, facts and notes from the words of an output, whose headings may begin before its first row.
-pub(super) fn finish(output: &mut Output, words: &[Word<'_>], from: u32) {
-    // The footnote of the last table and the end by an error stand behind the last row.
-    const BEHIND: u32 = 4;
-    let lines = output.lines.0.max(from)..=output.lines.1.saturating_add(BEHIND);
-    let inside: Vec<&str> = words.iter().filter(|word| lines.contains(&word.line)).map(|word| word.text).collect();
+/// Version, facts and notes from the words of an output and those behind its last row.
+pub(super) fn finish(output: &mut Output, words: &[Word<'_>]) {
+    let inside: Vec<&str> = words.iter().map(|word| word.text).collect();
     let has = |wanted: &str| inside.contains(&wanted);
     let pair = |first: &str, second: &str| inside.windows(2).any(|two| two[0] == first && two[1].starts_with(second));
     let direct = match () {
@@ -259,6 +367,9 @@ fn version(output: &Output, words: &[&str]) -> Option<String> {
     let figures = || output.rows.iter().flat_map(|row| &row.figures);
     let heads = |name: &str| figures().any(|figure| figure.name == name);
     let latencies = heads("latency_mean");
+    if mixed(output).is_some() {
+        return None;
+    }
     let has = |wanted: &str| words.contains(&wanted);
     let sizes = output.rows.iter().any(|row| row.labels.iter().any(|(_, label)| label == "open_sync sizes"));
     let english_sizes = words.windows(2).any(|two| two[0] == "open_sync" && two[1].starts_with("write"));

@@ -206,6 +206,165 @@ fn a_time_that_does_not_fit_its_rate_and_a_line_without_a_figure_are_told() {
     assert!(failed.notes.iter().any(|note| note.contains("ended early")));
 }
 
+/// Test, method and rate of each row.
+fn named(text: &str) -> Vec<(String, String, f64)> {
+    let outputs = read(&web::lines(text));
+    let rows = outputs.iter().flat_map(|output| &output.rows).filter(|row| !row.labels.is_empty());
+    let rate = |row: &Row| row.figures.first().map_or(-1.0, |figure| figure.value);
+    rows.map(|row| (label(row, "test").to_owned(), label(row, "method").to_owned(), rate(row))).collect()
+}
+
+fn assert_named(text: &str, wanted: &[(&str, &str, f64)]) {
+    let found = named(text);
+    let found: Vec<(&str, &str, f64)> = found.iter().map(|(test, method, rate)| (&**test, &**method, *rate)).collect();
+    assert_eq!(found, wanted, "{text}");
+}
+
+const ONE: &str = "Compare file sync methods using one 8kB write:\n(in wal_sync_method preference order)\n";
+const TWO: &str = "Compare file sync methods using two 8kB writes:\n(in wal_sync_method preference order)\n";
+const UNTOLD: &str = "one write or two";
+
+#[test]
+fn a_row_has_the_test_of_its_heading_whatever_the_order() {
+    let rows =
+        |rates: [u32; 2]| format!(" open_datasync {}.000 ops/sec\n fsync {}.000 ops/sec\n\n", rates[0], rates[1]);
+    let (one, two) = (format!("{ONE}{}", rows([5, 6])), format!("{TWO}{}", rows([7, 8])));
+    let of_one = [("one write", "open_datasync", 5.0), ("one write", "fsync", 6.0)];
+    let of_two = [("two writes", "open_datasync", 7.0), ("two writes", "fsync", 8.0)];
+    let write = " write 9.000 ops/sec\n";
+    let not_synced = ("not synced", "write", 9.0);
+    let all = |tables: &[&[(&'static str, &'static str, f64)]]| tables.concat();
+    assert_named(&format!("{two}{one}"), &all(&[&of_two, &of_one]));
+    assert_named(&format!("5 seconds per test\n{two}"), &of_two);
+    assert_named(&format!("{write}{two}{one}"), &all(&[&[not_synced], &of_two, &of_one]));
+    // The rows of a heading were left out.
+    assert_named(&format!("{ONE}{two}"), &of_two);
+    assert_named(&format!("5 seconds per test\n{ONE}\n{TWO}\n{one}"), &of_one);
+}
+
+#[test]
+fn sorted_rows_keep_their_heading_and_rows_without_one_are_of_neither() {
+    assert_named(
+        &format!("5 seconds per test\n{ONE} fsync 9.000 ops/sec\n fdatasync 8.000 ops/sec\n open_sync 7.000 ops/sec\n"),
+        &[("one write", "fsync", 9.0), ("one write", "fdatasync", 8.0), ("one write", "open_sync", 7.0)],
+    );
+    // A second table without its heading, by a row that was there or by a gap.
+    for second in ["fsync 5.000 ops/sec", "\nfdatasync 5.000 ops/sec"] {
+        let found = named(&format!("{ONE}fsync 9.000 ops/sec\n{second}\n"));
+        assert_eq!((found[0].0.as_str(), found[1].0.as_str()), ("one write", UNTOLD), "{second}");
+    }
+    assert_named(
+        &format!("{TWO}fsync 9.000 ops/sec\nand with one write:\nopen_sync 20.000 ops/sec\n"),
+        &[("two writes", "fsync", 9.0), (UNTOLD, "open_sync", 20.0)],
+    );
+    // Every run's line of one method.
+    assert!(named(&"fdatasync 80.000 ops/sec\n".repeat(4)).iter().all(|row| row.0 == UNTOLD));
+    // A single table in a language that is not known.
+    let foreign = "5 seconds per test\nYi bi 8kB:\n(wal_sync_method de)\nfsync 9.000 ops/sec\n";
+    assert_eq!(named(foreign)[0].0, UNTOLD);
+    assert!(one(foreign).notes.iter().any(|note| note.contains("cannot be told")));
+}
+
+#[test]
+fn what_is_left_of_a_name_is_no_other_name() {
+    for line in ["kB open_sync write", "close, fsync", "fsync, close", "Ko, écriture avec open_sync"] {
+        let output =
+            one(&format!("5 seconds per test\nfsync 9.000 ops/sec\n{line} 5.000 ops/sec\nopen_sync 7.000 ops/sec\n"));
+        assert_eq!((output.rows.len(), output.unread.len(), output.unread[0].line), (3, 1, 3), "{line}");
+    }
+}
+
+#[test]
+fn a_size_in_prose_is_not_the_size_of_the_writes() {
+    let output = one("The array has 64 kB stripes:\nfsync 9.000 ops/sec\nopen_sync 7.000 ops/sec\n");
+    assert_eq!(label(&output.rows[0], "write_bytes"), "");
+    let text = format!(
+        "{ONE}fsync 9.000 ops/sec\n\nNon-sync'ed 16kB writes:\nwrite 99.000 ops/sec\nwrite, fsync, close 7.000 ops/sec\n"
+    );
+    let outputs = read(&web::lines(&text));
+    let sizes: Vec<&str> =
+        outputs.iter().flat_map(|output| &output.rows).map(|row| label(row, "write_bytes")).collect();
+    assert_eq!(sizes, ["8192", "16384", ""]);
+}
+
+#[test]
+fn a_comma_is_what_fits_the_time_of_the_row() {
+    for (row, rate, us) in [
+        ("1,234 ops/sec 810 usecs/op", 1234.0, 810.0),
+        ("1,234 ops/sec 810373 usecs/op", 1.234, 810_373.0),
+        ("1,234 ops/sec 810,373 usecs/op", 1.234, 810_373.0),
+        ("1.234 ops/sec 810 usecs/op", 1234.0, 810.0),
+        ("810.373 ops/sec 1,234 usecs/op", 810.373, 1234.0),
+        ("1,234.567 ops/sec 810 usecs/op", 1234.567, 810.0),
+    ] {
+        let output = one(&format!("5 seconds per test\nfsync {row}\n"));
+        assert_eq!(figures(&output.rows[1]), [("rate", "ops/s", rate), ("latency_mean", "us", us)], "{row}");
+        assert!(!output.notes.iter().any(|note| note.contains("a second take")), "{:?}", output.notes);
+    }
+    for row in ["1,234 ops/sec 999 usecs/op", "1.234 ops/sec 9,999 usecs/op"] {
+        let text = format!("5 seconds per test\nopen_sync 100.000 ops/sec\nfsync {row}\nwrite 9.000 ops/sec\n");
+        let output = one(&text);
+        assert_eq!((output.rows.len(), output.unread.len(), output.unread[0].line), (3, 1, 3), "{row}");
+    }
+}
+
+#[test]
+fn figures_of_other_units_are_no_rates_and_no_times() {
+    for row in ["120 MB/s", "808 usecs/op", "7 ms/op", "100 read/write", "5 ops/min", "108 µs/Op."] {
+        let text = format!("5 seconds per test\nopen_sync 100.000 ops/sec\nfsync {row}\nwrite 9.000 ops/sec\n");
+        let output = one(&text);
+        assert_eq!((output.rows.len(), output.unread.len(), output.unread[0].line), (3, 1, 3), "{row}");
+    }
+    for second in ["10 ms/op", "90.000 ops/sec"] {
+        let output = one(&format!("5 seconds per test\nopen_sync 100.000 ops/sec {second}\nwrite 9.000 ops/sec\n"));
+        assert_eq!((figures(&output.rows[1]).len(), output.unread[0].line), (1, 2));
+    }
+}
+
+#[test]
+fn rows_of_two_versions_in_one_output_are_noted() {
+    let output =
+        one(&format!("5 seconds per test\n{ONE}fdatasync 100.000 ops/sec 10000 usecs/op\nfsync 100.000 ops/sec\n"));
+    assert!(
+        output.notes.iter().any(|note| note.starts_with("lines 4 and 5 are of two versions")),
+        "{:?}",
+        output.notes
+    );
+    assert_eq!(output.version, None);
+    let old = one("2000 operations per test\nfdatasync 100.000 ops/sec 10000 usecs/op\n");
+    assert!(old.notes.iter().any(|note| note.starts_with("lines 2 and 1 are of two versions")), "{:?}", old.notes);
+}
+
+#[test]
+fn a_table_that_stands_twice_is_of_two_outputs() {
+    let sizes = " 1 * 16kB open_sync write 5.000 ops/sec\n 2 * 8kB open_sync writes 4.000 ops/sec\n";
+    for table in [sizes, "write 5.000 ops/sec\n", "write, fsync, close 5.000 ops/sec\n"] {
+        assert_eq!(read(&web::lines(&table.repeat(2))).len(), 2, "{table}");
+    }
+}
+
+#[test]
+fn time_goes_with_the_length_of_the_text() {
+    let whole = published(PUBLISHED[2].0);
+    let joined = Mangling { joined: true, ..Mangling::default() }.apply(&whole);
+    for (text, least) in [
+        (whole.repeat(400), 400),
+        (joined.replace("\n", " ").repeat(400), 400),
+        (format!("$ pg_test_fsync\n{ONE}fsync 5.000 ops/sec\n").repeat(10_000), 10_000),
+        ("$ ls\nwrite 5.000 ops/sec\n".repeat(10_000), 10_000),
+        ("fsync 5 of\n".repeat(50_000), 0),
+        ("fsync 5 ".repeat(50_000), 0),
+        (format!("{}\nfsync 5.000 ops/sec\n", "5 seconds per test\n".repeat(30_000)), 1),
+        (format!("{}\nfsync 5.000 ops/sec\n", "8kB one wal_sync_method ".repeat(30_000)), 1),
+        ((1..20_000).map(|n| format!("2 * {n}kB open_sync writes 5.000 ops/sec\n")).collect(), 1),
+    ] {
+        let started = std::time::Instant::now();
+        let found = read(&web::lines(&text)).len();
+        assert!(found >= least, "{found} {}", &text[..40]);
+        assert!(started.elapsed().as_secs() < 10, "{:?} {}", started.elapsed(), &text[..40]);
+    }
+}
+
 /// Labels and figures of all rows, without their places.
 type Stripped = Vec<(Vec<(&'static str, String)>, Vec<(String, String)>, bool)>;
 

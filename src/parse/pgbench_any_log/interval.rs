@@ -1,8 +1,13 @@
 //! One line of an aggregated log. Columns by version: 9.3 `start n sum sum2 min max`; since 9.4 with a rate
 //! `sum_lag sum2_lag min_lag max_lag`, since 9.5 with a latency limit `skipped` too; since 15 always all of them and
 //! `retried retries serialization deadlock`, 0 where an option was not given; newer than 18 `other` failures too.
+//!
+//! What those zeros mean no line tells. So columns of one option that are 0 in every interval are taken for those of an
+//! option that was not given, and are absent: a run that was never late loses its zeros, but none gets any it did not
+//! measure. A single interval that is not 0 keeps the others' zeros.
 
-use crate::parse::output::{Figure, Line, Row, Unread};
+use crate::parse::output::{Figure, Line, Output, Row, Unread};
+use std::ops::Range;
 
 /// Most columns of any version.
 pub(super) const MOST_COLUMNS: usize = 16;
@@ -26,6 +31,17 @@ const NAMES: [(&str, &str); MOST_COLUMNS - 1] = [
     ("other_failures", "count"),
 ];
 
+/// Since version 15: the figures that are there by one option, the option, and what they are.
+const BY_OPTION: [(Range<usize>, &str, &str); 4] = [
+    (5..9, "--rate", "lag"),
+    (9..10, "--latency-limit", "skipped"),
+    (10..12, "--max-tries", "retries"),
+    (12..MOST_COLUMNS - 1, "--failures-detailed", "failures"),
+];
+
+/// Fewest figures of a line with the columns of every option.
+const OF_EVERY_OPTION: usize = 14;
+
 /// Sums over the transactions of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sums {
@@ -48,7 +64,8 @@ pub struct Interval {
     pub transactions: u64,
     /// Latencies.
     pub latency: Sums,
-    /// Lags behind the schedule. None without the columns, and where all four are 0, as version 15 writes without a rate.
+    /// Lags behind the schedule. None without the columns, and where they are 0 in every interval, as version 15 writes
+    /// without a rate; so the following too.
     pub lag: Option<Sums>,
     /// Transactions skipped; none without the column.
     pub skipped: Option<u64>,
@@ -86,7 +103,6 @@ pub(super) fn interval(words: &[&str]) -> Result<Interval, &'static str> {
     if ![Some(latency), lag].into_iter().flatten().all(|sums| is_possible(transactions, &sums)) {
         return Err("a sum, a sum of squares, a least and a greatest value that can be of one interval");
     }
-    let lag = lag.filter(|lag| lag.max_us > 0.0 || lag.sum_us > 0.0);
     Ok(Interval {
         start_s,
         transactions,
@@ -156,6 +172,52 @@ pub(super) fn row(lines: &[Line<'_>], at: usize) -> Option<(Row, usize)> {
     row.figures.iter().all(|figure| figure.value.is_finite()).then_some((row, taken))
 }
 
+/// Leaves out the figures of options that were evidently not given: version 15 and newer write zeros there.
+pub(super) fn leave_out_unused(output: &mut Output) {
+    let mut rows: Vec<&mut Row> = output.rows.iter_mut().filter(|row| row.figures.len() >= OF_EVERY_OPTION).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let mut left_out = Vec::new();
+    // From the last, so that the places of the others stay.
+    for (places, option, what) in BY_OPTION.into_iter().rev() {
+        let of = |figures: usize| places.start..places.end.min(figures);
+        let is_unused = |row: &Row| row.figures[of(row.figures.len())].iter().all(|figure| figure.value == 0.0);
+        if rows.iter().all(|row| is_unused(row)) {
+            left_out.insert(0, format!("{what} ({option})"));
+            rows.iter_mut().for_each(|row| drop(row.figures.drain(of(row.figures.len()))));
+        }
+    }
+    if !left_out.is_empty() {
+        let what = left_out.join(", ");
+        output.notes.push(format!("left out, since they are 0 in every interval, as without the option: {what}"));
+    }
+}
+
+/// The same for intervals.
+fn without_unused(intervals: &mut [Interval]) {
+    let unused =
+        |is_zero: fn(&Interval) -> bool| intervals.iter().filter(|interval| interval.retried.is_some()).all(is_zero);
+    let lag = unused(|it| it.lag.is_none_or(|lag| lag.sum_us == 0.0 && lag.max_us == 0.0));
+    let skipped = unused(|it| it.skipped == Some(0));
+    let retries = unused(|it| it.retried == Some(0) && it.retries == Some(0));
+    let failures = unused(|it| {
+        [it.serialization_failures, it.deadlock_failures, it.other_failures].iter().all(|count| count.unwrap_or(0) == 0)
+    });
+    for interval in intervals.iter_mut().filter(|interval| interval.retried.is_some()) {
+        interval.lag = interval.lag.filter(|_| !lag);
+        interval.skipped = interval.skipped.filter(|_| !skipped);
+        if retries {
+            (interval.retried, interval.retries) = (None, None);
+        }
+        if failures {
+            interval.serialization_failures = None;
+            interval.deadlock_failures = None;
+            interval.other_failures = None;
+        }
+    }
+}
+
 /// Every interval, and the lines that are none.
 pub(super) fn all(lines: &[Line<'_>]) -> (Vec<Interval>, Vec<Unread>) {
     let (mut intervals, mut unread) = (Vec::new(), Vec::new());
@@ -178,5 +240,6 @@ pub(super) fn all(lines: &[Line<'_>]) -> (Vec<Interval>, Vec<Unread>) {
             }
         }
     }
+    without_unused(&mut intervals);
     (intervals, unread)
 }

@@ -108,7 +108,7 @@ fn aggregated_logs_of_every_version_read() {
             first.skipped,
             match count {
                 11 => Some(3),
-                15 | 16 => Some(0),
+                // 0 in every interval: the option was not given.
                 _ => None,
             }
         );
@@ -120,13 +120,43 @@ fn aggregated_logs_of_every_version_read() {
         let outputs = read(&web::lines(&text));
         assert!(looks_like(&web::lines(&text)));
         assert_eq!((outputs[0].tool, outputs[0].rows.len()), ("pgbench --aggregate-interval", 2));
-        assert_eq!(numbers_not_read(&text, &outputs), Vec::<String>::new());
+        let zeros = if count > 11 { 2 * 5 } else { 0 };
+        assert_eq!(numbers_not_read(&text, &outputs), vec!["0"; zeros]);
         let (none, end) = through(Reader::new(), text.as_bytes(), 9);
         assert_eq!((none.len(), end.kind, end.lines), (0, Some(Kind::Intervals), 2));
     }
     let (all, unread) = intervals(&web::lines(&format!("{six} 1\n1345828503 2 300 50000 9 7\nx\n")));
     assert_eq!((all.len(), unread.len()), (0, 3));
     assert!(unread[0].wanted.contains("columns") && unread[1].wanted.contains("of one interval"));
+}
+
+#[test]
+fn zeros_of_options_that_were_not_given_are_absent() {
+    let line = |start: u64, behind: &str| format!("{start} 5601 1542744 483552416 61 2573 {behind}\n");
+    let names = |text: &str| {
+        let outputs = read(&web::lines(text));
+        let names =
+            |row: &crate::parse::output::Row| row.figures.iter().map(|it| it.name.clone()).skip(5).collect::<Vec<_>>();
+        (outputs[0].rows.iter().map(names).collect::<Vec<_>>(), outputs[0].notes.clone())
+    };
+    let plain = line(1_345_828_501, "0 0 0 0 0 0 0 0 0").repeat(2);
+    let (left, notes) = names(&plain);
+    assert_eq!(left, [Vec::<String>::new(), Vec::new()]);
+    let wanted = "left out, since they are 0 in every interval, as without the option: lag (--rate), skipped \
+                  (--latency-limit), retries (--max-tries), failures (--failures-detailed)";
+    assert_eq!(notes, [wanted]);
+    // One interval that is late tells that the option was given, so the zeros of the other are measured.
+    let late = line(1_345_828_501, "0 0 0 0 0 0 0 0 0") + &line(1_345_828_502, "5611 5711 1 9 0 0 0 0 2");
+    let (left, notes) = names(&late);
+    let kept = ["lag_sum", "lag_sum_of_squares", "lag_min", "lag_max", "serialization_failures", "deadlock_failures"];
+    assert_eq!(left, [kept, kept]);
+    assert!(notes[0].ends_with(": skipped (--latency-limit), retries (--max-tries)"), "{notes:?}");
+    let (all, _) = intervals(&web::lines(&late));
+    assert_eq!((all[0].lag.map(|lag| lag.max_us), all[0].deadlock_failures), (Some(0.0), Some(0)));
+    assert_eq!((all[0].skipped, all[1].retried, all[1].retries), (None, None, None));
+    // Before version 15 a column is there by its option.
+    let (left, notes) = names(&line(1_345_828_501, "0 0 0 0 0").repeat(2));
+    assert_eq!((left[0].len(), notes.len()), (5, 0));
 }
 
 /// Lines of a log with one layout of columns.

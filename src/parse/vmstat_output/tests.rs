@@ -65,6 +65,39 @@ fn guest_time_of_newer_procps_is_read_and_the_command_tells_the_rest() {
 }
 
 #[test]
+fn memory_has_the_unit_that_the_text_says() {
+    let table = "r b swpd free buff cache si so bi bo in cs us sy id wa st\n1 0 0 100 2 30 1 2 5 6 7 8 9 10 80 1 0\n";
+    for (before, bytes) in [
+        ("$ vmstat -S k 1\n", 1e5),
+        ("$ vmstat -S M 1\n", 100.0 * 1_048_576.0),
+        ("$ vmstat -w -Sm\n", 1e8),
+        ("$ LC_ALL=C vmstat -wSM 1 5\nvmstat: a warning\n\n", 100.0 * 1_048_576.0),
+        ("postgres@db1:~$ vmstat --unit=m 1\n", 1e8),
+        ("vmstat --unit M 1\n", 100.0 * 1_048_576.0),
+        ("This is what `vmstat 1 -S M` says:\n\n", 100.0 * 1_048_576.0),
+    ] {
+        let found = outputs(&format!("{before}{table}")).remove(0);
+        assert_eq!(value(&found, "free_bytes"), Some(bytes), "{before}");
+        assert_eq!((value(&found, "swap_in_bytes_per_s"), value(&found, "read_bytes_per_s")), (None, Some(5120.0)));
+        assert!(found.notes.iter().any(|note| note.starts_with("si and so are left out")), "{:?}", found.notes);
+    }
+    let twice = outputs(&format!("$ vmstat -S M 1\n{table}one\ntwo\nthree\nfour\n{table}$ vmstat 1\n{table}"));
+    let free: Vec<Option<f64>> = twice.iter().map(|output| value(output, "free_bytes")).collect();
+    assert_eq!(free, [Some(104_857_600.0), Some(104_857_600.0), Some(102_400.0)]);
+    for before in ["$ vmstat -S K 1\n", "$ vmstat 1\n", "$ vmstat -S M\n$ ls\n"] {
+        let found = outputs(&format!("{before}{table}")).remove(0);
+        assert_eq!(
+            (value(&found, "free_bytes"), value(&found, "swap_in_bytes_per_s")),
+            (Some(102_400.0), Some(1024.0))
+        );
+    }
+    let found = outputs(&format!("$ vmstat -S X 1\n{table}")).remove(0);
+    assert_eq!((value(&found, "free_bytes"), value(&found, "run_queue")), (None, Some(1.0)));
+    assert!(found.notes.iter().any(|note| note.starts_with("memory, si and so are left out")), "{:?}", found.notes);
+    assert!(outputs(table)[0].notes.iter().any(|note| note == "memory is taken to be in KiB, as without -S"));
+}
+
+#[test]
 fn freebsd_illumos_and_macos_are_read() {
     let found = outputs(FREEBSD).remove(0);
     assert_eq!((found.tool, value(&found, "free_bytes")), ("vmstat (FreeBSD)", Some(1.2 * 1024f64.powi(3))));
@@ -79,6 +112,22 @@ fn freebsd_illumos_and_macos_are_read() {
         (Some(12345.0), Some(987_654_321.0))
     );
     assert_eq!(numbers_not_read(MACOS, &[found]), Vec::<String>::new());
+}
+
+#[test]
+fn rows_behind_a_message_are_of_the_same_table() {
+    let row = " 1  0      0 1000  2 30    0    0     5     6    7    8  9 10 80  1  0\n";
+    let head = "$ vmstat 1\nr b swpd free buff cache si so bi bo in cs us sy id wa st\n";
+    let found = outputs(&format!("{head}{row}[ 12.345] EXT4-fs (sda1): mounted\nbash: oops\n{row}{row}"));
+    assert_eq!((found.len(), found[0].rows.len(), found[0].unread.len()), (1, 3, 0));
+    assert_eq!(found[0].notes, ["line 6 stands behind lines of something else"]);
+    // Names of other columns, and lines that do not fit, are none of it.
+    for between in ["a b c d e f g h i j k l m n o p q\n", "x\ny\nz\nu\n"] {
+        let found = outputs(&format!("{head}{row}{between}{row}"));
+        assert_eq!((found.len(), found[0].rows.len()), (1, 1), "{between}");
+    }
+    let found = outputs(&format!("{head}{row}bash: oops\n5 6 7 8 9\n"));
+    assert_eq!((found[0].rows.len(), found[0].unread.len()), (1, 0));
 }
 
 #[test]
