@@ -38,9 +38,10 @@ Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zf
 are taken so too, where the tools say that they were run alike. What is known of all is told by
 --set.
 
-Exit code: 0 all was read, 1 some lines or files of a folder could not be read and the rest was,
-2 a file is no output of a tool that is known (nothing is stored then), 5 the folder cannot be
-written.")]
+Exit code: 0 all outputs that were found were read whole (lines with numbers outside of them are
+listed: look whether they are prose), 1 some lines or files of a folder could not be read and the
+rest was, 2 a file is no output of a tool that is known (nothing is stored then), 5 the folder
+cannot be written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE")]

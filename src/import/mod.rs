@@ -40,8 +40,6 @@ pub struct Reading {
     pub outputs: Vec<ImportedOutput>,
     /// A pgbench log.
     pub log: Option<ImportedLog>,
-    /// Lines with digits that belong to no output, as first and last line of each run: prose, or a tool nobody knows.
-    pub other: Vec<(u32, u32)>,
 }
 
 /// Largest text that is no log of transactions, unpacked, bytes.
@@ -152,7 +150,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         return Err(of_no_tool(name, &lines));
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
-    reading.other = other_lines(&lines, &ranges);
+    reading.file.lines_of_no_output = other_lines(&lines, &ranges);
     reading.outputs = taken.into_iter().map(|it| imported(it.output)).collect();
     Ok(())
 }

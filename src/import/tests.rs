@@ -34,7 +34,8 @@ fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
         let bytes = std::fs::read(&path).unwrap();
         let reading = read(&name, &mut &bytes[..]).unwrap();
         assert_eq!((reading.file.name, reading.file.bytes), (name.clone(), bytes.len() as u64));
-        assert!(reading.other.is_empty(), "{name}: {:?}", reading.other);
+        let other = &reading.file.lines_of_no_output;
+        assert!(other.is_empty(), "{name}: {other:?}");
         assert!(reading.outputs.iter().all(|output| output.unread.is_empty()), "{name}");
         assert_eq!(reading.log.is_some(), name.ends_with(".log"), "{name}");
     }

@@ -91,6 +91,8 @@ pub struct ImportedFile {
     pub packed: Option<String>,
     /// How its text was encoded, where that is not UTF-8: `UTF-16LE`, `Latin-1`.
     pub encoding: Option<String>,
+    /// Lines with digits that belong to no output, as first and last line of each run: prose, or a tool nobody knows.
+    pub lines_of_no_output: Vec<(u32, u32)>,
 }
 
 /// One output of one tool.

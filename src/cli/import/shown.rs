@@ -48,9 +48,10 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
             text.push_str(&format!("    {}\n", out::harmless(note)));
         }
     }
-    if !reading.other.is_empty() {
-        let runs: Vec<String> = reading.other.iter().take(10).map(|lines| range(*lines)).collect();
-        let more = if reading.other.len() > runs.len() { " and more" } else { "" };
+    let other = &reading.file.lines_of_no_output;
+    if !other.is_empty() {
+        let runs: Vec<String> = other.iter().take(10).map(|lines| range(*lines)).collect();
+        let more = if other.len() > runs.len() { " and more" } else { "" };
         text.push_str(&format!("  {}{more}: numbers that belong to no known output\n", runs.join(", ")));
     }
     out::bytes(text.as_bytes())

@@ -42,6 +42,7 @@ pub(super) fn cases(file: &str, text: &str) -> Result<Vec<ImportedCase>> {
         bytes: text.len() as u64,
         packed: None,
         encoding: None,
+        lines_of_no_output: Vec::new(),
     };
     Ok(devices.device.into_iter().map(|device| case(&stored, text, device)).collect())
 }
