@@ -9,8 +9,6 @@ mod interval;
 #[cfg(test)]
 mod tests;
 
-pub use interval::{Interval, Sums};
-
 use super::output::{Figure, Line, Output, Row, Unread};
 use super::pgbench_log::{self, Columns, Ended, Transaction};
 
@@ -60,7 +58,7 @@ pub fn kind(sample: &[u8]) -> Option<Kind> {
             if words.len() == 7 {
                 seventh.see(words[2], words[6]);
             }
-        } else if interval::interval(&words).is_ok() {
+        } else if interval::is_interval(&words) {
             intervals += 1;
         }
     }
@@ -320,14 +318,8 @@ fn lenient(line: &[u8], optional: Optional) -> Option<Transaction> {
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
     lines.iter().any(|line| {
         let words: Vec<&str> = line.text.split_whitespace().take(interval::MOST_COLUMNS + 1).collect();
-        is_transaction(&words) || interval::interval(&words).is_ok()
+        is_transaction(&words) || interval::is_interval(&words)
     })
-}
-
-/// Every interval of an aggregated log, in order, and the lines that could not be read.
-#[must_use]
-pub fn intervals(lines: &[Line<'_>]) -> (Vec<Interval>, Vec<Unread>) {
-    interval::all(lines)
 }
 
 const OF_TRANSACTIONS: &str = "pgbench -l";

@@ -6,7 +6,7 @@
 //! option that was not given, and are absent: a run that was never late loses its zeros, but none gets any it did not
 //! measure. A single interval that is not 0 keeps the others' zeros.
 
-use crate::parse::output::{Figure, Line, Output, Row, Unread};
+use crate::parse::output::{Figure, Line, Output, Row};
 use std::ops::Range;
 
 /// Most columns of any version.
@@ -42,53 +42,22 @@ const BY_OPTION: [(Range<usize>, &str, &str); 4] = [
 /// Fewest figures of a line with the columns of every option.
 const OF_EVERY_OPTION: usize = 14;
 
-/// Sums over the transactions of an interval.
+/// Sums over the transactions of an interval, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sums {
-    /// Sum, microseconds.
-    pub sum_us: f64,
-    /// Sum of squares, microseconds squared.
-    pub sum_us2: f64,
-    /// Least, microseconds.
-    pub min_us: f64,
-    /// Greatest, microseconds.
-    pub max_us: f64,
+struct Sums {
+    sum_us: f64,
+    sum_us2: f64,
+    min_us: f64,
+    max_us: f64,
 }
 
-/// One interval of an aggregated log.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Interval {
-    /// Its start, seconds since 1970.
-    pub start_s: u64,
-    /// Transactions; before version 15 with those that were skipped.
-    pub transactions: u64,
-    /// Latencies.
-    pub latency: Sums,
-    /// Lags behind the schedule. None without the columns, and where they are 0 in every interval, as version 15 writes
-    /// without a rate; so the following too.
-    pub lag: Option<Sums>,
-    /// Transactions skipped; none without the column.
-    pub skipped: Option<u64>,
-    /// Transactions that were retried; none without the column, as in the following.
-    pub retried: Option<u64>,
-    /// Retries.
-    pub retries: Option<u64>,
-    /// Transactions failed for lack of a serial order.
-    pub serialization_failures: Option<u64>,
-    /// Transactions failed by a deadlock.
-    pub deadlock_failures: Option<u64>,
-    /// Transactions failed otherwise.
-    pub other_failures: Option<u64>,
-}
-
-/// Reads the words of a line. The error says what was wanted.
-pub(super) fn interval(words: &[&str]) -> Result<Interval, &'static str> {
+/// Whether the words are those of an interval.
+pub(super) fn is_interval(words: &[&str]) -> bool {
     const YEAR_2001: u64 = 1_000_000_000;
-    if !matches!(words.len(), 6 | 10 | 11 | 15 | 16) {
-        return Err("6, 10, 11, 15 or 16 columns, as versions of pgbench write");
-    }
-    if !words.iter().all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Err("whole numbers");
+    if !matches!(words.len(), 6 | 10 | 11 | 15 | MOST_COLUMNS)
+        || !words.iter().all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        return false;
     }
     let whole = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
     let real = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok()).filter(|value| value.is_finite());
@@ -96,25 +65,9 @@ pub(super) fn interval(words: &[&str]) -> Result<Interval, &'static str> {
         let (sum_us, sum_us2, min_us, max_us) = (real(from)?, real(from + 1)?, real(from + 2)?, real(from + 3)?);
         Some(Sums { sum_us, sum_us2, min_us, max_us })
     };
-    let start_s = whole(0).filter(|start| (YEAR_2001..YEAR_2001 * 10).contains(start));
-    let start_s = start_s.ok_or("the interval's start in seconds since 1970")?;
-    let (Some(transactions), Some(latency)) = (whole(1), sums(2)) else { return Err("sums of latencies") };
-    let lag = sums(6);
-    if ![Some(latency), lag].into_iter().flatten().all(|sums| is_possible(transactions, &sums)) {
-        return Err("a sum, a sum of squares, a least and a greatest value that can be of one interval");
-    }
-    Ok(Interval {
-        start_s,
-        transactions,
-        latency,
-        lag,
-        skipped: whole(10),
-        retried: whole(11),
-        retries: whole(12),
-        serialization_failures: whole(13),
-        deadlock_failures: whole(14),
-        other_failures: whole(15),
-    })
+    let (Some(start), Some(transactions), Some(latency)) = (whole(0), whole(1), sums(2)) else { return false };
+    let possible = [Some(latency), sums(6)].into_iter().flatten().all(|sums| is_possible(transactions, &sums));
+    possible && (YEAR_2001..YEAR_2001 * 10).contains(&start)
 }
 
 /// Whether sums can be of so many values: those of a line that a page broke, or of another table, nearly never are.
@@ -162,7 +115,7 @@ fn words<'a>(lines: &[Line<'a>], at: usize) -> Option<(Vec<(u32, &'a str)>, usiz
 pub(super) fn row(lines: &[Line<'_>], at: usize) -> Option<(Row, usize)> {
     let (words, taken) = words(lines, at)?;
     let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
-    interval(&texts).ok()?;
+    is_interval(&texts).then_some(())?;
     let mut row = Row { line: lines[at].number, ..Row::default() };
     row.labels = vec![("start_s", texts[0].to_owned())];
     for ((line, text), (name, unit)) in words.iter().skip(1).zip(NAMES) {
@@ -192,54 +145,4 @@ pub(super) fn leave_out_unused(output: &mut Output) {
         let what = left_out.join(", ");
         output.notes.push(format!("left out, since they are 0 in every interval, as without the option: {what}"));
     }
-}
-
-/// The same for intervals.
-fn without_unused(intervals: &mut [Interval]) {
-    let unused =
-        |is_zero: fn(&Interval) -> bool| intervals.iter().filter(|interval| interval.retried.is_some()).all(is_zero);
-    let lag = unused(|it| it.lag.is_none_or(|lag| lag.sum_us == 0.0 && lag.max_us == 0.0));
-    let skipped = unused(|it| it.skipped == Some(0));
-    let retries = unused(|it| it.retried == Some(0) && it.retries == Some(0));
-    let failures = unused(|it| {
-        [it.serialization_failures, it.deadlock_failures, it.other_failures].iter().all(|count| count.unwrap_or(0) == 0)
-    });
-    for interval in intervals.iter_mut().filter(|interval| interval.retried.is_some()) {
-        interval.lag = interval.lag.filter(|_| !lag);
-        interval.skipped = interval.skipped.filter(|_| !skipped);
-        if retries {
-            (interval.retried, interval.retries) = (None, None);
-        }
-        if failures {
-            interval.serialization_failures = None;
-            interval.deadlock_failures = None;
-            interval.other_failures = None;
-        }
-    }
-}
-
-/// Every interval, and the lines that are none.
-pub(super) fn all(lines: &[Line<'_>]) -> (Vec<Interval>, Vec<Unread>) {
-    let (mut intervals, mut unread) = (Vec::new(), Vec::new());
-    let mut at = 0;
-    while at < lines.len() {
-        let (words, taken) = words(lines, at).unwrap_or_default();
-        let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
-        match interval(&texts) {
-            Ok(interval) => {
-                intervals.push(interval);
-                at += taken;
-            }
-            Err(wanted) => {
-                let (line, text) = (lines[at].number, lines[at].text);
-                if !text.is_empty() {
-                    let text = text.chars().take(200).collect();
-                    unread.push(Unread { line, text, wanted: wanted.to_owned() });
-                }
-                at += 1;
-            }
-        }
-    }
-    without_unused(&mut intervals);
-    (intervals, unread)
 }
