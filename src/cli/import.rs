@@ -35,8 +35,15 @@ zstd. Files of one moment become one trial: names that differ in the tool (pgben
 iostat-x-zfs.txt), or time stamps that overlap. mount.txt, df.txt and their like, which measure
 nothing, go to every case of their folder; df-zfs.txt to those whose names begin with zfs.
 Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zfs-1.txt, zfs-2.txt
-are taken so too, where the tools say that they were run alike. What is known of all is told by
---set.
+are taken so too, where the tools say that they were run alike.
+
+What is known of all files is told by --set KEY=VALUE. Any key is kept and shown; these decide what
+`pgstrata compare` puts side by side, and what it says of a rate:
+  stack.filesystem (of the data), wal_stack.filesystem, stack.mount_options, zfs.sync, zfs.dataset
+  stack.medium=memory|disk, stack.media=rotating   where the files lay
+  data.fits=shared_buffers|memory|neither          whether reads of pgbench reached the storage
+  postgresql.version, postgresql.fsync, postgresql.synchronous_commit
+  workload.script, workload.scale, workload.clients, workload.rate
 
 Exit code: 0 all outputs that were found were read whole (lines with numbers outside of them are
 listed: look whether they are prose), 1 some lines or files of a folder could not be read and the
