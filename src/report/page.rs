@@ -11,7 +11,7 @@ use super::environment::{machine_table, method_table, servers_table, stacks_tabl
 use super::rankings::{kinds, ranking_tables};
 use super::table::{Group, Table};
 use super::trials::{Trials, not_run_table};
-use super::words::{case_labels, caution_cases, fits_title, moment, percent};
+use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions};
 use crate::analyse::findings::{Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;
@@ -79,6 +79,7 @@ fn html(findings: &Findings) -> Result<String> {
             verdict => findings.verdict,
             began => moment(&findings.run.started),
             memory => Bytes(findings.run.host.memory_bytes).to_string(),
+            server_versions => server_versions(findings),
             measured_share => findings.run.measured_share.map(percent),
             cautions => cautions(findings, &labels),
             rankings => rankings(findings),

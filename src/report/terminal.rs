@@ -9,6 +9,7 @@ use super::rankings::{kinds, ranking_tables, side_by_side};
 use super::table::{Cell, Table};
 use super::words::{
     bottleneck_title, case_labels, caution_cases, class_title, estimate_text, latency, millis, moment, percent, ranges,
+    server_versions,
 };
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Ranking};
 use crate::error::{Context, Result};
@@ -54,13 +55,14 @@ fn about(findings: &Findings) -> String {
     let run = &findings.run;
     let host = &run.host;
     let mut text = format!(
-        "{}, {}, on {} ({} CPUs, {}, Linux {}). {} of {} trials measured",
+        "{}, {}, on {} ({} CPUs, {}, Linux {}{}). {} of {} trials measured",
         run.name,
         moment(&run.started),
         host.hostname,
         host.cpus,
         crate::units::Bytes(host.memory_bytes),
         host.kernel,
+        server_versions(findings).map_or_else(String::new, |versions| format!(", PostgreSQL {versions}")),
         run.trials_measured,
         run.trials_planned
     );

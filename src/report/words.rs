@@ -154,6 +154,14 @@ pub(super) fn moment(rfc3339: &str) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
+/// Versions of the servers that ran, each once and without the name of the package: `18.6 and 15.18`; `None` where none
+/// ran.
+pub(super) fn server_versions(findings: &Findings) -> Option<String> {
+    let versions = findings.trials.iter().filter_map(|trial| trial.server.as_ref()?.version.split(' ').next());
+    let versions: Vec<&str> = versions.collect::<BTreeSet<&str>>().into_iter().rev().collect();
+    (!versions.is_empty()).then(|| versions.join(" and "))
+}
+
 /// What to call each case where all of them stand side by side: the axes in which they differ; the id where that does
 /// not tell two apart.
 pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
