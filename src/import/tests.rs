@@ -86,3 +86,15 @@ fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
     let rows = |text: &str| of(text.as_bytes()).unwrap().outputs[0].rows.len();
     assert_eq!(rows(&on_one_line), rows(&json));
 }
+
+#[test]
+fn the_fields_of_a_table_that_commas_part_are_read() {
+    let table = "extended device statistics\n\
+                 r/s,w/s,kr/s,kw/s,wait,actv,wsvc_t,asvc_t,%w,%b,device\n\
+                 0.3,4.5,10.2,33.1,0.0,0.1,0.5,12.3,0,1,c0t0d0\n\
+                 1.3,204.5,10.2,8233.1,0.7,1.1,2.5,5.3,3,45,c1t1d0\n";
+    let reading = of(table.as_bytes()).unwrap();
+    let rows = &reading.outputs[0].rows;
+    assert_eq!(rows.iter().map(|row| row.figures.len()).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!((rows[1].figures[3].value, reading.outputs[0].unread.len()), (8233.1 * 1024.0, 0));
+}
