@@ -137,7 +137,7 @@ mod tests {
         let figure = Figure { name: "rate".into(), unit: "", value, text: text.into(), line: 3 };
         let row = Row { figures: vec![figure], line: 3, ..Row::default() };
         let mut output = Output { rows: vec![row], ..Output::default() };
-        check(&mut output, &[Line { number: 2, text: "5" }, Line { number: 3, text: line }]);
+        check(&mut output, &[Line { number: 2, text: "5", indent: 0 }, Line { number: 3, text: line, indent: 0 }]);
         assert_eq!(output.rows.is_empty(), !output.unread.is_empty());
         assert!(output.unread.iter().all(|unread| unread.line == 3 && unread.text == line));
         !output.rows.is_empty()
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn numbers_of_a_line_are_found_in_any_order_and_in_a_line_of_a_megabyte_too() {
         let line: String = (0..150_000).map(|n| format!("{n}é ")).collect();
-        let lines = [Line { number: 1, text: &line }];
+        let lines = [Line { number: 1, text: &line, indent: 0 }];
         let mut seen = Seen::default();
         let mut holds = |text: String| {
             let figure = Figure { name: String::new(), unit: "", value: 1.0, text, line: 1 };
@@ -173,7 +173,7 @@ mod tests {
         };
         assert!((0..150_000).step_by(3).all(|n| holds(n.to_string())));
         assert!(holds("149000".into()) && holds("149999".into()) && !holds("49998".into()) && !holds("150000".into()));
-        let lines = [Line { number: 1, text: "3 4" }, Line { number: 1, text: "5 6" }];
+        let lines = [Line { number: 1, text: "3 4", indent: 0 }, Line { number: 1, text: "5 6", indent: 0 }];
         let mut seen = Seen::default();
         for (text, is_there) in [("4", true), ("3", true), ("6", true), ("7", false)] {
             let figure = Figure { name: String::new(), unit: "", value: 1.0, text: text.into(), line: 1 };

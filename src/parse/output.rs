@@ -15,6 +15,8 @@ pub struct Line<'a> {
     pub number: u32,
     /// The line without its end, its margin and what a page put around it.
     pub text: &'a str,
+    /// How many columns stood before that. Pages change it: it may tell, but nothing may depend on it.
+    pub indent: usize,
 }
 
 /// One output of one tool: from its heading to its last line.

@@ -9,7 +9,7 @@
 //! | SIZE ALLOC FREE CKPOINT EXPANDSZ | `size_bytes` `allocated_bytes` `free_bytes` `checkpoint_bytes` `expandable_bytes` | B |
 //! | USED AVAIL REFER | `used_bytes` `available_bytes` `referenced_bytes` | B |
 //! | FRAG CAP DEDUP | `fragmentation_percent` `capacity_percent` `dedup_ratio` | %, ratio |
-//! | READ WRITE CKSUM (status) | `read_errors` `write_errors` `checksum_errors` | count |
+//! | READ WRITE CKSUM SLOW DIO (status) | `read_errors` `write_errors` `checksum_errors` `slow_ios` `direct_io_errors` | count |
 //!
 //! Sources: zpool(8), zfs(8), zpoolprops(7), zfsprops(7) of OpenZFS; zpool(1M) of illumos.
 

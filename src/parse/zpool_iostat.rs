@@ -10,13 +10,14 @@
 //! | syncq_read and others: pend activ (`-q`) | `syncq_read_pending`, `syncq_read_active`, .. | requests |
 //!
 //! Suffixes are powers of 1024, those of operations too (`zfs_nicenum` in libzutil). Labels: `report`, `time`, `pool`,
-//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `device`. The tree stands in the indentation, which
-//! pages lose: it is rebuilt from names and from who has a capacity, which the members of a mirror or raidz have not.
+//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The tree
+//! stands in the indentation; where a page lost that, it is rebuilt from names and from who has a capacity, which the
+//! members of a mirror or raidz have not.
 
 mod tree;
 
-use self::tree::{Place, Tree};
-pub(super) use self::tree::{is_group, is_section};
+use self::tree::Tree;
+pub(super) use self::tree::{is_group, is_section, places};
 use super::output::{Line, Output, Row};
 use super::{table, web};
 
@@ -157,6 +158,7 @@ struct Current<'a> {
 /// A row before its place is known.
 struct Read<'a> {
     name: &'a str,
+    indent: usize,
     row: Row,
     /// Whether any value but a dash stood in it.
     has_capacity: bool,
@@ -287,7 +289,7 @@ impl<'a> Current<'a> {
         let section = tree::is_section(name);
         if section && words.len() == 1 {
             let row = table::row(Vec::new(), line.number);
-            self.block.push(Read { name, row, has_capacity: false });
+            self.block.push(Read { name, indent: line.indent, row, has_capacity: false });
             table::extend(&mut self.output, line.number);
             return used;
         }
@@ -321,7 +323,7 @@ impl<'a> Current<'a> {
             }
         }
         row.absent = row.figures.is_empty().then(|| "a dash in each column".to_owned());
-        self.block.push(Read { name, row, has_capacity });
+        self.block.push(Read { name, indent: line.indent, row, has_capacity });
         used
     }
 
@@ -330,16 +332,18 @@ impl<'a> Current<'a> {
         let block = std::mem::take(&mut self.block);
         let arguments = self.called.as_deref();
         let verbose = arguments.map(|arguments| table::has_option(arguments, 'v'));
+        let shown: Vec<(usize, &str)> = block.iter().map(|read| (read.indent, read.name)).collect();
+        let mut told = places(&shown).map(Vec::into_iter);
         let mut tree = Tree::of(&block, verbose);
-        if let Some(text) = tree.note.take() {
+        if let Some(text) = tree.note.take().filter(|_| told.is_none()) {
             table::note(&mut self.output, text);
         }
         for read in block {
-            let Place { pool, section, vdev, device } = tree.place(read.name, read.has_capacity);
-            if section.is_some() && vdev.is_none() && device.is_none() {
-                continue;
-            }
-            let is_pool = vdev.is_none() && device.is_none();
+            let indented = told.as_mut().and_then(Iterator::next);
+            let place = indented.unwrap_or_else(|| tree.place(read.name, read.has_capacity));
+            let is_pool = place.vdev.is_none() && place.device.is_none();
+            let pool = place.pool.clone();
+            let Some(place) = place.labels() else { continue };
             if is_pool && self.pools.contains(&pool) {
                 self.next_report();
             }
@@ -348,10 +352,7 @@ impl<'a> Current<'a> {
             }
             let mut labels = vec![("report", self.report.to_string())];
             labels.extend(self.time.clone().map(|time| ("time", time)));
-            labels.extend((!pool.is_empty()).then_some(("pool", pool)));
-            labels.extend(section.map(|section| ("section", section)));
-            labels.extend(vdev.map(|vdev| ("vdev", vdev)));
-            labels.extend(device.map(|device| ("device", device)));
+            labels.extend(place);
             self.output.rows.push(Row { labels, ..read.row });
         }
         for text in tree.notes {

@@ -167,6 +167,41 @@ fn a_row_that_is_cut_off_is_reported_with_its_line() {
     assert_eq!((found.rows[0].figures.len(), found.unread[0].wanted.contains("read_bytes_per_s")), (5, true));
 }
 
+#[test]
+fn indentation_tells_what_names_cannot() {
+    let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\n  raidz1-0 2G 2G 1 2 3K 4K\n    sda - - 1 2 3K 4K\n\
+                \u{20}   replacing-1 - - 1 2 3K 4K\n      sdb - - 1 2 3K 4K\n      sdc - - 0 2 0 4K\n    sdd - - 1 2 3K 4K\n\
+                special - - - - - -\n  mirror-1 1G 1G 1 2 3K 4K\n    nvme0n1 - - 1 2 3K 4K\n";
+    let places = |text: &str| -> Vec<String> { one(text).rows.iter().map(place).collect() };
+    let expected = [
+        "tank",
+        "tank/raidz1-0",
+        "tank/raidz1-0/sda",
+        "tank/raidz1-0/replacing-1",
+        "tank/raidz1-0/replacing-1/sdb",
+        "tank/raidz1-0/replacing-1/sdc",
+        "tank/raidz1-0/sdd",
+        "tank/special/mirror-1",
+        "tank/special/mirror-1/nvme0n1",
+    ];
+    assert_eq!(places(text), expected);
+    assert_eq!(one(text).notes.len(), 1, "{:?}", one(text).notes);
+    let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+    assert_eq!(places(&quoted), expected);
+    // One blank for each run of blanks is no indentation, nor is what is left of it where the front is missing.
+    let collapsed: String = text.lines().map(|line| format!(" {}\n", line.trim_start())).collect();
+    assert_eq!(places(&collapsed)[5], "tank/raidz1-0/sdc");
+    let cut = text.replace("tank 3G 3G 1 2 3K 4K\n", "");
+    assert_eq!(places(&cut)[1], "raidz1-0/sda");
+}
+
+#[test]
+fn two_pools_without_a_line_between_them_are_told_apart_by_the_indentation() {
+    let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\n  sda 3G 3G 1 2 3K 4K\nrpool 1G 1G 1 2 3K 4K\n  sdb 1G 1G 1 2 3K 4K\n";
+    let places: Vec<String> = one(text).rows.iter().map(place).collect();
+    assert_eq!(places, ["tank", "tank/sda", "rpool", "rpool/sdb"]);
+}
+
 fn count(outputs: &[Output]) -> usize {
     outputs.iter().flat_map(|output| &output.rows).map(|row| row.figures.len()).sum()
 }
