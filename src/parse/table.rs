@@ -71,6 +71,15 @@ pub(super) fn extend(output: &mut Output, line: u32) {
     output.lines = (output.lines.0.min(line), output.lines.1.max(line));
 }
 
+/// Reports a column whose meaning and unit are not known, once: its numbers are not taken.
+pub(super) fn unknown_column(output: &mut Output, line: Line<'_>, column: &str) {
+    let text = format!("column `{column}` is not known: its numbers are not read");
+    if !output.notes.contains(&text) {
+        output.unread.push(unread(line, format!("columns that are known, not `{column}`")));
+        output.notes.push(text);
+    }
+}
+
 /// Adds a note once.
 pub(super) fn note(output: &mut Output, text: impl Into<String>) {
     let text = text.into();

@@ -16,7 +16,8 @@
 //! | `ops_per_s` in a row with the label `device` | ops/s | | da0 | s0 |
 //!
 //! Labels: `report`, `time` (`-t`). Each line is a report. Of `vm_stat` each line is a figure, `pages_free` and the like
-//! in pages; its size of a page is a fact. Sources: vmstat(8) of procps-ng, FreeBSD and illumos, vm_stat(1) of macOS.
+//! in pages, or with an interval each column; its size of a page is a fact. Sources: vmstat(8) of procps-ng, FreeBSD and
+//! illumos, vm_stat(1) of macOS.
 
 mod mach;
 
@@ -156,6 +157,8 @@ struct Reader {
     current: Option<(Header, Output)>,
     report: u32,
     called: Option<String>,
+    /// Whether somebody left out what stood before the first row.
+    cut: bool,
 }
 
 impl Reader {
@@ -182,7 +185,7 @@ impl Reader {
                     System::FreeBsd => "vmstat (FreeBSD)",
                     System::Illumos => "vmstat (illumos)",
                 };
-                self.report = 0;
+                (self.report, self.cut) = (0, false);
                 let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
                 self.current = Some((header, output));
             }
@@ -198,8 +201,9 @@ impl Reader {
         let texts: Vec<&str> = words.iter().map(|(_, word)| *word).collect();
         let numbers = table::count_numbers(&texts);
         if numbers < 4 || numbers * 2 < words.len() {
-            if !table::is_omission(line.text) {
-                self.close();
+            match table::is_omission(line.text) {
+                true => self.cut |= self.report == 0,
+                false => self.close(),
             }
             return 1;
         }
@@ -210,7 +214,8 @@ impl Reader {
             return used;
         }
         self.report += 1;
-        let since_boot = self.report == 1 && self.called.as_deref().is_some_and(|it| !table::has_option(it, 'y'));
+        let told = self.called.as_deref().map(|arguments| !table::has_option(arguments, 'y'));
+        let since_boot = if self.report == 1 { told.filter(|since| !(*since && self.cut)) } else { Some(false) };
         rows(header, output, &words, self.report, since_boot);
         used
     }
@@ -221,7 +226,7 @@ impl Reader {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
-        if called.is_none() {
+        if called.is_none() || self.cut {
             table::note(&mut output, "whether the first report is an average since boot cannot be known");
         }
         if header.system == System::Linux && called.is_none_or(|it| table::has_option(&it, 'S')) {
@@ -232,7 +237,7 @@ impl Reader {
 }
 
 /// The rows of one line: the machine's, then one a disk.
-fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32, since_boot: bool) {
+fn rows(header: &Header, output: &mut Output, words: &[(u32, &str)], report: u32, since_boot: Option<bool>) {
     let line = words.first().map_or(0, |(line, _)| *line);
     let stamp: Vec<&str> = words[header.columns.len()..].iter().map(|(_, word)| *word).collect();
     let mut labels = vec![("report", report.to_string())];
@@ -271,7 +276,7 @@ fn heading(lines: &[Line<'_>], at: usize) -> Option<(Header, usize)> {
     let next = lines.get(at + 1).map_or("", |line| line.text);
     let words = table::words(next);
     let names = !words.is_empty() && words.iter().all(|word| word.len() <= 6 && web::number(word).is_none());
-    let own = Header::of(next).is_some() || is_over_heading(next) || words.contains(&"r");
+    let own = table::is_omission(next) || Header::of(next).is_some() || is_over_heading(next) || words.contains(&"r");
     let joined = || Header::of(&format!("{} {next}", lines[at].text)).map(|header| (header, 2));
     let short = (names && !own && words.len() <= 8).then(joined).flatten();
     Some(short.filter(|(joined, _)| joined.system == header.system).unwrap_or((header, 1)))

@@ -69,6 +69,11 @@ fn group_columns(group: &str) -> Option<usize> {
     }
 }
 
+/// Whether it is a line between tables.
+fn is_rule(words: &[&str]) -> bool {
+    words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-'))
+}
+
 fn is_top(words: &[&str]) -> bool {
     words.first() == Some(&"capacity") && words.contains(&"operations")
 }
@@ -107,7 +112,7 @@ fn column(group: &str, label: &str) -> Column {
         (group, "wait") => (format!("{group}_wait_us"), Kind::Wait),
         (group, "pend") => (format!("{group}_pending"), Kind::Queue),
         (group, "activ") => (format!("{group}_active"), Kind::Queue),
-        (_, label) => (format!("unknown_{}", label.replace(|c: char| !c.is_ascii_alphanumeric(), "_")), Kind::Unknown),
+        (_, label) => (label.to_owned(), Kind::Unknown),
     };
     Column { name, kind }
 }
@@ -151,6 +156,8 @@ struct Current<'a> {
     time: Option<String>,
     /// Pools that the present report has shown.
     pools: Vec<String>,
+    /// Whether somebody left out what stood before the first row.
+    cut: bool,
     /// Rows since the last separator, which are placed in the tree together.
     block: Vec<Read<'a>>,
 }
@@ -168,7 +175,8 @@ impl<'a> Reader<'a> {
     fn take(&mut self, lines: &[Line<'a>], at: usize) -> usize {
         let line = lines[at];
         let words = table::words(line.text);
-        if words.is_empty() {
+        // Some versions print a rule before the names too.
+        if words.is_empty() || self.current.is_none() && is_rule(&words) {
             return 1;
         }
         if let Some(arguments) = table::command(line.text, TOOL) {
@@ -213,7 +221,8 @@ impl<'a> Reader<'a> {
             }
         }
         let Some(current) = &mut self.current else { return 1 };
-        if words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-')) {
+        current.cut |= table::is_omission(line.text) && current.output.rows.is_empty() && current.block.is_empty();
+        if is_rule(&words) {
             table::extend(&mut current.output, line.number);
             current.end_block();
             return 1;
@@ -239,14 +248,14 @@ impl<'a> Reader<'a> {
                 self.close();
                 let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
                 let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
-                Current { output, columns, called: self.called.take(), report: 1, time, pools, block }
+                Current { output, columns, called: self.called.take(), report: 1, time, pools, cut: false, block }
             }
         };
         current.end_block();
         current.next_report();
         table::extend(&mut current.output, line.number);
         for column in current.columns.iter().filter(|column| column.kind == Kind::Unknown) {
-            table::note(&mut current.output, format!("column `{}` is not known", column.name));
+            table::unknown_column(&mut current.output, line, &column.name);
         }
         self.current = Some(current);
     }
@@ -259,13 +268,12 @@ impl<'a> Reader<'a> {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
+        let since_import = since_import.filter(|since| !(*since && current.cut));
         let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| *name == "report" && value == "1");
-        match since_import {
-            Some(since) => output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since),
-            None => {
-                let text = "whether the first report is an average since the pool was imported cannot be known";
-                table::note(&mut output, text);
-            }
+        output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
+        if since_import.is_none() {
+            let text = "whether the first report is an average since the pool was imported cannot be known";
+            table::note(&mut output, text);
         }
         self.outputs.push(output);
     }
@@ -312,7 +320,7 @@ impl<'a> Current<'a> {
                 Kind::OpsPerSecond => ("ops/s", table::bytes(word)),
                 Kind::Wait => ("us", table::span_us(word)),
                 Kind::Queue => ("requests", table::bytes(word)),
-                Kind::Unknown => ("", table::bytes(word)),
+                Kind::Unknown => continue,
             };
             match value {
                 Some(value) => row.figures.push(table::figure(&column.name, unit, value, word, *number)),
