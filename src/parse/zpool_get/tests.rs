@@ -88,6 +88,15 @@ fn a_source_may_be_another_dataset_and_columns_may_be_fewer() {
 }
 
 #[test]
+fn what_a_user_has_is_bytes_or_objects() {
+    let found =
+        one("NAME PROPERTY VALUE SOURCE\ntank userused@postgres 1.2G local\ntank userobjused@postgres 12 local\n\
+                     tank feature@lz4_compress active local\n");
+    let first = |row: usize| found.rows[row].figures.first().map(|figure| (figure.value, figure.unit));
+    assert_eq!((first(0), first(1), first(2)), (Some((1.2 * 1024f64.powi(3), "B")), Some((12.0, "count")), None));
+}
+
+#[test]
 fn lists_have_a_row_a_pool() {
     let found = one(LIST);
     let figures: Vec<&str> = found.rows[0].figures.iter().map(|figure| figure.name.as_str()).collect();
