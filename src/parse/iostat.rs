@@ -42,13 +42,14 @@ use super::{table, web};
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
     json::is_one(lines)
-        || lines.iter().any(|line| Header::of(line.text).is_some())
+        || lines.iter().any(|line| Header::of(without_clock(*line).text).is_some())
         || lines.iter().any(|line| Wide::of(None, *line).is_some())
 }
 
 /// Reads every report of every iostat in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let lines: Vec<Line<'_>> = lines.iter().map(|line| without_clock(*line)).collect();
     let mut reader = Reader::default();
     let mut at = 0;
     while at < lines.len() {
@@ -58,11 +59,23 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
                 reader.outputs.push(output);
                 used
             }
-            None => reader.take(lines, at),
+            None => reader.take(&lines, at),
         };
     }
     reader.close();
     reader.outputs
+}
+
+/// A line without the clock that a terminal or a log put before it: `[18:01:12]sda 1.00`. It is not iostat's.
+fn without_clock(line: Line<'_>) -> Line<'_> {
+    let inner = line.text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let is_clock = |text: &str| {
+        text.matches(':').count() == 2 && text.bytes().all(|byte| byte.is_ascii_digit() || b":.".contains(&byte))
+    };
+    match inner.filter(|(clock, _)| is_clock(clock)) {
+        Some((_, text)) => Line { text: text.trim_start(), ..line },
+        None => line,
+    }
 }
 
 /// Names over the figures of devices, one row a device; or over those of the processors.

@@ -31,6 +31,17 @@ pub fn looks_like(lines: &[Line<'_>]) -> bool {
     lines.iter().any(|line| Header::of(line.text).is_some() || mach::is_heading(line.text))
 }
 
+/// A form of vmstat that the text holds and that is not read: counts since boot by disk, or one a line.
+#[must_use]
+pub fn form_not_read(lines: &[Line<'_>]) -> Option<&'static str> {
+    lines.iter().find_map(|line| {
+        let words = table::words(line.text);
+        let totals = matches!(words.as_slice(), [number, "K", "total", "memory"] if web::number(number).is_some());
+        let disks = words.starts_with(&["total", "merged", "sectors", "ms"]);
+        disks.then_some("vmstat -d").or(totals.then_some("vmstat -s"))
+    })
+}
+
 /// Reads every vmstat in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {

@@ -30,6 +30,16 @@ pub fn looks_like(lines: &[Line<'_>]) -> bool {
     lines.iter().any(|line| is_bottom(&table::words(line.text)) || called(line))
 }
 
+/// A form of `zpool iostat` that the text holds and that is not read: histograms.
+#[must_use]
+pub fn form_not_read(lines: &[Line<'_>]) -> Option<&'static str> {
+    lines.iter().find_map(|line| match table::words(line.text).as_slice() {
+        ["latency", "read", "write", ..] => Some("zpool iostat -w"),
+        ["req_size", "ind", "agg", ..] => Some("zpool iostat -r"),
+        _ => None,
+    })
+}
+
 /// Reads every table of `zpool iostat` in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {

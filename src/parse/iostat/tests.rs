@@ -262,6 +262,15 @@ fn a_time_stamp_before_the_first_heading_counts() {
 }
 
 #[test]
+fn a_clock_before_each_line_is_not_iostats() {
+    let text = "[18:01:12]Device            r/s     w/s   %util\n[18:01:12]sdd  0.00 0.50 3.00\n[18:01:13] sde 1.00 2.00 4.00\n";
+    let found = one(text);
+    assert_eq!(found.rows.len(), 2);
+    assert_eq!((value(&found, "sdd", "write_ops_per_s"), found.unread.len()), (Some((0.5, "ops/s")), 0));
+    assert!(outputs("[18:01]Device r/s w/s %util\n[18:01]sdd 0.00 0.50 3.00\n").is_empty());
+}
+
+#[test]
 fn prose_parts_two_outputs() {
     let table = "Device r/s w/s %util\nsda 1 2 3\n";
     let found = outputs(&format!("{table}and with 12 disks it was better:\n{table}"));

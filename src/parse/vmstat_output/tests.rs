@@ -3,7 +3,7 @@
 use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::Output;
 use super::super::table::checks::{is_part, outputs_of};
-use super::{looks_like, read};
+use super::{form_not_read, looks_like, read};
 use proptest::prelude::{any, prop_assert, proptest};
 
 const LINUX: [&str; 3] = [
@@ -114,6 +114,15 @@ fn without_the_command_or_its_first_report_nothing_is_said_of_the_boot() {
     assert_eq!((since(LINUX[0]), since(&format!("$ vmstat 1\n{}", LINUX[0]))), (None, Some(true)));
     let (heading, rows) = LINUX[0].split_once(" st\n").unwrap();
     assert_eq!(since(&format!("$ vmstat 1\n{heading} st\n[...]\n{rows}")), None);
+}
+
+#[test]
+fn forms_that_are_not_read_are_known_by_name() {
+    let form = |text: &str| form_not_read(&super::super::web::lines(text));
+    assert_eq!(form("     16316412 K total memory\n      2345678 K used memory\n"), Some("vmstat -s"));
+    let disks =
+        "disk- ------------reads------------ -----IO------\n       total merged sectors      ms    cur    sec\n";
+    assert_eq!((form(disks), form(LINUX[0])), (Some("vmstat -d"), None));
 }
 
 #[test]
