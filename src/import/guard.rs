@@ -104,16 +104,28 @@ fn find(line: &str, from: usize, text: &str) -> Option<usize> {
     places.find(|at| is_whole(line, *at, text.len()))
 }
 
-/// Whether neither digits, nor a mark with digits, nor a sign go on before or behind.
+/// Whether neither digits, nor a mark with digits, nor a sign go on before or behind. A comma is no mark where it parts
+/// the fields of a table: what it stands in is then no number.
 fn is_whole(line: &str, at: usize, length: usize) -> bool {
     let (before, behind) = (&line[..at], &line[at + length..]);
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let after_mark = |mark: char| before.ends_with(mark) && digit(before.chars().rev().nth(1));
+    let before_mark = |mark: char| behind.starts_with(mark) && digit(behind.chars().nth(1));
     let ends_with_sign = before.ends_with('-') && before.chars().rev().nth(1).is_none_or(char::is_whitespace);
-    let goes_on_before = digit(before.chars().next_back())
-        || before.ends_with(['.', ',']) && digit(before.chars().rev().nth(1))
-        || ends_with_sign;
-    let goes_on_behind = digit(behind.chars().next()) || behind.starts_with(['.', ',']) && digit(behind.chars().nth(1));
-    !goes_on_before && !goes_on_behind
+    let goes_on = digit(before.chars().next_back()) || digit(behind.chars().next()) || ends_with_sign;
+    let point = after_mark('.') || before_mark('.');
+    let comma = after_mark(',') || before_mark(',');
+    !(goes_on || point || comma && !is_among_fields(line, at, length))
+}
+
+/// Whether the digits and marks around a place are more than one number: `0.3,4.5,10.2`, but not `4,48` or `1,234.5`. No
+/// number has so many characters as are looked at.
+fn is_among_fields(line: &str, at: usize, length: usize) -> bool {
+    const LONGEST: usize = 64;
+    let goes_on = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
+    let before = line.as_bytes()[..at].iter().rev().take(LONGEST).take_while(goes_on).count();
+    let behind = line.as_bytes()[at + length..].iter().take(LONGEST).take_while(goes_on).count();
+    web::number(&line[at - before..at + length + behind]).is_none()
 }
 
 #[cfg(test)]
@@ -125,7 +137,7 @@ mod tests {
         let figure = Figure { name: "rate".into(), unit: "", value, text: text.into(), line: 3 };
         let row = Row { figures: vec![figure], line: 3, ..Row::default() };
         let mut output = Output { rows: vec![row], ..Output::default() };
-        check(&mut output, &[Line { number: 2, text: "5" }, Line { number: 3, text: line }]);
+        check(&mut output, &[Line { number: 2, text: "5", indent: 0 }, Line { number: 3, text: line, indent: 0 }]);
         assert_eq!(output.rows.is_empty(), !output.unread.is_empty());
         assert!(output.unread.iter().all(|unread| unread.line == 3 && unread.text == line));
         !output.rows.is_empty()
@@ -142,6 +154,9 @@ mod tests {
             ("11", "2026-11-21"),
             ("5", "5."),
             ("5", "25 5"),
+            ("4", "sd0,4,5,6"),
+            ("5.9", "0.1,5.9,0"),
+            ("12.3", "0.1,12.3,sd0"),
         ] {
             assert!(kept(text, 4.0, line), "{text} in {line}");
         }
@@ -150,7 +165,7 @@ mod tests {
     #[test]
     fn numbers_of_a_line_are_found_in_any_order_and_in_a_line_of_a_megabyte_too() {
         let line: String = (0..150_000).map(|n| format!("{n}é ")).collect();
-        let lines = [Line { number: 1, text: &line }];
+        let lines = [Line { number: 1, text: &line, indent: 0 }];
         let mut seen = Seen::default();
         let mut holds = |text: String| {
             let figure = Figure { name: String::new(), unit: "", value: 1.0, text, line: 1 };
@@ -158,7 +173,7 @@ mod tests {
         };
         assert!((0..150_000).step_by(3).all(|n| holds(n.to_string())));
         assert!(holds("149000".into()) && holds("149999".into()) && !holds("49998".into()) && !holds("150000".into()));
-        let lines = [Line { number: 1, text: "3 4" }, Line { number: 1, text: "5 6" }];
+        let lines = [Line { number: 1, text: "3 4", indent: 0 }, Line { number: 1, text: "5 6", indent: 0 }];
         let mut seen = Seen::default();
         for (text, is_there) in [("4", true), ("3", true), ("6", true), ("7", false)] {
             let figure = Figure { name: String::new(), unit: "", value: 1.0, text: text.into(), line: 1 };
@@ -175,6 +190,9 @@ mod tests {
             ("4", "42"),
             ("5", "-5"),
             ("5", "a -5"),
+            ("234", "1,234.5"),
+            ("234.5", "1,234.5"),
+            ("9", "0.1,5.9,0"),
             ("5", "none"),
             ("", "x"),
         ] {

@@ -52,6 +52,16 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
 }
 
 #[test]
+fn a_form_of_a_known_tool_that_is_not_read_is_refused_by_its_name() {
+    let histogram =
+        "$ zpool iostat -wp tank\n\ntank total_wait disk_wait\nlatency read write read write\n1ns 0 0 0 0\n";
+    assert!(refused(histogram.as_bytes()).contains("is the output of `zpool iostat -w`, which is known but not read"));
+    let sizes = "tank sync_read sync_write\nreq_size ind agg ind agg\n---------- ----- -----\n4K 12 0 345 0\n";
+    assert!(refused(sizes.as_bytes()).contains("`zpool iostat -r`"));
+    assert!(refused(b"16316412 K total memory\n2345678 K used memory\n").contains("`vmstat -s`"));
+}
+
+#[test]
 fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
     assert_eq!(refused(b""), "some.txt is empty");
     assert_eq!(refused(b" \n\t\r\n"), "some.txt is empty");
@@ -86,4 +96,57 @@ fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
     assert!(on_one_line.len() > 256 * 1024);
     let rows = |text: &str| of(text.as_bytes()).unwrap().outputs[0].rows.len();
     assert_eq!(rows(&on_one_line), rows(&json));
+}
+
+#[test]
+fn special_forms_of_tools_lose_nothing_on_their_way_through_the_guard() {
+    for (text, rows, figures) in [
+        (
+            "Filesystem Size Used Avail Capacity iused ifree %iused Mounted on\n\
+             /dev/disk1s1 466Gi 123Gi 321Gi 28% 1234567 9223372036853541240 0% /\n\
+             map -hosts 0Bi 0Bi 0Bi 100% 0 0 100% /net\n\
+             //user@nas/My Share 1.8Ti 1.2Ti 600Gi 67% 1 2 33% /Volumes/My Share\n",
+            3,
+            21,
+        ),
+        (
+            "device r/s w/s kr/s kw/s qlen svc_t %b tin tout us ni sy in id\n\
+             ada0 0.3 4.5 10.2 33.1 0 12.3 1 0 16 1 0 2 0 97\n",
+            3,
+            14,
+        ),
+        (
+            "Mach Virtual Memory Statistics: (page size of 4096 bytes)\n\
+             free active spec inactive wire faults copy 0fill reactive pageins pageout\n\
+             1234 5678 12 345 678 1168M 123K 4567K 0 12 3\n",
+            1,
+            11,
+        ),
+        ("NAME STATE READ WRITE CKSUM SLOW\ntank ONLINE 0 0 0 -\n  sda ONLINE 0 1.5K 0 2\n", 2, 7),
+        ("NAME PROPERTY VALUE SOURCE\ntank userused@postgres 1.2G local\ntank sync standard default\n", 2, 1),
+        ("/dev/sdb on /pg type xfs (rw,noatime,logbufs=8,logbsize=256k,noquota)\n", 1, 2),
+        (
+            "pool alloc free read write read write\nzpool1 11,5T 6,60T 313 0 6,94M 0\n  sda 11,5T 6,60T 313 0 6,94M 0\n",
+            2,
+            12,
+        ),
+    ] {
+        let reading = of(text.as_bytes()).unwrap();
+        let found: Vec<_> = reading.outputs.iter().flat_map(|output| &output.rows).collect();
+        let count: usize = found.iter().map(|row| row.figures.len()).sum();
+        let unread: Vec<_> = reading.outputs.iter().flat_map(|output| &output.unread).collect();
+        assert_eq!((found.len(), count, unread.len()), (rows, figures, 0), "{text}{unread:?}");
+    }
+}
+
+#[test]
+fn the_fields_of_a_table_that_commas_part_are_read() {
+    let table = "extended device statistics\n\
+                 r/s,w/s,kr/s,kw/s,wait,actv,wsvc_t,asvc_t,%w,%b,device\n\
+                 0.3,4.5,10.2,33.1,0.0,0.1,0.5,12.3,0,1,c0t0d0\n\
+                 1.3,204.5,10.2,8233.1,0.7,1.1,2.5,5.3,3,45,c1t1d0\n";
+    let reading = of(table.as_bytes()).unwrap();
+    let rows = &reading.outputs[0].rows;
+    assert_eq!(rows.iter().map(|row| row.figures.len()).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!((rows[1].figures[3].value, reading.outputs[0].unread.len()), (8233.1 * 1024.0, 0));
 }

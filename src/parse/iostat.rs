@@ -42,13 +42,14 @@ use super::{table, web};
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
     json::is_one(lines)
-        || lines.iter().any(|line| Header::of(line.text).is_some())
+        || lines.iter().any(|line| Header::of(without_clock(*line).text).is_some())
         || lines.iter().any(|line| Wide::of(None, *line).is_some())
 }
 
 /// Reads every report of every iostat in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let lines: Vec<Line<'_>> = lines.iter().map(|line| without_clock(*line)).collect();
     let mut reader = Reader::default();
     let mut at = 0;
     while at < lines.len() {
@@ -58,11 +59,23 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
                 reader.outputs.push(output);
                 used
             }
-            None => reader.take(lines, at),
+            None => reader.take(&lines, at),
         };
     }
     reader.close();
     reader.outputs
+}
+
+/// A line without the clock that a terminal or a log put before it: `[18:01:12]sda 1.00`. It is not iostat's.
+fn without_clock(line: Line<'_>) -> Line<'_> {
+    let inner = line.text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let is_clock = |text: &str| {
+        text.matches(':').count() == 2 && text.bytes().all(|byte| byte.is_ascii_digit() || b":.".contains(&byte))
+    };
+    match inner.filter(|(clock, _)| is_clock(clock)) {
+        Some((_, text)) => Line { text: text.trim_start(), ..line },
+        None => line,
+    }
 }
 
 /// Names over the figures of devices, one row a device; or over those of the processors.
@@ -85,13 +98,16 @@ impl Header {
             let columns = words[1..].iter().map(|&word| word.to_owned()).collect();
             return all.then_some(Header { columns, name_last: false, commas, tool: None });
         }
-        let is_device = |word: &str| matches!(word.trim_end_matches(':'), "Device" | "device");
+        // `disk` is Solaris 2's.
+        let is_device = |word: &str| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk");
         let at = words.iter().position(|word| is_device(word))?;
         let extended = words[at].starts_with('D');
         words.remove(at);
         let name_last = at > 0;
         let seen = words.iter().filter(|word| columns::of_device(word).is_some()).count();
-        let sensible = seen >= 2 && seen * 2 > words.len() && (at == 0 || at == words.len());
+        // Behind the columns of devices illumos and FreeBSD print those of terminal and processors (`-tC`).
+        let machine = words.iter().rev().take_while(|word| columns::of_machine(word).is_some()).count();
+        let sensible = seen >= 2 && seen * 2 > words.len() - machine && (at == 0 || at == words.len());
         let tool = tool_of(&words, extended);
         let columns = words.into_iter().map(str::to_owned).collect();
         sensible.then_some(Header { columns, name_last, commas, tool: Some(tool) })
@@ -161,7 +177,7 @@ impl Reader {
     fn take(&mut self, lines: &[Line<'_>], at: usize) -> usize {
         let line = lines[at];
         if line.text.trim().is_empty()
-            || line.text.contains("extended device statistics")
+            || ["extended device statistics", "extended disk statistics"].iter().any(|it| line.text.contains(it))
             || is_error_heading(line.text)
         {
             self.broken = None;
@@ -206,6 +222,11 @@ impl Reader {
             current.next_report();
             current.time = time;
             table::extend(&mut current.output, line.number);
+            return 1;
+        }
+        if table::is_omission(line.text) && current.output.rows.is_empty() {
+            // What is left of the first report may be of any.
+            (current.since_boot, current.assumed) = (None, false);
             return 1;
         }
         let used = current.row(lines, at);
@@ -253,7 +274,7 @@ impl Reader {
         }
         current.output.version = current.output.version.take().or_else(|| version(&header));
         for column in header.columns.iter().filter(|column| !is_known(column)) {
-            table::note(&mut current.output, format!("column `{column}` is not known"));
+            table::unknown_column(&mut current.output, lines[at], column);
         }
         current.seen.push(header.columns.clone());
         current.header = Some(header);
@@ -359,7 +380,7 @@ impl Current {
         labels.extend(self.time.clone().map(|time| ("time", time)));
         labels.append(&mut row.labels);
         row.labels = labels;
-        row.since_boot = report == 1 && self.since_boot == Some(true);
+        row.since_boot = if report == 1 { self.since_boot } else { Some(false) };
         self.output.rows.push(row);
     }
 }
@@ -431,7 +452,7 @@ fn rows<'a>(header: &Header, words: &Words<'a>) -> (Vec<Row>, Vec<(Line<'a>, Str
         let of_device = columns::of_device(column).filter(|_| header.tool.is_some()).map(|known| ("device", known));
         let (owner, name, unit, factor) = match of_device.or_else(|| columns::of_machine(column)) {
             Some((owner, known)) => (owner, known.name.to_owned(), known.unit, known.factor),
-            None => ("device", columns::unknown(column), "", 1.0),
+            None => continue,
         };
         // With `-h` of Linux a size carries its own unit, whatever the column says.
         let sized = || matches!(unit, "B" | "B/s").then(|| table::suffixed(word)).flatten();

@@ -1,11 +1,19 @@
 //! `mount` of Linux, FreeBSD and macOS, and `/proc/mounts` as people paste it.
 //!
-//! A row has the labels `filesystem` (or device), `mount`, `type`, `options` (as printed, without parentheses); the
-//! figure `size_bytes` where an option `size=` limits a filesystem in memory. Sources: mount(8) of util-linux, proc(5),
-//! mount(8) of FreeBSD and macOS.
+//! A row has the labels `filesystem` (or device), `mount`, `type`, `options` (as printed, without parentheses).
+//!
+//! | option | figure | unit |
+//! |---|---|---|
+//! | size (of a filesystem in memory), rsize, wsize | `size_bytes`, `rsize_bytes`, `wsize_bytes` | B |
+//! | logbsize, sunit, swidth (of XFS, in sectors) | `logbsize_bytes`, `sunit_bytes`, `swidth_bytes` | B |
+//! | commit, timeo (of NFS, in tenths) | `commit_s`, `timeo_s` | s |
+//! | logbufs, retrans | `logbufs`, `retrans` | count |
+//!
+//! Sources: mount(8) of util-linux, proc(5), xfs(5), ext4(5), nfs(5), mount(8) of FreeBSD and macOS.
 
 use super::output::{Line, Output, Row};
-use super::{table, web};
+use super::table::{self, Known, known};
+use super::web;
 
 /// Whether a line of the text is one of these forms.
 #[must_use]
@@ -38,14 +46,30 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     outputs
 }
 
+/// Options that are quantities; others with a number, such as `uid=`, are names.
+const OPTIONS: &[Known] = &[
+    known("size", "size_bytes", "B", 1.0),
+    known("rsize", "rsize_bytes", "B", 1.0),
+    known("wsize", "wsize_bytes", "B", 1.0),
+    known("logbsize", "logbsize_bytes", "B", 1.0),
+    known("sunit", "sunit_bytes", "B", 512.0),
+    known("swidth", "swidth_bytes", "B", 512.0),
+    known("commit", "commit_s", "s", 1.0),
+    known("timeo", "timeo_s", "s", 0.1),
+    known("logbufs", "logbufs", "count", 1.0),
+    known("retrans", "retrans", "count", 1.0),
+];
+
 fn row(line: Line<'_>) -> Option<Row> {
     let text = line.text.trim();
     let (filesystem, mount, kind, options) = linux(text).or_else(|| bsd(text)).or_else(|| kernel(text))?;
     let labels = [("filesystem", filesystem), ("mount", mount), ("type", kind), ("options", options)];
     let mut row = table::row(labels.map(|(name, value)| (name, value.to_owned())).to_vec(), line.number);
-    let size = options.split(',').find_map(|option| option.trim().strip_prefix("size="));
-    if let Some((size, value)) = size.and_then(|size| Some((size, table::bytes(size)?))) {
-        row.figures.push(table::figure("size_bytes", "B", value, size, line.number));
+    for (option, text) in options.split(',').filter_map(|option| option.trim().split_once('=')) {
+        let known = OPTIONS.iter().find(|known| known.column == option);
+        if let Some((known, value)) = known.and_then(|known| Some((known, table::bytes(text)?))) {
+            row.figures.push(table::figure(known.name, known.unit, value * known.factor, text, line.number));
+        }
     }
     Some(row)
 }
@@ -132,6 +156,26 @@ mod tests {
         assert_eq!((row.labels[2].1.as_str(), row.figures[0].value), ("tmpfs", 10_485_760.0 * 1024.0));
         assert_eq!(row.labels[3].1, "rw,noatime,nodiratime,size=10485760k");
         assert_eq!(outputs(TEXTS[3])[0].rows[0].labels[2].1, "ufs");
+    }
+
+    #[test]
+    fn options_that_are_quantities_have_units_and_others_give_no_number() {
+        let text = "/dev/mapper/vg-pg on /pg type xfs (rw,noatime,logbufs=8,logbsize=256k,sunit=128,noquota)\n\
+                    /dev/sda1 on / type ext4 (rw,errors=remount-ro,commit=60)\n\
+                    nas:/vol on /mnt type nfs4 (rw,vers=4.2,rsize=1048576,timeo=600,retrans=2,port=0)\n";
+        let found = outputs(text);
+        let figures: Vec<_> =
+            found[0].rows.iter().flat_map(|row| &row.figures).map(|it| (it.name.as_str(), it.value, it.unit)).collect();
+        let expected = [
+            ("logbufs", 8.0, "count"),
+            ("logbsize_bytes", 262_144.0, "B"),
+            ("sunit_bytes", 65_536.0, "B"),
+            ("commit_s", 60.0, "s"),
+            ("rsize_bytes", 1_048_576.0, "B"),
+            ("timeo_s", 60.0, "s"),
+            ("retrans", 2.0, "count"),
+        ];
+        assert_eq!(figures, expected);
     }
 
     #[test]

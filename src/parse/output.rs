@@ -15,6 +15,8 @@ pub struct Line<'a> {
     pub number: u32,
     /// The line without its end, its margin and what a page put around it.
     pub text: &'a str,
+    /// How many columns stood before that. Pages change it: it may tell, but nothing may depend on it.
+    pub indent: usize,
 }
 
 /// One output of one tool: from its heading to its last line.
@@ -37,7 +39,7 @@ pub struct Output {
 }
 
 /// One row: what it is about and its numbers.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// What tells it apart, outermost first: `("test", "one 8kB write"), ("method", "fdatasync")`.
     pub labels: Vec<(&'static str, String)>,
@@ -45,10 +47,18 @@ pub struct Row {
     pub figures: Vec<Figure>,
     /// Why it has none, where the tool says so: `n/a: not built in on this platform`.
     pub absent: Option<String>,
-    /// Whether it is an average since boot (or import of the pool) and not over an interval.
-    pub since_boot: bool,
+    /// Whether it is an average since boot (or import of the pool) and not over an interval; `None` where the text does
+    /// not tell.
+    pub since_boot: Option<bool>,
     /// Where it begins.
     pub line: u32,
+}
+
+impl Default for Row {
+    /// A row of a tool that prints no averages since boot.
+    fn default() -> Row {
+        Row { labels: Vec::new(), figures: Vec::new(), absent: None, since_boot: Some(false), line: 0 }
+    }
 }
 
 /// A number as a tool printed it.

@@ -3,8 +3,8 @@
 //! Labels: `report` (from 1), `time` (date and time), then `cpu`, `device` or `group` (sadf's name of it: `io`,
 //! `memory`). Devices and processors have the names of `iostat`'s figures. Memory is `memory_<sadf's name>_bytes`, paging
 //! is `page_in_bytes_per_s`, `page_out_bytes_per_s`, `faults_per_s`, `major_faults_per_s`; the queue is `run_queue`,
-//! `load_1_min`, `load_5_min`, `load_15_min`, `blocked_tasks`. A number that is not in these tables is named
-//! `<group>_<name>` and has no unit. Source: sadf(1) and sar(1) of sysstat 12.
+//! `load_1_min`, `load_5_min`, `load_15_min`, `blocked_tasks`. A number that is not in these tables is not taken, since its
+//! unit is not known, unless it is a percentage. Source: sadf(1) and sar(1) of sysstat 12.
 
 use super::json::{Leaf, document};
 use super::output::{Line, Output};
@@ -70,6 +70,8 @@ impl Reader {
             match rest {
                 ["date"] => leaf.text.as_ref().clone_into(&mut self.date),
                 ["time"] => leaf.text.as_ref().clone_into(&mut self.time),
+                // It stands behind date and time, before the figures.
+                ["utc"] if leaf.text == "1" => self.time.push_str(" UTC"),
                 [name] => {
                     let report = report.parse().map_or(0, |report: usize| report + 1);
                     output.facts.push((format!("{name} of report {report}"), leaf.text.to_string()));
@@ -99,9 +101,11 @@ impl Reader {
             row.labels.push((label, leaf.text.to_string()));
             return;
         };
-        let (name, unit, factor) = match meaning(group, name) {
-            Some(known) => (known.name.to_owned(), known.unit, known.factor),
-            None => generic(group, name),
+        let known = meaning(group, name).map(|known| (known.name.to_owned(), known.unit, known.factor));
+        let Some((name, unit, factor)) = known.or_else(|| generic(group, name)) else {
+            let line = Line { number: leaf.line, text: &leaf.text, indent: 0 };
+            table::unknown_column(output, line, &format!("{group}: {name}"));
+            return;
         };
         // Sectors and kilobytes of one thing are one figure.
         if self.names.insert(name.clone()) {
@@ -110,15 +114,15 @@ impl Reader {
     }
 }
 
-fn generic(group: &str, name: &str) -> (String, &'static str, f64) {
+fn generic(group: &str, name: &str) -> Option<(String, &'static str, f64)> {
     let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    match (group, name.strip_suffix("-percent")) {
+    Some(match (group, name.strip_suffix("-percent")) {
         ("memory", Some(name)) => (format!("memory_{}_percent", plain(name)), "%", 1.0),
         ("memory", None) => (format!("memory_{}_bytes", plain(name)), "B", KIB),
         ("cpu-load", _) => (format!("{}_percent", plain(name)), "%", 1.0),
         (_, Some(name)) => (format!("{}_{}_percent", plain(group), plain(name)), "%", 1.0),
-        (_, None) => (format!("{}_{}", plain(group), plain(name)), "", 1.0),
-    }
+        (_, None) => return None,
+    })
 }
 
 const MEANINGS: &[(&str, Known)] = &[
@@ -149,6 +153,12 @@ const MEANINGS: &[(&str, Known)] = &[
     ("paging", known("pgpgout", "page_out_bytes_per_s", "B/s", KIB)),
     ("paging", known("fault", "faults_per_s", "faults/s", 1.0)),
     ("paging", known("majflt", "major_faults_per_s", "faults/s", 1.0)),
+    ("paging", known("pgfree", "freed_per_s", "pages/s", 1.0)),
+    ("paging", known("pgscank", "scans_by_kswapd_per_s", "pages/s", 1.0)),
+    ("paging", known("pgscand", "scans_by_processes_per_s", "pages/s", 1.0)),
+    ("paging", known("pgsteal", "reclaims_per_s", "pages/s", 1.0)),
+    ("swap-pages", known("pswpin", "swap_in_per_s", "pages/s", 1.0)),
+    ("swap-pages", known("pswpout", "swap_out_per_s", "pages/s", 1.0)),
     ("queue", known("runq-sz", "run_queue", "tasks", 1.0)),
     ("queue", known("plist-sz", "tasks", "tasks", 1.0)),
     ("queue", known("ldavg-1", "load_1_min", "tasks", 1.0)),
@@ -194,6 +204,23 @@ mod tests {
         let reports = |n: &str| found.rows.iter().filter(|row| row.labels[0].1 == n).count();
         assert!(reports("1") > 5 && reports("1") == reports("2"));
         assert!(found.rows[0].labels[1].1.contains(':') && found.unread.is_empty() && found.notes.is_empty());
+    }
+
+    #[test]
+    fn every_figure_has_a_unit_and_one_that_could_have_none_is_reported() {
+        let found = outputs(JSON).remove(0);
+        assert!(found.rows.iter().flat_map(|row| &row.figures).all(|figure| !figure.unit.is_empty()), "{found:#?}");
+        assert!(value(&found, "paging", "freed_per_s").is_some());
+        let found = outputs(&JSON.replace("\"pgfree\"", "\"pgnew\"")).remove(0);
+        assert_eq!(found.unread.len(), 1, "once, for all reports: {:?}", found.unread);
+        assert!(found.unread[0].wanted.contains("`paging: pgnew`"));
+    }
+
+    #[test]
+    fn a_time_in_utc_says_so_and_another_does_not() {
+        let time = |text: &str| outputs(text)[0].rows[0].labels[1].1.clone();
+        assert_eq!(time(JSON), "2026-11-21 09:20:55 UTC");
+        assert_eq!(time(&JSON.replace("\"utc\": 1", "\"utc\": 0")), "2026-11-21 09:20:55");
     }
 
     proptest! {

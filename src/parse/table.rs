@@ -43,7 +43,9 @@ pub(super) fn suffixed(text: &str) -> Option<f64> {
 
 /// A size or a bare number of bytes.
 pub(super) fn bytes(text: &str) -> Option<f64> {
-    web::number(text).or_else(|| suffixed(text)).or_else(|| text.strip_suffix('B').and_then(web::number))
+    // macOS prints nothing as `0Bi`.
+    let bare = || text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number);
+    web::number(text).or_else(|| suffixed(text)).or_else(bare)
 }
 
 /// A span as ZFS prints it, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).
@@ -69,6 +71,15 @@ pub(super) fn extend(output: &mut Output, line: u32) {
         output.lines = (line, line);
     }
     output.lines = (output.lines.0.min(line), output.lines.1.max(line));
+}
+
+/// Reports a column whose meaning and unit are not known, once: its numbers are not taken.
+pub(super) fn unknown_column(output: &mut Output, line: Line<'_>, column: &str) {
+    let text = format!("column `{column}` is not known: its numbers are not read");
+    if !output.notes.contains(&text) {
+        output.unread.push(unread(line, format!("columns that are known, not `{column}`")));
+        output.notes.push(text);
+    }
 }
 
 /// Adds a note once.
@@ -235,6 +246,7 @@ mod tests {
             (bytes("936Ki"), bytes("4KiB"), bytes("12B"), bytes("12")),
             (Some(958_464.0), Some(4096.0), Some(12.0), Some(12.0))
         );
+        assert_eq!((bytes("0Bi"), bytes("Bi"), suffixed("0Bi")), (Some(0.0), None, None));
         assert_eq!((suffixed("12"), suffixed("K"), suffixed("1.00x"), suffixed("é")), (None, None, None, None));
         assert_eq!(
             (span_us("30ms"), span_us("988ns"), span_us("2000"), span_us("-")),

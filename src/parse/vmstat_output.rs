@@ -16,7 +16,7 @@
 //! | `ops_per_s` in a row with the label `device` | ops/s | | da0 | s0 |
 //!
 //! Labels: `report`, `time` (`-t`). Each line is a report. Of `vm_stat` each line is a figure, `pages_free` and the like
-//! in pages; its size of a page is a fact.
+//! in pages, or with an interval each column; its size of a page is a fact.
 //!
 //! Linux' memory is in KiB unless `-S` says otherwise, which no heading tells. The unit is that of the command or of the
 //! words about it; without either KiB is assumed and a note says so. What versions scale differently under `-S`, `si` and
@@ -32,6 +32,17 @@ use super::web;
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
     lines.iter().any(|line| Header::of(line.text).is_some() || mach::is_heading(line.text))
+}
+
+/// A form of vmstat that the text holds and that is not read: counts since boot by disk, or one a line.
+#[must_use]
+pub fn form_not_read(lines: &[Line<'_>]) -> Option<&'static str> {
+    lines.iter().find_map(|line| {
+        let words = table::words(line.text);
+        let totals = matches!(words.as_slice(), [number, "K", "total", "memory"] if web::number(number).is_some());
+        let disks = words.starts_with(&["total", "merged", "sectors", "ms"]);
+        disks.then_some("vmstat -d").or(totals.then_some("vmstat -s"))
+    })
 }
 
 /// Reads every vmstat in the text.
@@ -215,6 +226,8 @@ struct Reader {
     memory: Memory,
     /// Lines of something else since the last row.
     strange: usize,
+    /// Whether somebody left out what stood before the first row.
+    cut: bool,
 }
 
 impl Reader {
@@ -223,27 +236,13 @@ impl Reader {
         if line.text.trim().is_empty() || is_over_heading(line.text) {
             return 1;
         }
-        if let Some(arguments) = table::command(line.text, "vmstat") {
-            self.close();
-            self.called = Some(arguments.to_owned());
-            self.memory = Memory::of(arguments).unwrap_or_default();
-            return 1;
-        }
-        if table::is_prompt(line.text) {
-            self.close();
-            self.called = None;
-            self.memory = Memory::default();
-            return 1;
-        }
-        if let Some(said) = line.text.split_once("vmstat").and_then(|(_, rest)| Memory::of(rest)) {
-            self.close();
-            self.memory = said;
+        if self.is_command(line.text) {
             return 1;
         }
         if let Some((header, used)) = heading(lines, at) {
             if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
                 self.close();
-                self.report = 0;
+                (self.report, self.cut) = (0, false);
                 let output =
                     Output { tool: header.system.tool(), lines: (line.number, line.number), ..Output::default() };
                 self.current = Some((header, output));
@@ -264,7 +263,10 @@ impl Reader {
         if numbers < 4 || numbers * 2 < words.len() || (self.strange > 0 && !is_whole) {
             // A message may stand between the rows, and rows go on behind it; names of columns are another tool's.
             const MOST: usize = 3;
-            self.strange += usize::from(!table::is_omission(line.text));
+            match table::is_omission(line.text) {
+                true => self.cut |= self.report == 0,
+                false => self.strange += 1,
+            }
             if self.strange > MOST || (numbers == 0 && words.len() > 7) {
                 self.close();
             }
@@ -281,10 +283,30 @@ impl Reader {
             return used;
         }
         self.report += 1;
-        let since_boot = self.report == 1 && self.called.as_deref().is_some_and(|it| !table::has_option(it, 'y'));
+        let told = self.called.as_deref().map(|arguments| !table::has_option(arguments, 'y'));
+        let since_boot = if self.report == 1 { told.filter(|since| !(*since && self.cut)) } else { Some(false) };
         let kind = Kind { report: self.report, since_boot, memory: self.memory };
         rows(header, output, &words, kind);
         used
+    }
+
+    /// Whether a line is a command or says what was called; what ran before it has ended.
+    fn is_command(&mut self, text: &str) -> bool {
+        if let Some(arguments) = table::command(text, "vmstat") {
+            self.close();
+            self.called = Some(arguments.to_owned());
+            self.memory = Memory::of(arguments).unwrap_or_default();
+        } else if table::is_prompt(text) {
+            self.close();
+            self.called = None;
+            self.memory = Memory::default();
+        } else if let Some(said) = text.split_once("vmstat").and_then(|(_, rest)| Memory::of(rest)) {
+            self.close();
+            self.memory = said;
+        } else {
+            return false;
+        }
+        true
     }
 
     fn close(&mut self) {
@@ -294,7 +316,7 @@ impl Reader {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
-        if called.is_none() {
+        if called.is_none() || self.cut {
             table::note(&mut output, "whether the first report is an average since boot cannot be known");
         }
         if header.system == System::Linux {
@@ -314,7 +336,7 @@ impl Reader {
 #[derive(Clone, Copy)]
 struct Kind {
     report: u32,
-    since_boot: bool,
+    since_boot: Option<bool>,
     memory: Memory,
 }
 
@@ -359,7 +381,7 @@ fn heading(lines: &[Line<'_>], at: usize) -> Option<(Header, usize)> {
     let next = lines.get(at + 1).map_or("", |line| line.text);
     let words = table::words(next);
     let names = !words.is_empty() && words.iter().all(|word| word.len() <= 6 && web::number(word).is_none());
-    let own = Header::of(next).is_some() || is_over_heading(next) || words.contains(&"r");
+    let own = table::is_omission(next) || Header::of(next).is_some() || is_over_heading(next) || words.contains(&"r");
     let joined = || Header::of(&format!("{} {next}", lines[at].text)).map(|header| (header, 2));
     let short = (names && !own && words.len() <= 8).then(joined).flatten();
     Some(short.filter(|(joined, _)| joined.system == header.system).unwrap_or((header, 1)))

@@ -25,13 +25,20 @@ pub fn lines(text: &str) -> Vec<Line<'_>> {
     for (index, line) in text.split('\n').enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
         for piece in line.trim_end_matches('\r').split('\r') {
-            found.extend(bare(piece).map(|text| Line { number, text }));
+            found.extend(bare(piece).map(|text| Line { number, text, indent: columns_before(piece, text) }));
         }
     }
     if text.is_empty() || text.ends_with('\n') {
         found.pop();
     }
     found
+}
+
+/// Columns of a line that stand before its text.
+fn columns_before(line: &str, text: &str) -> usize {
+    const TAB: usize = 8;
+    let before = line.split_once(text).map_or("", |(before, _)| before);
+    before.chars().fold(0, |column, c| if c == '\t' { (column / TAB + 1) * TAB } else { column + 1 })
 }
 
 /// A line without what a page put around it; none for a fence.
@@ -282,6 +289,8 @@ mod tests {
         assert_eq!(texts("```5 seconds per test```"), ["5 seconds per test"]);
         assert_eq!(texts("10%\r20%\r\n"), ["10%", "20%"]);
         assert_eq!(texts("sda|sdb"), ["sda|sdb"]);
+        let indents: Vec<usize> = lines("tank\n  a\n\t  b\n> c\n\n").iter().map(|line| line.indent).collect();
+        assert_eq!(indents, [0, 2, 10, 2, 0]);
     }
 
     #[test]

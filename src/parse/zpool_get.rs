@@ -9,7 +9,7 @@
 //! | SIZE ALLOC FREE CKPOINT EXPANDSZ | `size_bytes` `allocated_bytes` `free_bytes` `checkpoint_bytes` `expandable_bytes` | B |
 //! | USED AVAIL REFER | `used_bytes` `available_bytes` `referenced_bytes` | B |
 //! | FRAG CAP DEDUP | `fragmentation_percent` `capacity_percent` `dedup_ratio` | %, ratio |
-//! | READ WRITE CKSUM (status) | `read_errors` `write_errors` `checksum_errors` | count |
+//! | READ WRITE CKSUM SLOW DIO (status) | `read_errors` `write_errors` `checksum_errors` `slow_ios` `direct_io_errors` | count |
 //!
 //! Sources: zpool(8), zfs(8), zpoolprops(7), zfsprops(7) of OpenZFS; zpool(1M) of illumos.
 
@@ -185,8 +185,18 @@ const BYTES: &[&str] = &[
 
 /// The number that a property's value is, with its unit.
 fn number(property: &str, value: &str) -> Option<(f64, &'static str)> {
-    if property.ends_with("guid") || property == "load_guid" || property.contains('@') || property == "createtxg" {
+    if property.ends_with("guid") || property == "load_guid" || property == "createtxg" {
         return None;
+    }
+    if let Some((of_whom, _)) = property.split_once('@') {
+        // What a user, group or project has and may have. Features of a pool have an `@` too, and no number.
+        return match of_whom {
+            "userused" | "groupused" | "projectused" | "userquota" | "groupquota" | "projectquota" | "written" => {
+                Some((table::bytes(value)?, "B"))
+            }
+            _ if of_whom.ends_with("objused") || of_whom.ends_with("objquota") => Some((table::bytes(value)?, "count")),
+            _ => None,
+        };
     }
     let ratio = || Some((value.strip_suffix('x').and_then(web::number)?, "ratio"));
     let percent = || Some((value.strip_suffix('%').and_then(web::number)?, "%"));

@@ -10,13 +10,14 @@
 //! | syncq_read and others: pend activ (`-q`) | `syncq_read_pending`, `syncq_read_active`, .. | requests |
 //!
 //! Suffixes are powers of 1024, those of operations too (`zfs_nicenum` in libzutil). Labels: `report`, `time`, `pool`,
-//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `device`. The tree stands in the indentation, which
-//! pages lose: it is rebuilt from names and from who has a capacity, which the members of a mirror or raidz have not.
+//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The tree
+//! stands in the indentation; where a page lost that, it is rebuilt from names and from who has a capacity, which the
+//! members of a mirror or raidz have not.
 
 mod tree;
 
-use self::tree::{Place, Tree};
-pub(super) use self::tree::{is_group, is_section};
+use self::tree::Tree;
+pub(super) use self::tree::{is_group, is_section, places};
 use super::output::{Line, Output, Row};
 use super::{table, web};
 
@@ -27,6 +28,16 @@ const TOOL: &str = "zpool iostat";
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
     let called = |line: &Line<'_>| table::command(line.text, TOOL).is_some_and(|it| table::has_option(it, 'H'));
     lines.iter().any(|line| is_bottom(&table::words(line.text)) || called(line))
+}
+
+/// A form of `zpool iostat` that the text holds and that is not read: histograms.
+#[must_use]
+pub fn form_not_read(lines: &[Line<'_>]) -> Option<&'static str> {
+    lines.iter().find_map(|line| match table::words(line.text).as_slice() {
+        ["latency", "read", "write", ..] => Some("zpool iostat -w"),
+        ["req_size", "ind", "agg", ..] => Some("zpool iostat -r"),
+        _ => None,
+    })
 }
 
 /// Reads every table of `zpool iostat` in the text.
@@ -68,6 +79,11 @@ fn group_columns(group: &str) -> Option<usize> {
     }
 }
 
+/// Whether it is a line between tables.
+fn is_rule(words: &[&str]) -> bool {
+    words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-'))
+}
+
 fn is_top(words: &[&str]) -> bool {
     words.first() == Some(&"capacity") && words.contains(&"operations")
 }
@@ -106,7 +122,7 @@ fn column(group: &str, label: &str) -> Column {
         (group, "wait") => (format!("{group}_wait_us"), Kind::Wait),
         (group, "pend") => (format!("{group}_pending"), Kind::Queue),
         (group, "activ") => (format!("{group}_active"), Kind::Queue),
-        (_, label) => (format!("unknown_{}", label.replace(|c: char| !c.is_ascii_alphanumeric(), "_")), Kind::Unknown),
+        (_, label) => (label.to_owned(), Kind::Unknown),
     };
     Column { name, kind }
 }
@@ -150,6 +166,8 @@ struct Current<'a> {
     time: Option<String>,
     /// Pools that the present report has shown.
     pools: Vec<String>,
+    /// Whether somebody left out what stood before the first row.
+    cut: bool,
     /// Rows since the last separator, which are placed in the tree together.
     block: Vec<Read<'a>>,
 }
@@ -157,6 +175,7 @@ struct Current<'a> {
 /// A row before its place is known.
 struct Read<'a> {
     name: &'a str,
+    indent: usize,
     row: Row,
     /// Whether any value but a dash stood in it.
     has_capacity: bool,
@@ -166,7 +185,8 @@ impl<'a> Reader<'a> {
     fn take(&mut self, lines: &[Line<'a>], at: usize) -> usize {
         let line = lines[at];
         let words = table::words(line.text);
-        if words.is_empty() {
+        // Some versions print a rule before the names too.
+        if words.is_empty() || self.current.is_none() && is_rule(&words) {
             return 1;
         }
         if let Some(arguments) = table::command(line.text, TOOL) {
@@ -211,7 +231,8 @@ impl<'a> Reader<'a> {
             }
         }
         let Some(current) = &mut self.current else { return 1 };
-        if words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-')) {
+        current.cut |= table::is_omission(line.text) && current.output.rows.is_empty() && current.block.is_empty();
+        if is_rule(&words) {
             table::extend(&mut current.output, line.number);
             current.end_block();
             return 1;
@@ -237,14 +258,14 @@ impl<'a> Reader<'a> {
                 self.close();
                 let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
                 let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
-                Current { output, columns, called: self.called.take(), report: 1, time, pools, block }
+                Current { output, columns, called: self.called.take(), report: 1, time, pools, cut: false, block }
             }
         };
         current.end_block();
         current.next_report();
         table::extend(&mut current.output, line.number);
         for column in current.columns.iter().filter(|column| column.kind == Kind::Unknown) {
-            table::note(&mut current.output, format!("column `{}` is not known", column.name));
+            table::unknown_column(&mut current.output, line, &column.name);
         }
         self.current = Some(current);
     }
@@ -257,13 +278,12 @@ impl<'a> Reader<'a> {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
+        let since_import = since_import.filter(|since| !(*since && current.cut));
         let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| *name == "report" && value == "1");
-        match since_import {
-            Some(since) => output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since),
-            None => {
-                let text = "whether the first report is an average since the pool was imported cannot be known";
-                table::note(&mut output, text);
-            }
+        output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
+        if since_import.is_none() {
+            let text = "whether the first report is an average since the pool was imported cannot be known";
+            table::note(&mut output, text);
         }
         self.outputs.push(output);
     }
@@ -287,7 +307,7 @@ impl<'a> Current<'a> {
         let section = tree::is_section(name);
         if section && words.len() == 1 {
             let row = table::row(Vec::new(), line.number);
-            self.block.push(Read { name, row, has_capacity: false });
+            self.block.push(Read { name, indent: line.indent, row, has_capacity: false });
             table::extend(&mut self.output, line.number);
             return used;
         }
@@ -310,7 +330,7 @@ impl<'a> Current<'a> {
                 Kind::OpsPerSecond => ("ops/s", table::bytes(word)),
                 Kind::Wait => ("us", table::span_us(word)),
                 Kind::Queue => ("requests", table::bytes(word)),
-                Kind::Unknown => ("", table::bytes(word)),
+                Kind::Unknown => continue,
             };
             match value {
                 Some(value) => row.figures.push(table::figure(&column.name, unit, value, word, *number)),
@@ -321,7 +341,7 @@ impl<'a> Current<'a> {
             }
         }
         row.absent = row.figures.is_empty().then(|| "a dash in each column".to_owned());
-        self.block.push(Read { name, row, has_capacity });
+        self.block.push(Read { name, indent: line.indent, row, has_capacity });
         used
     }
 
@@ -330,16 +350,18 @@ impl<'a> Current<'a> {
         let block = std::mem::take(&mut self.block);
         let arguments = self.called.as_deref();
         let verbose = arguments.map(|arguments| table::has_option(arguments, 'v'));
+        let shown: Vec<(usize, &str)> = block.iter().map(|read| (read.indent, read.name)).collect();
+        let mut told = places(&shown).map(Vec::into_iter);
         let mut tree = Tree::of(&block, verbose);
-        if let Some(text) = tree.note.take() {
+        if let Some(text) = tree.note.take().filter(|_| told.is_none()) {
             table::note(&mut self.output, text);
         }
         for read in block {
-            let Place { pool, section, vdev, device } = tree.place(read.name, read.has_capacity);
-            if section.is_some() && vdev.is_none() && device.is_none() {
-                continue;
-            }
-            let is_pool = vdev.is_none() && device.is_none();
+            let indented = told.as_mut().and_then(Iterator::next);
+            let place = indented.unwrap_or_else(|| tree.place(read.name, read.has_capacity));
+            let is_pool = place.vdev.is_none() && place.device.is_none();
+            let pool = place.pool.clone();
+            let Some(place) = place.labels() else { continue };
             if is_pool && self.pools.contains(&pool) {
                 self.next_report();
             }
@@ -348,10 +370,7 @@ impl<'a> Current<'a> {
             }
             let mut labels = vec![("report", self.report.to_string())];
             labels.extend(self.time.clone().map(|time| ("time", time)));
-            labels.extend((!pool.is_empty()).then_some(("pool", pool)));
-            labels.extend(section.map(|section| ("section", section)));
-            labels.extend(vdev.map(|vdev| ("vdev", vdev)));
-            labels.extend(device.map(|device| ("device", device)));
+            labels.extend(place);
             self.output.rows.push(Row { labels, ..read.row });
         }
         for text in tree.notes {

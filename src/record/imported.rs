@@ -117,7 +117,7 @@ pub struct ImportedOutput {
 }
 
 /// One row.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedRow {
     /// What tells it apart, outermost first.
     pub labels: Vec<(String, String)>,
@@ -125,10 +125,17 @@ pub struct ImportedRow {
     pub figures: Vec<ImportedFigure>,
     /// Why it has none, where the tool says so.
     pub absent: Option<String>,
-    /// Whether it is an average since boot.
-    pub since_boot: bool,
+    /// Whether it is an average since boot; `None` where the text does not tell.
+    pub since_boot: Option<bool>,
     /// Where it begins.
     pub line: u32,
+}
+
+impl Default for ImportedRow {
+    /// A row that is no average since boot.
+    fn default() -> ImportedRow {
+        ImportedRow { labels: Vec::new(), figures: Vec::new(), absent: None, since_boot: Some(false), line: 0 }
+    }
 }
 
 /// One number.

@@ -128,6 +128,26 @@ fn standard_input_is_read_and_dry_run_stores_nothing() {
 }
 
 #[test]
+fn an_average_since_boot_is_told_from_one_that_may_be_and_from_none() {
+    let desk = Desk::new();
+    let plain = fixture_text("vmstat/4.0.2-plain.txt");
+    desk.put("plain.txt", &plain);
+    desk.put("called.txt", format!("$ vmstat 1 3\n{plain}"));
+    let since_boot = |file: &str| {
+        let record = desk.record(&[file]);
+        let rows = record["cases"][0]["trials"][0]["outputs"][0]["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["since_boot"].as_bool()).collect::<Vec<_>>()
+    };
+    assert_eq!(since_boot("plain.txt"), [None, Some(false), Some(false)]);
+    assert_eq!(since_boot("called.txt"), [Some(true), Some(false), Some(false)]);
+    let shown = |file: &str| stdout(&desk.import(&[file, "--dry-run", "--rows"]));
+    assert!(
+        shown("plain.txt").contains("1 (perhaps since boot): ") && shown("plain.txt").matches("boot)").count() == 1
+    );
+    assert!(shown("called.txt").contains("1 (since boot): ") && shown("called.txt").matches("boot)").count() == 1);
+}
+
+#[test]
 fn text_that_would_drive_the_terminal_is_shown_harmless() {
     let desk = Desk::new();
     let log = String::from_utf8(fixture("pgbench/18-scripts.log")).unwrap();

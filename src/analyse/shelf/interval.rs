@@ -32,12 +32,6 @@ pub(super) fn printed(row: &Found<'_>) -> Vec<Printed> {
     requests.chain(SECTORS.iter().filter_map(|name| of(name, SECTOR))).collect()
 }
 
-/// Whether this row may be of an average since boot, for all that its output tells.
-pub(super) fn since_boot_is_unknown(row: &Found<'_>) -> bool {
-    let unknown = |note: &String| note.contains("average since boot") && note.contains("cannot be known");
-    row.label("report").is_none_or(|report| report == "1") && row.output.notes.iter().any(unknown)
-}
-
 /// Seconds over which these rates were counted: of all times that fit the one that rates which are no counts would fit
 /// least often. `None` where there is none, or where there are too few rates to tell it from chance.
 pub(super) fn seconds(rates: &[Printed]) -> Option<f64> {

@@ -1,7 +1,7 @@
 //! Rules on a load and the devices beside it: what one commit writes, and how much of it is the device's.
 
 use super::findings::{Remark, Weight};
-use super::interval::{Printed, printed, seconds, since_boot_is_unknown};
+use super::interval::{Printed, printed, seconds};
 use super::rules::Rule;
 use super::select::{Found, rows_of_trial, tps};
 use super::words::{milliseconds, percent, rate};
@@ -51,7 +51,10 @@ impl Device<'_> {
 /// The only whole device with writes; partitions (`c0d0p1`, `sda1` beside `sda`) are inside theirs.
 fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Option<Device<'a>> {
     let written = |row: &Found<'a>| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0);
-    let rows = || rows_of_trial(case, trial).filter(|row| row.output.tool.starts_with("iostat") && !row.row.since_boot);
+    let rows = || {
+        rows_of_trial(case, trial)
+            .filter(|row| row.output.tool.starts_with("iostat") && row.row.since_boot != Some(true))
+    };
     let mut names: Vec<&str> = rows().filter(written).filter_map(|row| row.label("device")).collect();
     names.sort_unstable();
     names.dedup();
@@ -100,7 +103,7 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
             ", put together from pages of {PAGE_KIB} KiB ({merges:.1} merges): through the page cache"
         ));
     }
-    if device.rows.iter().any(since_boot_is_unknown) && seconds(&rates(load.case, load.trial)).is_none() {
+    if device.rows.iter().any(|row| row.row.since_boot.is_none()) && seconds(&rates(load.case, load.trial)).is_none() {
         sentence.push_str("; unless that report of iostat is the average since boot");
     }
     sentence.push_str(&share(load, device, tps).unwrap_or_default());
@@ -157,7 +160,8 @@ fn arithmetic(load: &Found<'_>) -> Vec<Remark> {
 
 /// Rates that iostat shows in a trial and that count requests.
 fn rates(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Printed> {
-    let rows = rows_of_trial(case, trial).filter(|row| row.output.tool.starts_with("iostat") && !row.row.since_boot);
+    let rows = rows_of_trial(case, trial)
+        .filter(|row| row.output.tool.starts_with("iostat") && row.row.since_boot != Some(true));
     rows.flat_map(|row| printed(&row)).collect()
 }
 

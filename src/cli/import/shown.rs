@@ -130,7 +130,12 @@ fn row_line(row: &ImportedRow) -> String {
         .collect();
     let absent = row.absent.iter().map(|why| out::harmless(why));
     let values: Vec<String> = figures.into_iter().chain(absent).collect();
-    format!("    line {}  {}: {}\n", row.line, labels.join(", "), values.join(", "))
+    let since_boot = match row.since_boot {
+        Some(false) => "",
+        Some(true) => " (since boot)",
+        None => " (perhaps since boot)",
+    };
+    format!("    line {}  {}{since_boot}: {}\n", row.line, labels.join(", "), values.join(", "))
 }
 
 /// The cases with their files, and how the names of these were understood.

@@ -33,6 +33,8 @@ const COLUMNS: &[Known] = &[
     known("dMB/s", "discard_bytes_per_s", "B/s", MIB),
     known("kr/s", "read_bytes_per_s", "B/s", KIB),
     known("kw/s", "write_bytes_per_s", "B/s", KIB),
+    known("Kr/s", "read_bytes_per_s", "B/s", KIB),
+    known("Kw/s", "write_bytes_per_s", "B/s", KIB),
     known("Mr/s", "read_bytes_per_s", "B/s", MIB),
     known("Mw/s", "write_bytes_per_s", "B/s", MIB),
     known("kr/i", "read_bytes", "B", KIB),
@@ -140,10 +142,4 @@ pub(super) fn of_device(column: &str) -> Option<Known> {
 /// What a column of the whole machine means, and whose it is: `cpu`, `tty` or `load`.
 pub(super) fn of_machine(column: &str) -> Option<(&'static str, Known)> {
     MACHINE.iter().find(|(_, known)| known.column == column).copied()
-}
-
-/// The name that an unknown column gets: the tool's own, in letters that a name may have.
-pub(super) fn unknown(column: &str) -> String {
-    let kept = column.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' });
-    format!("unknown_{}", kept.collect::<String>())
 }

@@ -49,7 +49,7 @@ fn take(output: &mut Output, places: &mut HashMap<String, usize>, leaf: &Leaf<'_
     };
     let labels = vec![("report", next(report)), (group, at.to_owned())];
     let index = *places.entry(format!("{report} {group} {at}")).or_insert_with(|| {
-        let since_boot = *report == "0";
+        let since_boot = Some(*report == "0");
         output.rows.push(Row { since_boot, ..table::row(labels, leaf.line) });
         output.rows.len() - 1
     });
@@ -65,10 +65,13 @@ fn take(output: &mut Output, places: &mut HashMap<String, usize>, leaf: &Leaf<'_
         "cpu" => columns::of_machine(&format!("%{column}")).map(|(_, known)| known),
         _ => columns::of_device(column),
     };
-    row.figures.push(match known {
-        Some(known) => table::figure(known.name, known.unit, number * known.factor, &leaf.text, leaf.line),
-        None => table::figure(&columns::unknown(column), "", number, &leaf.text, leaf.line),
-    });
+    match known {
+        Some(known) => {
+            let value = number * known.factor;
+            row.figures.push(table::figure(known.name, known.unit, value, &leaf.text, leaf.line));
+        }
+        None => table::unknown_column(output, Line { number: leaf.line, text: &leaf.text, indent: 0 }, column),
+    }
 }
 
 fn next(position: &str) -> String {

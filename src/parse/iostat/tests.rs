@@ -88,7 +88,7 @@ fn old_sectors_are_bytes_and_times_are_microseconds() {
     assert_eq!(value(&found, "cciss/c0d0", "request_bytes"), Some((16.82 * 512.0, "B")));
     assert_eq!(value(&found, "cciss/c0d0p1", "latency_us"), Some((1230.0, "us")));
     assert_eq!(value(&found, "cciss/c0d0p1", "util_percent"), Some((89.27, "%")));
-    assert!(!found.rows[0].since_boot && found.notes.iter().any(|note| note.contains("cannot be known")));
+    assert!(found.rows[0].since_boot.is_none() && found.notes.iter().any(|note| note.contains("cannot be known")));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn every_number_of_this_sysstat_is_read() {
     assert_eq!((found.tool, found.version.as_deref()), ("iostat -x", Some("12.1.2 or later")));
     let reports: Vec<&str> = found.rows.iter().map(|row| row.labels[0].1.as_str()).collect();
     assert_eq!((reports.first(), reports.last()), (Some(&"1"), Some(&"2")));
-    assert!(found.rows.iter().all(|row| row.since_boot == (row.labels[0].1 == "1")));
+    assert!(found.rows.iter().all(|row| row.since_boot == Some(row.labels[0].1 == "1")));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn json_has_the_same_figures_with_their_lines() {
     assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), Vec::<String>::new());
     assert!(value(&found, "vda", "write_latency_us").is_some() && value(&found, "all", "idle_percent").is_some());
     assert!(!found.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name.starts_with("unknown")));
-    assert!(found.rows[0].since_boot && !found.rows[found.rows.len() - 1].since_boot);
+    assert_eq!((found.rows[0].since_boot, found.rows[found.rows.len() - 1].since_boot), (Some(true), Some(false)));
     let cut: String = text.lines().take(14).collect::<Vec<_>>().join("\n");
     assert!(one(&cut).notes.iter().any(|note| note.contains("cut off")));
 }
@@ -148,11 +148,13 @@ fn json_has_the_same_figures_with_their_lines() {
 fn the_command_line_tells_whether_the_first_report_is_since_boot() {
     let found = one(ILLUMOS);
     assert_eq!((found.tool, found.rows.len()), ("iostat (illumos)", 2));
-    assert!(found.rows[0].since_boot && !found.rows[1].since_boot);
+    assert_eq!((found.rows[0].since_boot, found.rows[1].since_boot), (Some(true), Some(false)));
     assert_eq!(value(&found, "c0t0d0", "active_latency_us"), Some((3200.0, "us")));
     let table = PUBLISHED[1];
-    assert!(one(&format!("$ iostat -x 1\n{table}")).rows[0].since_boot);
-    assert!(!one(&format!("$ iostat -x -y 1 1\n{table}")).rows[0].since_boot);
+    assert_eq!(one(&format!("$ iostat -x 1\n{table}")).rows[0].since_boot, Some(true));
+    assert_eq!(one(&format!("$ iostat -x -y 1 1\n{table}")).rows[0].since_boot, Some(false));
+    let rows = one(ILLUMOS.split_once('\n').unwrap().1).rows;
+    assert_eq!((rows[0].since_boot, rows[1].since_boot), (None, Some(false)), "not told is not no");
     assert!(one(&format!("# iostat -xy 1 1\n{table}")).notes.iter().all(|note| !note.contains("boot")));
 }
 
@@ -173,6 +175,27 @@ fn illumos_with_commas_and_errors_is_read() {
     assert_eq!((found.rows.len(), value(&found, "all", "idle_percent")), (4, None), "the terminal's row comes first");
     assert_eq!(found.rows[2].labels[1], ("cpu", "all".to_owned()));
     assert_eq!(numbers_not_read(text, &[found]), Vec::<String>::new());
+}
+
+#[test]
+fn terminal_and_processors_beside_freebsds_disks_are_read_and_solaris_2_is() {
+    let text = "                        extended device statistics             tty             cpu\n\
+                device     r/s   w/s    kr/s    kw/s qlen svc_t  %b  tin  tout us ni sy in id\n\
+                ada0       0.3   4.5    10.2    33.1    0  12.3   1    0    16  1  0  2  0 97\n\
+                ada1      10.3  14.5   110.2   133.1    2  22.3  11\n";
+    let found = one(text);
+    assert_eq!((found.tool, found.rows.len(), found.unread.len()), ("iostat -x (FreeBSD)", 4, 0));
+    assert_eq!(value(&found, "ada1", "util_percent"), Some((11.0, "%")));
+    assert_eq!(found.rows[2].figures[0].name, "user_percent");
+    assert_eq!(numbers_not_read(text, &[found]), Vec::<String>::new());
+    let text = "                         extended disk statistics\n\
+                disk      r/s  w/s   Kr/s   Kw/s wait actv  svc_t  %w  %b\n\
+                sd0       0.1  2.0    0.5   13.2  0.0  0.1   33.1   0   3\n";
+    let found = one(text);
+    assert_eq!(
+        (found.tool, value(&found, "sd0", "write_bytes_per_s")),
+        ("iostat (illumos)", Some((13.2 * 1024.0, "B/s")))
+    );
 }
 
 #[test]
@@ -212,10 +235,12 @@ fn wrapped_headings_and_rows_are_put_together() {
 }
 
 #[test]
-fn a_column_that_is_not_known_keeps_its_number() {
-    let found = one("Device r/s w/s new/s %util\nsda 1 2 3 4\n");
-    assert_eq!(value(&found, "sda", "unknown_new_s"), Some((3.0, "")));
-    assert_eq!(found.notes[0], "column `new/s` is not known");
+fn a_column_that_is_not_known_is_reported_once_and_gives_no_number_without_a_unit() {
+    let found = one("Device r/s w/s new/s %util\nsda 1 2 3 4\n\nDevice r/s w/s new/s %util\nsda 1 2 3 4\n");
+    let names: Vec<&str> = found.rows[0].figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names, ["read_ops_per_s", "write_ops_per_s", "util_percent"]);
+    assert_eq!(found.notes[0], "column `new/s` is not known: its numbers are not read");
+    assert_eq!((found.unread.len(), found.unread[0].line), (1, 1));
 }
 
 #[test]
@@ -229,9 +254,20 @@ fn other_columns_of_the_same_kind_are_another_output() {
 #[test]
 fn a_time_stamp_before_the_first_heading_counts() {
     let found = one("$ iostat -T d -x 5\nMon Mar 15 13:48:44 MST 2021\ndevice r/s w/s svc_t %w %b\nsd0 1 2 3 4 5\n");
-    assert_eq!((found.rows[0].labels[1].0, found.rows[0].since_boot), ("time", true));
+    assert_eq!((found.rows[0].labels[1].0, found.rows[0].since_boot), ("time", Some(true)));
     let found = one("$ iostat -x 5\n[...]\nDevice r/s w/s %util\nsda 1 2 3\n");
-    assert!(!found.rows[0].since_boot, "its first report was left out");
+    assert_eq!(found.rows[0].since_boot, None, "its first report was left out");
+    let found = one("$ iostat -x 5\nDevice r/s w/s %util\n[snip]\nsda 1 2 3\n");
+    assert_eq!((found.rows.len(), found.rows[0].since_boot), (1, None));
+}
+
+#[test]
+fn a_clock_before_each_line_is_not_iostats() {
+    let text = "[18:01:12]Device            r/s     w/s   %util\n[18:01:12]sdd  0.00 0.50 3.00\n[18:01:13] sde 1.00 2.00 4.00\n";
+    let found = one(text);
+    assert_eq!(found.rows.len(), 2);
+    assert_eq!((value(&found, "sdd", "write_ops_per_s"), found.unread.len()), (Some((0.5, "ops/s")), 0));
+    assert!(outputs("[18:01]Device r/s w/s %util\n[18:01]sdd 0.00 0.50 3.00\n").is_empty());
 }
 
 #[test]

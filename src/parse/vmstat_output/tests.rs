@@ -3,7 +3,7 @@
 use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::Output;
 use super::super::table::checks::{is_part, outputs_of};
-use super::{looks_like, read};
+use super::{form_not_read, looks_like, read};
 use proptest::prelude::{any, prop_assert, proptest};
 
 const LINUX: [&str; 3] = [
@@ -61,7 +61,9 @@ fn guest_time_of_newer_procps_is_read_and_the_command_tells_the_rest() {
                 r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 3\n";
     let found = outputs(text).remove(0);
     assert_eq!((value(&found, "guest_percent"), value(&found, "read_bytes_per_s")), (Some(2.0), Some(5120.0)));
-    assert!(found.rows[0].since_boot && !found.rows[1].since_boot && found.notes.is_empty());
+    assert!(
+        found.rows[0].since_boot == Some(true) && found.rows[1].since_boot == Some(false) && found.notes.is_empty()
+    );
 }
 
 #[test]
@@ -128,6 +130,48 @@ fn rows_behind_a_message_are_of_the_same_table() {
     }
     let found = outputs(&format!("{head}{row}bash: oops\n5 6 7 8 9\n"));
     assert_eq!((found[0].rows.len(), found[0].unread.len()), (1, 0));
+}
+
+#[test]
+fn macos_with_an_interval_has_totals_first_and_units_for_events() {
+    let text = "Mach Virtual Memory Statistics: (page size of 16384 bytes)\n\
+        free   active   specul inactive throttle    wired  prgable   faults     copy    0fill reactive   purged file-backed \
+        anonymous cmprssed cmprssor  dcomprs   comprs  pageins  pageout  swapins swapouts\n\
+        12345   234567     1234   223456        0   123456     1234    1168M   123456 1234567K     1234      123      123456 \
+        234567   345678   123456    12345    23456   234567     2345        0        0\n\
+        12346   234568     1234   223456        0   123456     1234       12        3        4        0        0      123456 \
+        234567   345678   123456        0        0        5        0        0        0\n";
+    let found = outputs(text).remove(0);
+    assert_eq!((found.rows.len(), found.rows[0].figures.len(), found.unread.len()), (2, 22, 0));
+    assert_eq!((found.rows[0].since_boot, found.rows[1].since_boot), (Some(true), Some(false)));
+    assert_eq!(
+        (value(&found, "translation_faults"), value(&found, "pages_zero_filled")),
+        (Some(1.168e9), Some(1.234_567e9))
+    );
+    assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), ["0"], "of the column 0fill");
+    let of_totals = outputs(MACOS).remove(0);
+    let units = |output: &Output| -> Vec<&str> { output.rows[0].figures.iter().map(|figure| figure.unit).collect() };
+    assert_eq!(units(&of_totals), ["pages", "pages", "faults", "count"]);
+    assert!(units(&found).iter().all(|unit| !unit.is_empty()));
+    let cut = &text[..text.len() - 10];
+    assert_eq!((outputs(cut)[0].rows.len(), outputs(cut)[0].unread[0].line), (1, 4));
+}
+
+#[test]
+fn without_the_command_or_its_first_report_nothing_is_said_of_the_boot() {
+    let since = |text: &str| outputs(text)[0].rows[0].since_boot;
+    assert_eq!((since(LINUX[0]), since(&format!("$ vmstat 1\n{}", LINUX[0]))), (None, Some(true)));
+    let (heading, rows) = LINUX[0].split_once(" st\n").unwrap();
+    assert_eq!(since(&format!("$ vmstat 1\n{heading} st\n[...]\n{rows}")), None);
+}
+
+#[test]
+fn forms_that_are_not_read_are_known_by_name() {
+    let form = |text: &str| form_not_read(&super::super::web::lines(text));
+    assert_eq!(form("     16316412 K total memory\n      2345678 K used memory\n"), Some("vmstat -s"));
+    let disks =
+        "disk- ------------reads------------ -----IO------\n       total merged sectors      ms    cur    sec\n";
+    assert_eq!((form(disks), form(LINUX[0])), (Some("vmstat -d"), None));
 }
 
 #[test]

@@ -45,10 +45,12 @@ pub(super) fn read(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
     let number = lines[at].number;
     let mut output = Output { tool, lines: (number, number), ..Output::default() };
     let mut used = 1;
+    let mut shown: Vec<(usize, &str, bool)> = Vec::new();
     while let Some(line) = lines.get(at + used) {
         let words = table::words(line.text);
         let is_part = zpool_iostat::is_section(words.first().copied().unwrap_or_default());
         if words.is_empty() || (is_part && words[1..].iter().all(|word| *word == "-")) {
+            shown.extend(words.first().map(|name| (line.indent, *name, false)));
             used += 1;
             continue;
         }
@@ -59,11 +61,32 @@ pub(super) fn read(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
         if values < 2 || values * 2 < words.len() - 1 || table::is_prompt(line.text) {
             break;
         }
+        let before = output.rows.len();
         take(&mut output, &names, &words, *line);
+        shown.push((line.indent, words[0], output.rows.len() > before));
         table::extend(&mut output, line.number);
         used += 1;
     }
+    if tool == "zpool list" {
+        put_in_tree(&mut output, &shown);
+    }
     (!output.rows.is_empty() || !output.unread.is_empty()).then_some((output, used))
+}
+
+/// Puts before the name of each device (`-v`) what it stands in, from the indentation.
+fn put_in_tree(output: &mut Output, shown: &[(usize, &str, bool)]) {
+    let names: Vec<(usize, &str)> = shown.iter().map(|(indent, name, _)| (*indent, *name)).collect();
+    let Some(places) = zpool_iostat::places(&names) else {
+        if names.iter().any(|(_, name)| zpool_iostat::is_group(name) || zpool_iostat::is_section(name)) {
+            table::note(output, "which rows are devices of which pool cannot be known: the indentation was lost");
+        }
+        return;
+    };
+    let of_rows = places.into_iter().zip(shown).filter(|(_, (_, _, is_row))| *is_row);
+    for ((place, (_, name, _)), row) in of_rows.zip(&mut output.rows) {
+        let above = place.labels().into_iter().flatten().filter(|(_, value)| value != name);
+        row.labels.splice(0..0, above);
+    }
 }
 
 fn take(output: &mut Output, names: &[String], words: &[&str], line: Line<'_>) {

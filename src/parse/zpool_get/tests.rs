@@ -88,6 +88,15 @@ fn a_source_may_be_another_dataset_and_columns_may_be_fewer() {
 }
 
 #[test]
+fn what_a_user_has_is_bytes_or_objects() {
+    let found =
+        one("NAME PROPERTY VALUE SOURCE\ntank userused@postgres 1.2G local\ntank userobjused@postgres 12 local\n\
+                     tank feature@lz4_compress active local\n");
+    let first = |row: usize| found.rows[row].figures.first().map(|figure| (figure.value, figure.unit));
+    assert_eq!((first(0), first(1), first(2)), (Some((1.2 * 1024f64.powi(3), "B")), Some((12.0, "count")), None));
+}
+
+#[test]
 fn lists_have_a_row_a_pool() {
     let found = one(LIST);
     let figures: Vec<&str> = found.rows[0].figures.iter().map(|figure| figure.name.as_str()).collect();
@@ -112,6 +121,66 @@ fn status_tells_state_and_errors_of_each_device() {
     assert_eq!(numbers_not_read(STATUS, &[found]), Vec::<String>::new());
     let twice = outputs(&format!("{STATUS}\n{STATUS}"));
     assert_eq!(twice.len(), 2);
+}
+
+/// Labels but for the state and the remark, joined by slashes.
+fn place(row: &Row) -> String {
+    let labels = row.labels.iter().filter(|(name, _)| !matches!(*name, "state" | "remark" | "health" | "altroot"));
+    labels.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn a_device_beside_one_that_is_replaced_is_told_from_it_by_the_indentation() {
+    let text = "  pool: tank\n state: DEGRADED\nconfig:\n\n\tNAME STATE READ WRITE CKSUM\n\ttank DEGRADED 0 0 0\n\
+                \t  raidz2-0 DEGRADED 0 0 0\n\t    sda ONLINE 0 0 0\n\t    replacing-1 DEGRADED 0 0 0\n\
+                \t      1234567890123456 UNAVAIL 0 0 0 was /dev/sdb1\n\t      sdc ONLINE 0 0 0 (resilvering)\n\
+                \t    sdd FAULTED 1.5K 23 0 too many errors\n\tlogs\n\t  mirror-1 ONLINE 0 0 0\n\
+                \t    nvme0n1 ONLINE 0 0 0\n\tspares\n\t  sdz AVAIL\n";
+    let found = one(text);
+    let places: Vec<String> = found.rows.iter().map(place).collect();
+    let expected = [
+        "tank",
+        "tank/raidz2-0",
+        "tank/raidz2-0/sda",
+        "tank/raidz2-0/replacing-1",
+        "tank/raidz2-0/replacing-1/1234567890123456",
+        "tank/raidz2-0/replacing-1/sdc",
+        "tank/raidz2-0/sdd",
+        "tank/logs/mirror-1",
+        "tank/logs/mirror-1/nvme0n1",
+        "tank/spares/sdz",
+    ];
+    assert_eq!(places, expected);
+    assert_eq!((label(&found.rows[5], "group"), label(&found.rows[6], "vdev")), ("replacing-1", "raidz2-0"));
+    assert!(found.notes.is_empty(), "{:?}", found.notes);
+    let dedented: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    assert!(one(&dedented).notes.iter().any(|note| note.contains("cannot be known")));
+}
+
+#[test]
+fn slow_operations_are_counted_and_a_pool_has_none_of_its_own() {
+    let text = "NAME STATE READ WRITE CKSUM SLOW\ntank ONLINE 0 0 0 -\n  sda ONLINE 0 0 0 2\n\
+                  sdb ONLINE 0 0 0 0 block size: 512B configured, 4096B native\n";
+    let found = one(text);
+    let slow = |row: usize| found.rows[row].figures.get(3).map(|it| (it.name.as_str(), it.value, it.unit));
+    assert_eq!((slow(0), slow(1)), (None, Some(("slow_ios", 2.0, "count"))));
+    assert_eq!(
+        (label(&found.rows[1], "remark"), label(&found.rows[2], "remark").starts_with("block size")),
+        ("", true)
+    );
+    assert_eq!(one(&text.replace("0 0 2", "0 0 ?")).unread[0].wanted, "a count for SLOW");
+}
+
+#[test]
+fn devices_of_a_list_stand_in_their_pool() {
+    let text = "NAME SIZE ALLOC FREE CKPOINT EXPANDSZ FRAG CAP DEDUP HEALTH ALTROOT\n\
+                tank 14.5T 5.12T 9.38T - - 3% 35% 1.00x ONLINE -\n  raidz2-0 14.5T 5.12T 9.38T - - 3% 35.3% - ONLINE\n\
+                \u{20}   sda 3.64T - - - - - - - ONLINE\nlogs - - - - - - - - -\n  nvme0n1 15.5G 12.3M 15.5G - - 0% 0.07% - ONLINE\n";
+    let places: Vec<String> = one(text).rows.iter().map(place).collect();
+    assert_eq!(places, ["tank", "tank/raidz2-0", "tank/raidz2-0/sda", "tank/logs/nvme0n1"]);
+    let dedented: String = text.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    let found = one(&dedented);
+    assert_eq!((place(&found.rows[2]).as_str(), found.notes.len()), ("sda", 1));
 }
 
 fn count(outputs: &[Output]) -> usize {

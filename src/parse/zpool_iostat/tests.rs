@@ -71,7 +71,7 @@ fn every_number_that_was_published_is_read() {
     assert_eq!(value(&found.rows[0], "write_bytes_per_s"), Some(39.1 * 1024.0 * 1024.0));
     assert_eq!(value(&found.rows[0], "free_bytes"), Some(43.5 * 1024f64.powi(4)));
     assert_eq!(found.rows[0].figures[3].text, "7.31K");
-    assert!(found.rows.iter().all(|row| !row.since_boot && row.labels[0].1 == "1"));
+    assert!(found.rows.iter().all(|row| row.since_boot.is_none() && row.labels[0].1 == "1"));
     assert!(found.notes.iter().any(|note| note.contains("from their sum")));
     assert!(found.notes.iter().any(|note| note.contains("cannot be known")));
 }
@@ -98,7 +98,7 @@ fn mirrors_logs_and_cache_are_told_apart_without_indentation() {
     assert_eq!(value(&found.rows[2], "scrub_wait_us"), Some(2000.0));
     assert_eq!(value(&found.rows[0], "trim_wait_us"), None, "a dash is absent, not zero");
     assert_eq!(value(&found.rows[2], "allocated_bytes"), None);
-    assert!(found.rows[..8].iter().all(|row| row.since_boot) && !found.rows[8].since_boot);
+    assert!(found.rows[..8].iter().all(|row| row.since_boot == Some(true)) && found.rows[8].since_boot == Some(false));
     assert_eq!(numbers_not_read(&text, &[found]), ["5"], "the interval on the command line");
 }
 
@@ -118,7 +118,7 @@ fn exact_numbers_without_names_are_read_after_their_command() {
     let found = one("$ zpool iostat -Hpy tank 1\ntank\t100\t200\t1\t2\t4096\t8192\ntank\t100\t200\t0\t0\t0\t0\n");
     assert_eq!((found.rows.len(), found.rows[1].labels[0].1.as_str()), (2, "2"));
     assert_eq!(value(&found.rows[0], "write_bytes_per_s"), Some(8192.0));
-    assert!(found.rows.iter().all(|row| !row.since_boot));
+    assert!(found.rows.iter().all(|row| row.since_boot == Some(false)));
     let found = one("$ zpool iostat -Hpl\ntank 1 2 3 4 5 6 1000 2000 3 4 5 6 7 8 9 10\n");
     assert_eq!(value(&found.rows[0], "write_total_wait_us"), Some(2.0));
     assert!(outputs("tank\t100\t200\t1\t2\t4096\t8192\n").is_empty());
@@ -165,6 +165,58 @@ fn a_row_that_is_cut_off_is_reported_with_its_line() {
     assert_eq!((found.unread.len(), found.unread[0].line), (1, 11));
     let found = one("pool alloc free read write read write\ntank 1G 2G 1 2 x 4K\n");
     assert_eq!((found.rows[0].figures.len(), found.unread[0].wanted.contains("read_bytes_per_s")), (5, true));
+}
+
+#[test]
+fn indentation_tells_what_names_cannot() {
+    let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\n  raidz1-0 2G 2G 1 2 3K 4K\n    sda - - 1 2 3K 4K\n\
+                \u{20}   replacing-1 - - 1 2 3K 4K\n      sdb - - 1 2 3K 4K\n      sdc - - 0 2 0 4K\n    sdd - - 1 2 3K 4K\n\
+                special - - - - - -\n  mirror-1 1G 1G 1 2 3K 4K\n    nvme0n1 - - 1 2 3K 4K\n";
+    let places = |text: &str| -> Vec<String> { one(text).rows.iter().map(place).collect() };
+    let expected = [
+        "tank",
+        "tank/raidz1-0",
+        "tank/raidz1-0/sda",
+        "tank/raidz1-0/replacing-1",
+        "tank/raidz1-0/replacing-1/sdb",
+        "tank/raidz1-0/replacing-1/sdc",
+        "tank/raidz1-0/sdd",
+        "tank/special/mirror-1",
+        "tank/special/mirror-1/nvme0n1",
+    ];
+    assert_eq!(places(text), expected);
+    assert_eq!(one(text).notes.len(), 1, "{:?}", one(text).notes);
+    let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+    assert_eq!(places(&quoted), expected);
+    // One blank for each run of blanks is no indentation, nor is what is left of it where the front is missing.
+    let collapsed: String = text.lines().map(|line| format!(" {}\n", line.trim_start())).collect();
+    assert_eq!(places(&collapsed)[5], "tank/raidz1-0/sdc");
+    let cut = text.replace("tank 3G 3G 1 2 3K 4K\n", "");
+    assert_eq!(places(&cut)[1], "raidz1-0/sda");
+}
+
+#[test]
+fn what_stands_between_the_command_and_the_first_row_decides_what_is_known() {
+    let table = "pool alloc free read write read write\ntank 1G 2G 1 2 3K 4K\ntank 1G 2G 5 6 7K 8K\n";
+    let since = |text: &str| one(text).rows.iter().map(|row| row.since_boot).collect::<Vec<_>>();
+    assert_eq!(since(table), [None, Some(false)]);
+    assert_eq!(since(&format!("# zpool iostat -y tank 10\n----- ----- -----\n{table}")), [Some(false), Some(false)]);
+    let snipped = table.replace("write\ntank 1G 2G 1", "write\n----- -----\n[snip]\n\ntank 1G 2G 1");
+    assert_eq!(since(&format!("# zpool iostat tank 1\n{snipped}")), [None, Some(false)]);
+}
+
+#[test]
+fn a_column_that_is_not_known_gives_no_number_without_a_unit() {
+    let found =
+        one("capacity operations bandwidth\npool alloc free read write read write size\ntank 1G 2G 1 2 3K 4K 5\n");
+    assert_eq!((found.rows[0].figures.len(), found.unread.len(), found.unread[0].line), (6, 1, 2));
+}
+
+#[test]
+fn two_pools_without_a_line_between_them_are_told_apart_by_the_indentation() {
+    let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\n  sda 3G 3G 1 2 3K 4K\nrpool 1G 1G 1 2 3K 4K\n  sdb 1G 1G 1 2 3K 4K\n";
+    let places: Vec<String> = one(text).rows.iter().map(place).collect();
+    assert_eq!(places, ["tank", "tank/sda", "rpool", "rpool/sdb"]);
 }
 
 fn count(outputs: &[Output]) -> usize {

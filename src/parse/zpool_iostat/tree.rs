@@ -1,15 +1,79 @@
-//! Where a row of `zpool iostat -v` stands in the tree of its pool, from names and capacities, since pages lose the
-//! indentation.
+//! Where a row of `zpool iostat -v` stands in the tree of its pool: from the indentation, or from names and capacities,
+//! since pages lose the indentation.
 
 use super::Read;
 
 /// Where a row stands, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) pool: String,
-    pub(super) section: Option<String>,
-    pub(super) vdev: Option<String>,
-    pub(super) device: Option<String>,
+pub(in crate::parse) struct Place {
+    pub(in crate::parse) pool: String,
+    pub(in crate::parse) section: Option<String>,
+    pub(in crate::parse) vdev: Option<String>,
+    /// Groups inside the vdev: `replacing-1`.
+    pub(in crate::parse) group: Option<String>,
+    pub(in crate::parse) device: Option<String>,
+}
+
+impl Place {
+    /// Its labels; none where it names a section alone.
+    pub(in crate::parse) fn labels(self) -> Option<Vec<(&'static str, String)>> {
+        let Place { pool, section, vdev, group, device } = self;
+        let only = section.is_some() && vdev.is_none() && device.is_none();
+        let pool = Some(pool).filter(|pool| !pool.is_empty());
+        let all =
+            [("pool", pool), ("section", section), ("vdev", vdev), ("group", group), ("device", device)].into_iter();
+        (!only).then(|| all.filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+}
+
+/// The places of rows, given as indentation and name, where the indentation is what these tools print: two columns a
+/// level, and deeper behind each group. `None` where it was lost.
+pub(in crate::parse) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
+    const STEP: usize = 2;
+    let base = rows.first().filter(|(_, name)| !is_group(name) && !is_section(name))?.0;
+    let mut at = Place::default();
+    let mut above: Vec<(usize, &str)> = Vec::new();
+    let mut groups: Vec<&str> = Vec::new();
+    let mut found: Vec<Place> = Vec::new();
+    for (index, &(indent, name)) in rows.iter().enumerate() {
+        let is_followed = rows.get(index + 1).is_some_and(|(next, _)| *next > indent);
+        let is_last = index + 1 == rows.len();
+        let owned = || Some(name.to_owned());
+        if indent == base && !is_group(name) {
+            (above, at) = (vec![(base, name)], Place { pool: at.pool, ..Place::default() });
+            match is_section(name) {
+                true => at.section = owned(),
+                false => (at.pool, groups) = (name.to_owned(), Vec::new()),
+            }
+            found.push(at.clone());
+            continue;
+        }
+        if indent == base && is_passing(name) && is_last {
+            found.push(Place { pool: at.pool.clone(), vdev: owned(), ..Place::default() });
+            continue;
+        }
+        above.retain(|(column, _)| *column < indent);
+        let is_child = above.last().is_some_and(|(column, _)| column + STEP == indent);
+        if !is_child || (is_group(name) && !is_followed && !is_last) {
+            return None;
+        }
+        at = Place { pool: at.pool, section: at.section, ..Place::default() };
+        let inside = above.iter().skip(1).map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>();
+        let mut inside = inside.into_iter().chain(is_group(name).then(|| name.to_owned()));
+        at.vdev = inside.next();
+        let rest: Vec<String> = inside.collect();
+        at.group = (!rest.is_empty()).then(|| rest.join("/"));
+        if above.len() == 1 && is_group(name) {
+            groups.push(name);
+        }
+        // Old versions print `mirror` for each mirror.
+        let same = groups.iter().filter(|group| Some(**group) == at.vdev.as_deref()).count();
+        at.vdev = at.vdev.take().map(|vdev| if same > 1 { format!("{vdev} ({same})") } else { vdev });
+        at.device = (!is_group(name)).then(|| name.to_owned());
+        found.push(at.clone());
+        above.push((indent, name));
+    }
+    rows.iter().any(|(indent, _)| *indent > base).then_some(found)
 }
 
 /// The rows between two separators.
@@ -84,7 +148,7 @@ impl Tree {
         }
         if is_passing(name) && self.at.vdev.as_deref().is_some_and(|vdev| !is_passing(vdev)) && !has_capacity {
             self.notes.push(format!("how many of the devices behind `{name}` belong to it cannot be known"));
-            return Place { device: name_owned(), ..self.at.clone() };
+            return Place { group: name_owned(), ..self.at.clone() };
         }
         if is_group(name) {
             // Old versions print `mirror` for each mirror.
