@@ -34,7 +34,7 @@ pub struct MachineSums {
     waits: BTreeMap<(String, String), u64>,
     backends: u64,
     processes: BTreeMap<String, f64>,
-    /// CPU seconds of programs that are none of the run, by the name of those that took most in each second.
+    /// CPU seconds of all programs that are none of the run, by the name of the busiest of them in each second.
     others: BTreeMap<String, f64>,
     trials: u32,
 }
@@ -86,7 +86,7 @@ impl MachineSums {
         (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
     }
 
-    /// The program that took most of what others took.
+    /// The program that was the busiest of the others while they took most.
     #[must_use]
     pub fn other(&self) -> Option<&str> {
         self.others.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
@@ -123,7 +123,7 @@ impl MachineSums {
             cpu.map(|cpu| cpu.others).filter(|others| kind == BottleneckKind::Cpu && *others >= LOSS_WORTH_SAYING);
         if let Some((others, name)) = others.zip(self.other()) {
             sentence.push_str(&format!(
-                "; {} of their time or more went to other programs, mostly {name}",
+                "; {} of their time or more went to other programs, {name} the busiest",
                 percent(others)
             ));
         }
@@ -356,7 +356,7 @@ mod tests {
         let mut sums = MachineSums::default();
         sums.add(&seconds, None, &[]);
         assert!((sums.cpu().unwrap().others - 0.375).abs() < 1e-9 && sums.other() == Some("rustc"));
-        let sentence = "the CPUs were 98 % busy; 38 % of their time or more went to other programs, mostly rustc";
+        let sentence = "the CPUs were 98 % busy; 38 % of their time or more went to other programs, rustc the busiest";
         assert_eq!(sums.finding(false).unwrap().sentence, sentence);
     }
 

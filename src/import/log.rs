@@ -138,6 +138,7 @@ struct Tally {
     /// The script that is being counted.
     script: (u32, u64),
     beyond: u64,
+    beyond_scripts: u64,
 }
 
 /// The words of failures in a log, in the order of [`Failure`].
@@ -165,6 +166,7 @@ impl Tally {
             second: (0, 0),
             script: (0, 0),
             beyond: 0,
+            beyond_scripts: 0,
         }
     }
 
@@ -174,9 +176,9 @@ impl Tally {
             self.first_us = self.first_us.min(at_us);
             self.last_us = self.last_us.max(at_us);
         }
-        if transaction.retries > 0 {
+        if let Some(retries @ 1..) = transaction.retries {
             self.retried += 1;
-            self.retries += transaction.retries;
+            self.retries += retries;
         }
         match transaction.ended {
             Ended::Skipped => self.skipped += 1,
@@ -202,9 +204,14 @@ impl Tally {
 
     fn next_script(&mut self, script: u32) {
         let (before, done) = std::mem::replace(&mut self.script, (script, 0));
-        if done > 0 && (self.scripts.len() < MOST_SCRIPTS || self.scripts.contains_key(&before)) {
-            *self.scripts.entry(before).or_default() += done;
+        if done == 0 {
+            return;
         }
+        if self.scripts.len() >= MOST_SCRIPTS && !self.scripts.contains_key(&before) {
+            self.beyond_scripts += done;
+            return;
+        }
+        *self.scripts.entry(before).or_default() += done;
     }
 
     fn next_second(&mut self, second: u64) {
@@ -224,6 +231,12 @@ impl Tally {
         self.next_script(0);
         if self.beyond > 0 {
             notes.push(format!("{} transactions lie beyond {MOST_SECONDS} seconds and in none of them", self.beyond));
+        }
+        if self.beyond_scripts > 0 {
+            let beyond = self.beyond_scripts;
+            notes.push(format!(
+                "{beyond} transactions are of scripts beyond {MOST_SCRIPTS} and counted by none of them"
+            ));
         }
         let first = self.first_us / 1_000_000;
         let has = |columns: &[Optional]| matches!(end.kind, Some(Kind::Transactions(optional)) if columns.contains(&optional));
@@ -280,6 +293,14 @@ mod tests {
         let lag = log.lag.unwrap();
         assert_eq!((lag.count, lag.sum_us, lag.most_us), (3, 4040, 4000));
         assert_eq!(lag.steps, [(0, 1), (40, 1), (4000, 1)]);
+    }
+
+    #[test]
+    fn scripts_beyond_those_that_pgbench_takes_are_said() {
+        let lines = (0..130).map(|script| format!("0 1 100 {script} 1403826720 5\n"));
+        let (log, output) = of(&lines.collect::<String>());
+        assert_eq!((log.done, log.scripts.len()), (130, 128));
+        assert!(output.notes[0].starts_with("2 transactions are of scripts beyond"), "{:?}", output.notes);
     }
 
     #[test]

@@ -401,8 +401,8 @@ fn transaction_row(line: &Line<'_>, transaction: &Transaction) -> Row {
     if let Some(lag) = transaction.lag_us {
         keep("lag", "us", 6, lag);
     }
-    if words.len() == 8 || (words.len() == 7 && transaction.lag_us.is_none() && transaction.retries > 0) {
-        keep("retries", "count", words.len() - 1, transaction.retries);
+    if let Some(retries) = transaction.retries {
+        keep("retries", "count", words.len() - 1, retries);
     }
     if !matches!(transaction.ended, Ended::Done(_)) {
         row.absent = Some(word(2));

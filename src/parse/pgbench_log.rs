@@ -54,7 +54,7 @@ pub struct Transaction {
     /// By how much it began later than it was due, microseconds.
     pub lag_us: Option<u64>,
     /// Retries, where the log has them.
-    pub retries: u64,
+    pub retries: Option<u64>,
 }
 
 /// Reads every whole line of `bytes`, in order, into `into` and returns how many bytes they take; what follows the last
@@ -101,8 +101,8 @@ fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transa
         false => None,
     };
     let retries = match columns.retries {
-        true => next_number(rest).ok_or("retries as a whole number")?,
-        false => 0,
+        true => Some(next_number(rest).ok_or("retries as a whole number")?),
+        false => None,
     };
     take(rest, b'\n').ok_or("the end of the line")?;
     let at_us = epoch_us.checked_add(us).ok_or("time_epoch in seconds")?;
@@ -213,13 +213,19 @@ mod tests {
         let done = read("0 1 2145 0 1795229731 831364\n", PLAIN).unwrap()[0];
         assert_eq!(
             done,
-            Transaction { ended: Ended::Done(2145), script: 0, at_us: 1_795_229_731_831_364, lag_us: None, retries: 0 }
+            Transaction {
+                ended: Ended::Done(2145),
+                script: 0,
+                at_us: 1_795_229_731_831_364,
+                lag_us: None,
+                retries: None
+            }
         );
         let late = read("0 2 skipped 0 1795229738 945106 0\n1 2 4500 1 1795229738 7 1234\n", LAG).unwrap();
         assert_eq!((late[0].ended, late[0].lag_us), (Ended::Skipped, Some(0)));
         assert_eq!((late[1].at_us, late[1].script, late[1].lag_us), (1_795_229_738_000_007, 1, Some(1234)));
         let retried = read("3 8 serialization 0 1 2 50 4\n", Columns { lag: true, retries: true }).unwrap()[0];
-        assert_eq!((retried.ended, retried.retries), (Ended::Failed(Failure::Serialization), 4));
+        assert_eq!((retried.ended, retried.retries), (Ended::Failed(Failure::Serialization), Some(4)));
         for (word, why) in [("failed", Failure::Untold), ("deadlock", Failure::Deadlock), ("other", Failure::Other)] {
             assert_eq!(read(&format!("0 1 {word} 0 1 2\n"), PLAIN).unwrap()[0].ended, Ended::Failed(why));
         }
@@ -282,7 +288,7 @@ mod tests {
                 script: u32::from(script),
                 at_us: u64::from(at) * 1_000_000 + us,
                 lag_us: Some(u64::from(lag)),
-                retries: 0,
+                retries: None,
             });
         }
 

@@ -74,7 +74,8 @@ impl Sampler for Processes {
                 "others_cpu_share",
                 "share",
                 "CPU clocks: CPU time since the row before of all processes that neither are pgstrata nor descend \
-                 from it, threads of the kernel left out, as share of one CPU; those that ended in between are missed",
+                 from it, threads of the kernel left out, as share of one CPU; those that \
+                 ended in between are missed, and those that used less than 0.1 ms",
             )
             .real(),
         ];

@@ -58,9 +58,12 @@ fn the_seventh_column_is_decided_by_what_it_can_be() {
     assert_eq!(kind(b"1795229731 2 300 50000 100 200\n"), Some(Kind::Intervals));
     assert_eq!(kind(b" 1  0      0 123456  7890  1234\n"), None);
     let (all, end) = through(Reader::new(), b"0 1 5000 0 1795229731 831364 2\n", 9);
-    assert_eq!((all[0].lag_us, all[0].retries, end.kind), (None, 0, Some(Kind::Transactions(Optional::Untold))));
+    assert_eq!((all[0].lag_us, all[0].retries, end.kind), (None, None, Some(Kind::Transactions(Optional::Untold))));
     let (all, _) = through(Reader::new(), "0 1 5000 0 1795229731 831364 2\n".repeat(200).as_bytes(), 9);
-    assert_eq!((all[0].lag_us, all[0].retries), (None, 2));
+    assert_eq!((all[0].lag_us, all[0].retries), (None, Some(2)));
+    let page = "0 1 5000 0 1795229731 831364 2\n0 2 5000 0 1795229731 831364 0\n".repeat(100);
+    let rows = &read(&web::lines(&page))[0].rows;
+    assert!(rows.iter().all(|row| row.figures.last().unwrap().name == "retries"), "no retry is a figure too");
 }
 
 #[test]

@@ -321,7 +321,7 @@ mod tests {
     const START: u64 = 1_000_000_000_000_000;
 
     fn done(at_us: u64, latency_us: u64) -> Transaction {
-        Transaction { ended: Ended::Done(latency_us), script: 0, at_us: START + at_us, lag_us: None, retries: 0 }
+        Transaction { ended: Ended::Done(latency_us), script: 0, at_us: START + at_us, lag_us: None, retries: None }
     }
 
     fn collector(streams: usize) -> (Collector, Receiver<Told>) {
