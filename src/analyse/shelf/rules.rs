@@ -12,9 +12,11 @@ pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
     let mut found = Vec::new();
     for case in &record.cases {
         found.extend(rules_facts::of_case(record, case));
-        for trial in &case.trials {
-            found.extend(rules_sync::of_trial(record, case, trial));
-            found.extend(rules_commit::of_trial(case, trial));
+        for (number, trial) in (1..).zip(&case.trials) {
+            let of_trial =
+                rules_sync::of_trial(record, case, trial).into_iter().chain(rules_commit::of_trial(case, trial));
+            let which = if case.trials.len() > 1 { format!("trial {number}: ") } else { String::new() };
+            found.extend(of_trial.map(|remark| Remark { sentence: format!("{which}{}", remark.sentence), ..remark }));
         }
     }
     found.extend(rules_commit::iostat_interval(record));

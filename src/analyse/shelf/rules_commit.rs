@@ -6,11 +6,14 @@ use super::rules::Rule;
 use super::select::{Found, rows_of_trial, tps};
 use super::words::{milliseconds, percent, rate};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
+use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::units::{Bytes, significant};
 
 const KIB: f64 = 1024.0;
 /// Page of the page cache on the usual processors.
 const PAGE_KIB: f64 = 4.0;
+/// Writes per commit below which a device is not where the commits went, unless some twenty share one.
+const LEAST_WRITES: f64 = 0.05;
 /// How near a size must be to count as the same.
 const SAME: f64 = 0.08;
 /// Normal quantile of a two-sided 95 % interval.
@@ -42,9 +45,29 @@ struct Device<'a> {
 impl Device<'_> {
     /// Mean over the reports.
     fn mean(&self, figure: &str) -> Option<f64> {
-        let values: Option<Vec<f64>> = self.rows.iter().map(|row| row.value(figure)).collect();
-        let values = values.filter(|values| !values.is_empty())?;
+        let values = self.values(figure)?;
         Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// In each report; `None` where one lacks it.
+    fn values(&self, figure: &str) -> Option<Vec<f64>> {
+        let values: Option<Vec<f64>> = self.rows.iter().map(|row| row.value(figure)).collect();
+        values.filter(|values| !values.is_empty())
+    }
+
+    /// How surely its writes are known: from how its reports scatter, or of one report from how many it counted.
+    fn sureness(&self, writes_per_s: f64, seconds: Option<f64>) -> Option<String> {
+        if let [_] = self.rows.as_slice() {
+            let half = percent(Z / (writes_per_s * seconds?).sqrt());
+            return Some(format!(" (±{half} by counting, if writes came at random)"));
+        }
+        let trials = self.values("write_ops_per_s")?.into_iter().map(|mean| TrialMean { mean, within: None });
+        let (low, high) = mean_over_trials(&trials.collect::<Vec<_>>())?.ends?;
+        let half = ((high / low).ln() / 2.0).exp() - 1.0;
+        Some(match half < 1.0 {
+            true => format!(" (±{} by how {} reports scatter)", percent(half), self.rows.len()),
+            false => format!(" ({} reports scatter too much to tell)", self.rows.len()),
+        })
     }
 }
 
@@ -85,11 +108,19 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
     let tps = tps(load)?.value;
     let (writes, bytes) = (device.mean("write_ops_per_s")?, device.mean("write_bytes_per_s")?);
     let (each, kib) = (writes / tps, bytes / writes / KIB);
-    let least = counted_over(load.case, load.trial).map_or_else(String::new, |seconds| {
-        format!(" (±{} by counting, if writes came at random)", percent(Z / (writes * seconds).sqrt()))
-    });
+    let rows: Vec<Found<'_>> = [*load].into_iter().chain(device.rows.iter().copied()).collect();
+    let number = Some((each, 1.0, "writes per commit"));
+    if each < LEAST_WRITES {
+        let sentence = format!(
+            "{} saw {} writes for each commit: the commits were not written to it one by one",
+            device.name,
+            significant(each)
+        );
+        return rule.says(&rows, number, sentence);
+    }
+    let sureness = device.sureness(writes, counted_over(load.case, load.trial)).unwrap_or_default();
     let mut sentence = format!(
-        "a commit is {each:.2} writes of {kib:.1} KiB to {}, {:.1} KiB in all{least}",
+        "for each commit {} saw {each:.2} writes of {kib:.1} KiB, {:.1} KiB in all{sureness}, whoever made them",
         device.name,
         bytes / tps / KIB
     );
@@ -107,9 +138,7 @@ fn commit(load: &Found<'_>, device: &Device<'_>) -> Option<Remark> {
         sentence.push_str("; unless that report of iostat is the average since boot");
     }
     sentence.push_str(&share(load, device, tps).unwrap_or_default());
-    let mut rows = vec![*load];
-    rows.extend(&device.rows);
-    rule.says(&rows, Some((each, 1.0, "writes per commit")), sentence)
+    rule.says(&rows, number, sentence)
 }
 
 /// How much of a commit's time the device is busy, where one client waits for one thing at a time.
@@ -193,11 +222,18 @@ pub(super) fn iostat_interval(record: &ImportRecord) -> Option<Remark> {
     }
     let (seconds, told, example) = odd?;
     let sentence = format!(
-        "iostat's rates in {} of its reports are whole counts over {} s ({example:.2} a second are {} in that time), not over \
-         the {told} s that is told",
-        rows.len(),
+        "iostat's rates {}are whole counts over {} s ({example:.2} a second are {} in that time), not over the {told} s that is \
+         told",
+        of_cases(&rows),
         significant(seconds),
         rate((example * seconds).round())
     );
     rule.says(&rows, Some((seconds, told, "s")), sentence)
+}
+
+/// Which cases rows are of, where they are not of one.
+fn of_cases(rows: &[Found<'_>]) -> String {
+    let mut cases: Vec<&str> = rows.iter().map(|row| row.case.name.as_str()).collect();
+    cases.dedup();
+    if cases.len() > 1 { format!("of {} ", cases.join(", ")) } else { String::new() }
 }

@@ -249,10 +249,19 @@ fn what_a_commit_writes_is_seen_beside_the_load() {
         said(&rules::remarks(&record(vec![case("a", facts, vec![trial(outputs)])])), "commit_writes")
     };
     let whole = of(vec![device("sda", 1500.0), device("sda1", 1500.0), device("sdb", 0.0)], &[("wal_block", "8 kB")]);
-    let wanted = "a commit is 1.50 writes of 8.0 KiB to sda, 12.0 KiB in all; a write is one WAL block of 8 KiB, however \
-                  small the row, put together from pages of 4 KiB (1.0 merges): through the page cache; the device is busy \
-                  for 0.90 ms of its 1.0 ms";
+    let wanted = "for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all, whoever made them; a write is one WAL \
+                  block of 8 KiB, however small the row, put together from pages of 4 KiB (1.0 merges): through the page \
+                  cache; the device is busy for 0.90 ms of its 1.0 ms";
     assert_eq!(whole, wanted);
+    let scattering = [1400.0, 1500.0, 1600.0].map(|per_s| device("sda", per_s));
+    let of_three = of(scattering.to_vec(), &[]);
+    assert!(
+        of_three.starts_with("for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all (±18%"),
+        "{of_three}"
+    );
+    assert!(of_three.contains("by how 3 reports scatter"), "{of_three}");
+    let other = of(vec![device("sda", 7.0)], &[]);
+    assert_eq!(other, "sda saw 0.007 writes for each commit: the commits were not written to it one by one");
     assert_eq!(
         of(vec![device("sda", 1500.0), device("sdb", 10.0)], &[]),
         "",
