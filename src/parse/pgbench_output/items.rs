@@ -70,6 +70,18 @@ pub(super) const ITEMS: [(&str, Reads); 34] = [
     ("done in", Reads::Times),
 ];
 
+/// The steps of an initialisation that are timed, since version 13.
+const STEPS: [&str; 8] = [
+    "drop tables",
+    "create tables",
+    "generate",
+    "client-side generate",
+    "server-side generate",
+    "vacuum",
+    "primary keys",
+    "foreign keys",
+];
+
 impl Reading<'_> {
     /// `N/M`, then `(P%)` or `(tps = T)`, as far as they are there.
     fn count_and_share(&mut self, name: &str) -> Option<Vec<Figure>> {
@@ -328,6 +340,19 @@ impl Reading<'_> {
         true
     }
 
+    /// The step whose seconds stand here; the first one opens the bracket.
+    fn step(&self, opens: bool) -> Option<&'static str> {
+        let stands = |step: &&&'static str| {
+            let words = step.split(' ').count();
+            let is_word = |(at, word)| {
+                let first = self.word(0).strip_prefix('(').filter(|_| opens);
+                if at == 0 && opens { first == Some(word) } else { self.word(at) == word }
+            };
+            step.split(' ').enumerate().all(is_word) && self.word(words + 1).trim_end_matches(['.', ',', ')']) == "s"
+        };
+        STEPS.iter().find(stands).copied()
+    }
+
     pub(super) fn times(&mut self) -> bool {
         let line = self.line();
         if self.word(1) != "s" {
@@ -336,13 +361,10 @@ impl Reading<'_> {
         let Some(total) = self.number("elapsed", "s") else { return false };
         self.take(1);
         let mut figures = vec![total];
-        // Names of one to three words, each with its seconds, to the closing bracket.
-        while let Some(words) = (1..4).find(|ahead| self.word(ahead + 1).trim_end_matches(['.', ',', ')']) == "s") {
-            if figures.len() == 1 && !self.word(0).starts_with('(') {
-                break;
-            }
-            let name: Vec<&str> = (0..words).map(|ahead| self.word(ahead).trim_start_matches('(')).collect();
-            let name = name.join("_").replace('-', "_");
+        // Steps, each with its seconds, to the closing bracket.
+        while let Some(step) = self.step(figures.len() == 1) {
+            let name = step.replace([' ', '-'], "_");
+            let words = step.split(' ').count();
             let back = self.at;
             self.at += words;
             let Some(figure) = self.number(&name, "s") else {
