@@ -3,6 +3,7 @@
 //!
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
+mod cuts;
 mod group;
 mod guard;
 mod kinds;
@@ -15,6 +16,7 @@ pub mod shelf;
 mod tests;
 mod text;
 mod unpack;
+mod wraps;
 
 pub use group::{case_name, group, trial};
 pub use kinds::{KINDS, Kind, Role};
@@ -139,7 +141,8 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         ))
         .hint("import the part that holds the output of the tool"));
     }
-    let taken = kinds::outputs(&lines);
+    let mut taken = wraps::outputs(text, &lines);
+    cuts::check(text, &mut taken);
     if taken.is_empty() {
         return Err(of_no_tool(name, &lines));
     }

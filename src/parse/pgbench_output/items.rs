@@ -180,7 +180,8 @@ impl Reading<'_> {
             text = if text.is_empty() { word.text.to_owned() } else { format!("{text} {}", word.text) };
             self.take(1);
         }
-        text
+        // Half a name is none.
+        if text.starts_with('<') && !text.ends_with('>') { String::new() } else { text }
     }
 
     pub(super) fn fact(&mut self, name: &'static str) -> bool {
@@ -212,7 +213,8 @@ impl Reading<'_> {
         }
         let number = self.word(0).trim_end_matches(':').to_owned();
         self.take(1);
-        let name = format!("{number}: {}", self.text());
+        let name = Some(self.text()).filter(|name| !name.is_empty());
+        let name = name.map_or(String::new(), |name| format!("{number}: {name}"));
         self.script = Some(Script { name, row: None });
         self.statements = None;
         true
