@@ -154,3 +154,11 @@ fn a_number_on_two_lines_is_told_and_names_are_joined() {
     assert_eq!(reading.outputs[0].unread[0].0, 1);
     assert!(reading.outputs[0].unread[0].2.contains("`1.45` on two"));
 }
+
+#[test]
+fn a_row_that_a_page_wrapped_into_three_lines_is_read() {
+    let text = "Device r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s\n%wrqm w_await wareq-sz aqu-sz %util\n\
+                nvme0n1 1.23 45.67 0.10 7.52\n0.34 37.13 12.34 456.78 9.87 44.44\n1.23 37.02 0.05 12.30\n";
+    assert_eq!(figures(text).last(), Some(&("util_percent".to_owned(), 12.3)));
+    assert_eq!(figures(text).len(), 14);
+}

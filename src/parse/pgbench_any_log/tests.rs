@@ -65,7 +65,7 @@ fn the_seventh_column_is_decided_by_what_it_can_be() {
 
 #[test]
 fn a_row_of_noughts_is_no_transaction() {
-    assert!(!looks_like(&web::lines("     0     0     0     0    0   0 \n")));
+    assert!(!looks_like(&web::lines("     0     0     0     0    0   0 \n0 0 34 0 0 0\n")));
     assert!(looks_like(&web::lines("0 1 1543 0 0 0\n")));
 }
 
