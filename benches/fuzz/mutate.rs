@@ -89,7 +89,7 @@ fn change(mut text: Vec<u8>, foreign: &[Vec<u8>], random: &mut Random) -> Vec<u8
     }
     let at = random.below(length);
     let end = (at + random.below(60) + 1).min(length);
-    match random.below(17) {
+    match random.below(18) {
         0 => text[at] ^= 1 << random.below(8),
         1 => text[at] = u8::try_from(random.below(256)).unwrap(),
         2 => drop(text.drain(at..end)),
@@ -123,6 +123,7 @@ fn change(mut text: Vec<u8>, foreign: &[Vec<u8>], random: &mut Random) -> Vec<u8
             let many = piece.repeat(1 + random.below(200));
             text.splice(at..at, many);
         }
+        16 => return folded(&text, 20 + random.below(110)),
         _ => {
             for byte in text.iter_mut().filter(|byte| **byte == b'\n') {
                 if random.below(4) == 0 {
@@ -172,6 +173,12 @@ fn wrapped(text: &[u8], column: usize) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Lines broken at a column, inside of words too, as `fold` and terminals do.
+fn folded(text: &[u8], column: usize) -> Vec<u8> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    lines.flat_map(|line| line.chunks(column).collect::<Vec<_>>().join(&b'\n')).collect()
 }
 
 /// What mails and pages put before and behind each line.

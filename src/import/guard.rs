@@ -94,7 +94,7 @@ impl Seen {
 }
 
 /// Where a number stands whole at or behind `from`. In a very long line it is not looked for far behind that.
-fn find(line: &str, from: usize, text: &str) -> Option<usize> {
+pub(super) fn find(line: &str, from: usize, text: &str) -> Option<usize> {
     const FAR: usize = 1 << 20;
     let mut end = line.len().min(from + FAR);
     while !line.is_char_boundary(end) {

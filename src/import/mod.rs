@@ -4,6 +4,7 @@
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
 mod context;
+mod cuts;
 mod doubts;
 mod group;
 mod guard;
@@ -18,6 +19,7 @@ pub mod shelf;
 mod tests;
 mod text;
 mod unpack;
+mod wraps;
 
 pub use doubts::doubts;
 pub use group::{group, trial};
@@ -145,7 +147,8 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         ))
         .hint("import the part that holds the output of the tool"));
     }
-    let taken = kinds::outputs(&lines);
+    let mut taken = wraps::outputs(text, &lines);
+    cuts::check(text, &mut taken);
     if taken.is_empty() {
         return Err(of_no_tool(name, &lines));
     }

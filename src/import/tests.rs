@@ -14,7 +14,7 @@ fn refused(bytes: &[u8]) -> String {
     error.to_string()
 }
 
-fn fixtures() -> Vec<PathBuf> {
+pub(super) fn fixtures() -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")];
     while let Some(folder) = folders.pop() {

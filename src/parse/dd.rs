@@ -27,7 +27,8 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
         if let Some(pair) = records(*line) {
             let seen = open.filter(|seen| *seen == 1).unwrap_or(0);
             let output = begin(&mut outputs, seen == 0, *line);
-            let side = if seen == 0 { "in" } else { "out" };
+            // The first line may be missing.
+            let side = if seen == 0 && !line.text.ends_with(" out") { "in" } else { "out" };
             if seen == 0 {
                 output.rows.push(Row { line: line.number, ..Row::default() });
             }
@@ -42,7 +43,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
                     ));
                 }
             }
-            open = Some(seen + 1);
+            open = Some(if side == "in" { 1 } else { 2 });
         } else if let Some((figures, size)) = copied(*line) {
             let joins = open == Some(2);
             let output = begin(&mut outputs, !joins, *line);

@@ -139,7 +139,10 @@ fn find(columns: &[Column], words: &[(u32, &str)]) -> Option<usize> {
     let fits = |start: &usize| {
         let values = words[*start..].iter().zip(columns);
         let all = values.clone().count() == columns.len();
-        let mount = words.get(start + columns.len()).is_some_and(|(_, word)| word.starts_with('/'));
+        let behind = words.get(start + columns.len()..).unwrap_or_default();
+        // A path may have blanks; where it has a share in it, two rows stand on one line.
+        let share = |(_, word): &(u32, &str)| word.strip_suffix('%').is_some_and(|share| web::number(share).is_some());
+        let mount = behind.first().is_some_and(|(_, word)| word.starts_with('/')) && !behind.iter().any(share);
         all && mount
             && values.into_iter().all(|((_, word), column)| match column {
                 Column::Type => word.starts_with(|c: char| c.is_ascii_alphabetic()),

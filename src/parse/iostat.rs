@@ -408,8 +408,10 @@ fn row_words<'a>(header: &Header, lines: &[Line<'a>], at: usize) -> Option<(Resu
         let Some(next) = lines.get(at + used) else { break };
         let more: Words<'a> = of(*next).collect();
         let bare: Vec<&str> = more.iter().map(|(_, word)| *word).collect();
-        // Where a row is wrapped its first piece is the longest, unless that is a long name alone.
-        let fits = (more.len() <= first || alone) && found.len() + more.len() <= wanted;
+        // Where a row is wrapped its first piece is the longest, unless that is a long name alone; where rows begin with a
+        // name, what does not is none.
+        let named = header.tool.is_some() && !header.name_last;
+        let fits = (more.len() <= first || alone || named) && found.len() + more.len() <= wanted;
         if bare.is_empty() || table::count_numbers(&bare) != bare.len() || !fits {
             break;
         }

@@ -15,7 +15,7 @@ use items::{ITEMS, Reads};
 /// Whether a line of pgbench is there.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    const PHRASES: [&str; 7] = [
+    const PHRASES: [&str; 10] = [
         "number of transactions actually processed:",
         "cluding connections establishing)",
         "(without initial connection time)",
@@ -23,6 +23,9 @@ pub fn looks_like(lines: &[Line<'_>]) -> bool {
         "statement latencies in milliseconds",
         "tuples (",
         "tuples done.",
+        "-side generate ",
+        "(drop tables ",
+        "(create tables ",
     ];
     lines.iter().any(|line| {
         PHRASES.iter().any(|phrase| line.text.contains(phrase))
@@ -148,6 +151,12 @@ impl<'a> Reading<'a> {
 
     /// Reads what stands behind an item's phrase.
     fn reads(&mut self, reads: Reads, dashed: bool) -> bool {
+        // Of no transactions there is no rate: the line is the output's, and unread.
+        if is_no_number(bare(self.word(0)))
+            && self.outputs.last().is_some_and(|output| output.lines.1 + 1 >= self.line())
+        {
+            self.extend_to(self.line());
+        }
         match reads {
             Reads::Number(name, unit) => {
                 let read = self.number(name, unit);
@@ -358,7 +367,9 @@ impl<'a> Reading<'a> {
         };
         self.outputs.retain(tells);
         let left: Vec<u32> = std::iter::zip(&self.words, &self.taken)
-            .filter(|(word, taken)| !**taken && web::number(bare(word.text)).is_some())
+            .filter(|(word, taken)| {
+                !**taken && (web::number(bare(word.text)).is_some() || is_no_number(bare(word.text)))
+            })
             .map(|(word, _)| word.line)
             .collect();
         for output in &mut self.outputs {
@@ -392,6 +403,11 @@ fn shortened(text: &str) -> String {
 /// A number without the brackets, commas and signs around it.
 fn bare(text: &str) -> &str {
     text.trim_start_matches('(').trim_end_matches([')', '%', ',', ';', ':'])
+}
+
+/// Whether it is what C prints for a number that is none: `-nan`, `NaN`, `inf`.
+fn is_no_number(text: &str) -> bool {
+    matches!(text.trim_start_matches(['-', '+']).to_ascii_lowercase().as_str(), "nan" | "nan(ind" | "inf")
 }
 
 fn figure(text: &str, name: &str, unit: &'static str, line: u32) -> Option<Figure> {

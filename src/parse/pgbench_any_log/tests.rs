@@ -67,6 +67,12 @@ fn the_seventh_column_is_decided_by_what_it_can_be() {
 }
 
 #[test]
+fn a_row_of_noughts_is_no_transaction() {
+    assert!(!looks_like(&web::lines("     0     0     0     0    0   0 \n0 0 34 0 0 0\n")));
+    assert!(looks_like(&web::lines("0 1 1543 0 0 0\n")));
+}
+
+#[test]
 fn a_line_that_cannot_be_read_is_named_and_the_others_are_read() {
     let text =
         "0 1 5 0 1795229731 1\r\nhello\r\n\r\n0\t2  6 0 1795229731 2\r\n0 3 7 0 1795229731 1000000\r\n0 4 8 0 17952";

@@ -70,6 +70,18 @@ pub(super) const ITEMS: [(&str, Reads); 34] = [
     ("done in", Reads::Times),
 ];
 
+/// The steps of an initialisation that are timed, since version 13.
+const STEPS: [&str; 8] = [
+    "drop tables",
+    "create tables",
+    "generate",
+    "client-side generate",
+    "server-side generate",
+    "vacuum",
+    "primary keys",
+    "foreign keys",
+];
+
 impl Reading<'_> {
     /// `N/M`, then `(P%)` or `(tps = T)`, as far as they are there.
     fn count_and_share(&mut self, name: &str) -> Option<Vec<Figure>> {
@@ -168,7 +180,8 @@ impl Reading<'_> {
             text = if text.is_empty() { word.text.to_owned() } else { format!("{text} {}", word.text) };
             self.take(1);
         }
-        text
+        // Half a name is none.
+        if text.starts_with('<') && !text.ends_with('>') { String::new() } else { text }
     }
 
     pub(super) fn fact(&mut self, name: &'static str) -> bool {
@@ -200,7 +213,8 @@ impl Reading<'_> {
         }
         let number = self.word(0).trim_end_matches(':').to_owned();
         self.take(1);
-        let name = format!("{number}: {}", self.text());
+        let name = Some(self.text()).filter(|name| !name.is_empty());
+        let name = name.map_or(String::new(), |name| format!("{number}: {name}"));
         self.script = Some(Script { name, row: None });
         self.statements = None;
         true
@@ -328,6 +342,19 @@ impl Reading<'_> {
         true
     }
 
+    /// The step whose seconds stand here; the first one opens the bracket.
+    fn step(&self, opens: bool) -> Option<&'static str> {
+        let stands = |step: &&&'static str| {
+            let words = step.split(' ').count();
+            let is_word = |(at, word)| {
+                let first = self.word(0).strip_prefix('(').filter(|_| opens);
+                if at == 0 && opens { first == Some(word) } else { self.word(at) == word }
+            };
+            step.split(' ').enumerate().all(is_word) && self.word(words + 1).trim_end_matches(['.', ',', ')']) == "s"
+        };
+        STEPS.iter().find(stands).copied()
+    }
+
     pub(super) fn times(&mut self) -> bool {
         let line = self.line();
         if self.word(1) != "s" {
@@ -336,13 +363,10 @@ impl Reading<'_> {
         let Some(total) = self.number("elapsed", "s") else { return false };
         self.take(1);
         let mut figures = vec![total];
-        // Names of one to three words, each with its seconds, to the closing bracket.
-        while let Some(words) = (1..4).find(|ahead| self.word(ahead + 1).trim_end_matches(['.', ',', ')']) == "s") {
-            if figures.len() == 1 && !self.word(0).starts_with('(') {
-                break;
-            }
-            let name: Vec<&str> = (0..words).map(|ahead| self.word(ahead).trim_start_matches('(')).collect();
-            let name = name.join("_").replace('-', "_");
+        // Steps, each with its seconds, to the closing bracket.
+        while let Some(step) = self.step(figures.len() == 1) {
+            let name = step.replace([' ', '-'], "_");
+            let words = step.split(' ').count();
             let back = self.at;
             self.at += words;
             let Some(figure) = self.number(&name, "s") else {

@@ -189,6 +189,31 @@ done in 0.31 s (drop tables 0.01 s, create tables 0.02 s, client-side generate 0
 }
 
 #[test]
+fn an_initialisation_without_progress_reads_and_no_step_is_made_of_fragments() {
+    let server = one("generating data (server-side)...
+vacuuming...
+done in 0.34 s (create tables 0.00 s, server-side generate 0.25 s, vacuum 0.04 s, primary keys 0.05 s).
+");
+    assert_eq!((server.tool, server.rows[0].figures.len()), ("pgbench -i", 5));
+    assert_eq!(value(&server.rows[0], "server_side_generate"), 0.25);
+    let text = "done in 2.3 s (drop tables 0.01 s, client-side generate 1\n.45 s, vac\nuum 0.31 s).\n";
+    let broken = &read(&web::lines(text))[0];
+    let names: Vec<&str> = broken.rows[0].figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names, ["elapsed", "drop_tables"]);
+    assert_eq!(broken.unread.iter().map(|unread| unread.line).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn what_c_prints_for_no_number_is_told() {
+    let text = "number of transactions actually processed: 0\ntps = 0.000000 (including connections establishing)\n\
+                tps = -nan (excluding connections establishing)\n";
+    let output = &read(&web::lines(text))[0];
+    assert_eq!((output.unread.len(), output.unread[0].line, output.lines), (1, 3, (1, 3)));
+    let text = "progress: 5.0 s, 1234.0 tps, lat 6.456 ms stddev NaN\nprogress: 6.0 s, 0.0 tps\n";
+    assert_eq!(read(&web::lines(text))[0].unread[0].line, 1);
+}
+
+#[test]
 fn runs_of_one_text_are_told_apart_and_know_their_commands() {
     let run = fixture("pgbench/15-statements.out");
     let bare: String = run.lines().skip(1).map(|line| format!("{line}\n")).collect();
@@ -221,7 +246,7 @@ fn a_number_that_is_none_and_a_line_that_is_unknown_are_told() {
     let outputs = read(&web::lines(
         "scaling factor: 1\nnumber of transactions actually processed: 5\nlatency median = 7 ms\nlatency average = nan ms\ntps = 5.5\n",
     ));
-    assert_eq!(outputs[0].unread.len(), 1);
+    assert_eq!(outputs[0].unread.iter().map(|unread| unread.line).collect::<Vec<_>>(), [3, 4]);
     assert_eq!((outputs[0].unread[0].line, outputs[0].unread[0].text.as_str()), (3, "latency median = 7 ms"));
     assert!(outputs[0].notes[0].starts_with("line 5:"));
     let aborted =
