@@ -27,10 +27,14 @@ pub fn looks_like(lines: &[Line<'_>]) -> bool {
         "(drop tables ",
         "(create tables ",
     ];
-    lines.iter().any(|line| {
-        PHRASES.iter().any(|phrase| line.text.contains(phrase))
-            || line.text.contains("progress: ") && line.text.contains(" tps")
-    })
+    let has = |phrase: &str| lines.iter().any(|line| line.text.contains(phrase));
+    // A summary may be cut off before its counts.
+    let of_head = has("query mode: ") && has("number of clients: ") && !has("tps");
+    of_head
+        || lines.iter().any(|line| {
+            PHRASES.iter().any(|phrase| line.text.contains(phrase))
+                || line.text.contains("progress: ") && line.text.contains(" tps")
+        })
 }
 
 /// All outputs in a text, in order. The tool of an initialisation is `pgbench -i`.
@@ -361,7 +365,9 @@ impl<'a> Reading<'a> {
         let tells = |output: &Output| {
             let is_one = |row: &Row| {
                 let named = |figure: &Figure| figure.name.starts_with("tps") || figure.name == "transactions";
-                row.labels.first().is_none_or(|(_, part)| part != "summary") || row.figures.iter().any(named)
+                let has_clients = row.figures.iter().any(|figure| figure.name == "clients");
+                let of_head = has_clients && output.facts.iter().any(|(name, _)| name == "query mode");
+                row.labels.first().is_none_or(|(_, part)| part != "summary") || row.figures.iter().any(named) || of_head
             };
             output.rows.iter().any(is_one) || output.version.is_some()
         };
@@ -391,6 +397,10 @@ impl<'a> Reading<'a> {
                 wanted: "an item that pgbench prints".to_owned(),
             });
             output.unread = unread.collect();
+            let mut figures = output.rows.iter().flat_map(|row| &row.figures);
+            if output.tool == RUN && !figures.any(|figure| figure.name.starts_with("tps")) {
+                output.notes.push("it has no rate: the summary is cut off, or the run was ended".to_owned());
+            }
         }
         self.outputs
     }

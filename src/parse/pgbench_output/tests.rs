@@ -421,3 +421,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_summary_that_is_cut_before_its_counts_is_one_without_a_rate() {
+    let text = "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 5\nquery mode: simple\n\
+                number of clients: 4\nnumber of threads: 2\nduration: 8 s\nnumber of transaction";
+    let lines = web::lines(text);
+    assert!(looks_like(&lines));
+    let found = read(&lines).remove(0);
+    assert_eq!((found.rows[0].figures.len(), found.unread.len()), (4, 0));
+    assert_eq!(found.notes, ["it has no rate: the summary is cut off, or the run was ended"]);
+}
