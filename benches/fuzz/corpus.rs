@@ -92,12 +92,23 @@ fn packed(texts: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 /// Outputs that have no fixture file.
-const EXTRA: [&str; 6] = [
+const EXTRA: [&str; 8] = [
     "  pool: tank\n state: ONLINE\n  scan: scrub repaired 0 in 0h5m with 0 errors on Sun Jun  1 03:05:12 2014\nconfig:\n\n\
      \tNAME        STATE     READ WRITE CKSUM\n\ttank        ONLINE       0     0     0\n\t  mirror-0  ONLINE       0     0     0\n\
      \t    ada0    ONLINE       0     0     0\n\t    ada1    ONLINE       1     2     3\n\nerrors: No known data errors\n",
     "NAME    SIZE  ALLOC   FREE    CAP  DEDUP  HEALTH  ALTROOT\ntank   43.5T  936K   43.5T     0%  1.00x  ONLINE  -\n\n\
      NAME        USED  AVAIL  REFER  MOUNTPOINT\ntank        936K  27.1T    51K  /tank\ntank/data   30.9K 27.1T  30.9K /data\n",
+    "              capacity     operations     bandwidth\npool        alloc   free   read  write   read  write\n\
+     ----------  -----  -----  -----  -----  -----  -----\nrpool       12.1G   467G      1     22  31.5K   310K\n\
+     tank        1.51T  2.11T     12    340   1.2M  12.5M\n----------  -----  -----  -----  -----  -----  -----\n\
+     rpool       12.1G   467G      0      0      0      0\ntank        1.51T  2.11T      0    400      0  14.0M\n",
+    "$ zpool iostat -vl tank 5\n                capacity     operations     bandwidth    total_wait     disk_wait\n\
+     pool          alloc   free   read  write   read  write   read  write   read  write\n\
+     ------------  -----  -----  -----  -----  -----  -----  -----  -----  -----  -----\n\
+     tank          2.76T  4.51T  9.56K  62.5K  82.0M   926M  269us    1ms  258us  131us\n\
+     \x20 mirror-0     564G   924G  1.91K  12.9K  16.4M   188M  302us    1ms  290us  126us\n\
+     \x20   sda           -      -    979  6.42K  8.23M  94.1M  302us    1ms  290us  127us\n\
+     logs              -      -      -      -      -      -      -      -      -      -\n",
     "Mach Virtual Memory Statistics: (page size of 4096 bytes)\nPages free:                               12345.\n\
      Pages active:                            234567.\nPages wired down:                        345678.\n",
     " procs      memory      page                    disks     faults         cpu\n r b w     avm    fre   flt  re  pi  po    fr  sr da0 da1   in   sy   cs us sy id\n\
