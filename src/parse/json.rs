@@ -223,7 +223,11 @@ impl<'a> Walk<'a> {
             end += 1 + rest[end + 1..].find(ends).unwrap_or(rest.len() - end - 1);
         }
         let word = &rest[..end];
+        // No tool prints lists of numbers; one may be of decimal commas in a damaged text, or a third piece follow.
+        let goes_on = rest[end..].starts_with(',') && rest[end + 1..].starts_with(|c: char| c.is_ascii_digit());
+        let has_name = in_object && !(comma && goes_on);
         let number = match comma {
+            _ if !has_name => None,
             true => web::number(word),
             false => serde_json::from_str::<f64>(word).ok().filter(|value| value.is_finite()),
         };
@@ -239,6 +243,9 @@ impl<'a> Walk<'a> {
                 each(&Leaf { path: &self.path, text: word.into(), number, line: line.number });
             }
             None if comma || is_no_number => self.unread(line, word, "and no nan or inf"),
+            None if !in_object && word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+                self.unread(line, word, "with a name of its own");
+            }
             None => return 0,
         }
         self.taken();
@@ -292,8 +299,8 @@ mod tests {
 
     #[test]
     fn numbers_keep_path_text_and_line() {
-        let text = "{\"a\": {\n \"b\" : [1.50, \"x\\\"y\"],\n \"c\": null}}\nprose {";
-        assert_eq!(paths(text), (vec!["a.b.0=1.50@2".into(), "a.b.1=x\"y@2".into(), "a.c=null@3".into()], true, 3));
+        let text = "{\"a\": {\n \"b\" : [{\"d\": 1.50}, \"x\\\"y\"],\n \"c\": null}}\nprose {";
+        assert_eq!(paths(text), (vec!["a.b.0.d=1.50@2".into(), "a.b.1=x\"y@2".into(), "a.c=null@3".into()], true, 3));
     }
 
     #[test]
@@ -313,8 +320,8 @@ mod tests {
     fn values_that_are_no_numbers_cost_no_other_value() {
         for word in ["nan", "-nan", "inf", "-inf", "NaN", "-Infinity"] {
             let (found, document) =
-                walk(&format!("{{\"a\": {{\n\"b\": {word},\n\"c\": [{word}, 5],\n\"d\": {word}\n}}}}"));
-            assert_eq!((found, document.whole), (vec!["a.c.1=5@3".to_owned()], true), "{word}");
+                walk(&format!("{{\"a\": {{\n\"b\": {word},\n\"c\": [{word}], \"e\": 5,\n\"d\": {word}\n}}}}"));
+            assert_eq!((found, document.whole), (vec!["a.e=5@3".to_owned()], true), "{word}");
             let told: Vec<(u32, &str)> = document.unread.iter().map(|it| (it.line, it.wanted.as_str())).collect();
             let wanted = |path: &str| format!("a number for {path} and no nan or inf, not `{word}`");
             assert_eq!(told, [(2, &*wanted("a.b")), (3, &*wanted("a.c.0")), (4, &*wanted("a.d"))]);
@@ -324,20 +331,26 @@ mod tests {
     #[test]
     fn a_decimal_comma_is_not_the_end_of_a_number() {
         let (found, document) = walk("{\"user\": 0,50, \"idle\": 99,50,\"list\": [1,5], \"last\": 1,25}");
-        assert_eq!(found, ["user=0,50@1", "idle=99,50@1", "list.0=1@1", "list.1=5@1", "last=1,25@1"]);
-        assert!(document.whole && document.unread.is_empty());
+        assert_eq!(found, ["user=0,50@1", "idle=99,50@1", "last=1,25@1"]);
+        let told: Vec<&str> = document.unread.iter().map(|it| it.wanted.as_str()).collect();
+        let wanted = [
+            "a number for list.0 with a name of its own, not `1`",
+            "a number for list.1 with a name of its own, not `5`",
+        ];
+        assert_eq!((document.whole, told), (true, wanted.to_vec()));
+        assert_eq!(walk("{\"a\": 0,50,1, \"b\": 2}").0, Vec::<String>::new());
         // What has no name is no value.
         assert_eq!(paths("{\"user\": 1 5, \"idle\": 2}").0, ["user=1@1"]);
     }
 
     #[test]
     fn time_and_memory_go_with_the_length_of_the_text() {
-        let long_key = format!("{{\"{}\": [{}1]}}", "k".repeat(300_000), "1,".repeat(300_000));
+        let long_key = format!("{{\"{}\": [{}true]}}", "k".repeat(300_000), "true,".repeat(300_000));
         let mut count = 0;
         let started = std::time::Instant::now();
         assert!(document(&web::lines(&long_key), |_| count += 1).unwrap().whole);
         assert_eq!(count, 300_001);
-        let nans = format!("{{\"a\": [{}1]}}", "nan,".repeat(100_000));
+        let nans = format!("{{\"a\": [{}null]}}", "nan,".repeat(100_000));
         let found = document(&web::lines(&nans), |_| ()).unwrap();
         assert_eq!((found.unread.len(), found.more_unread), (1000, 99_000));
         assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
