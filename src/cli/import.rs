@@ -46,9 +46,9 @@ What is known of all files is told by --set KEY=VALUE. Any key is kept and shown
   workload.script, workload.scale, workload.clients, workload.rate
 
 Exit code: 0 all outputs that were found were read whole (lines with numbers outside of them are
-listed: look whether they are prose), 1 some lines or files of a folder could not be read and the
-rest was, 2 a file is no output of a tool that is known (nothing is stored then), 5 the folder
-cannot be written.")]
+listed: look whether they are prose), 1 some lines or files of a folder could not be read, or a file
+is a copy of another, and the rest was read, 2 a file is no output of a tool that is known (nothing
+is stored then), 5 the folder cannot be written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE")]
@@ -221,7 +221,7 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
         match read_one(file, staging) {
-            Ok(reading) if readings.iter().any(|known| is_copy(known, &reading)) => {
+            Ok(reading) if readings.iter().any(|known| import::is_copy(known, &reading)) => {
                 let why = format!("{}: the same as a file before it, and no trial of its own", file.name);
                 out::remark(&format!("passed over: {}", out::harmless(&why)));
                 passed_over.push((file.name.clone(), why));
@@ -250,12 +250,6 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
         (true, Some(error)) => Err(error),
         _ => Ok((readings, passed_over)),
     }
-}
-
-/// Whether two files hold the same output, packed or not: a copy is no repetition of a measurement.
-fn is_copy(known: &Reading, new: &Reading) -> bool {
-    let read = !new.outputs.is_empty() || new.log.is_some();
-    read && known.outputs == new.outputs && known.log == new.log
 }
 
 /// Reads one file, and copies it as it is given.

@@ -50,6 +50,18 @@ fn only_tells(reading: &Reading) -> bool {
     reading.log.is_none() && reading.outputs.iter().all(|output| kinds::is_state(&output.tool))
 }
 
+/// Whether two files hold the same output, packed or not: a copy is no repetition of a measurement. What only tells facts
+/// is often the same for several loads (`run1/mount.txt`, `run2/mount.txt`): that is a copy only where the names are of
+/// the same load too.
+#[must_use]
+pub fn is_copy(known: &Reading, new: &Reading) -> bool {
+    let of = |reading: &Reading| {
+        let Name { folder, rest, repetition, .. } = names::name(&reading.file.name, false);
+        (folder, rest, repetition)
+    };
+    known.outputs == new.outputs && known.log == new.log && (!only_tells(new) || of(known) == of(new))
+}
+
 /// Files that are known to be of one moment.
 pub(super) struct Group {
     pub(super) name: Name,

@@ -20,7 +20,7 @@ mod text;
 mod unpack;
 
 pub use doubts::doubts;
-pub use group::{group, trial};
+pub use group::{group, is_copy, trial};
 pub use kinds::{KINDS, Kind};
 pub use record::{Sorted, cases, context, measured, unknown};
 

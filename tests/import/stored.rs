@@ -73,6 +73,31 @@ fn a_file_that_is_given_twice_is_refused() {
 }
 
 #[test]
+fn a_copy_is_passed_over_and_facts_that_are_the_same_for_two_loads_are_not() {
+    let desk = Desk::new();
+    let copy = fixture("pgbench/15-scripts.out");
+    let other = String::from_utf8(copy.clone()).unwrap().replace("tps = ", "tps = 1");
+    for (folder, load) in [("run1", copy.as_slice()), ("run2", other.as_bytes())] {
+        desk.put(&format!("in/{folder}/pgbench-zfs.txt"), load);
+        desk.put(&format!("in/{folder}/mount.txt"), fixture("mount/2.38.1.txt"));
+        desk.put(&format!("in/{folder}/zfs-get.txt"), "NAME PROPERTY VALUE SOURCE\ntank sync disabled local\n");
+    }
+    let output = desk.import(&["in"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folder = desk.results().pop().unwrap();
+    assert!(folder.join("raw/in/run1/mount.txt").exists() && folder.join("raw/in/run2/mount.txt").exists());
+    desk.put("in/run3/pgbench-zfs.txt", &copy);
+    desk.put("in/run2/mount.out", fixture("mount/2.38.1.txt"));
+    let output = desk.import(&["in", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for name in ["in/run3/pgbench-zfs.txt", "in/run2/mount.txt"] {
+        let words = format!("passed over: {name}: the same as a file before it");
+        assert!(stderr(&output).contains(&words), "{}", said(&output));
+    }
+    assert_eq!(stderr(&output).matches("passed over").count(), 2, "{}", said(&output));
+}
+
+#[test]
 fn settings_that_mean_nothing_are_refused() {
     let desk = Desk::new();
     desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
