@@ -24,12 +24,21 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     trial
 }
 
-/// Trials of files, those of one moment as one, in the order of their first files. Files are of one moment when they lie
+/// Files sorted by their moments.
+pub(super) struct Groups {
+    /// Each is a trial.
+    pub(super) groups: Vec<Group>,
+    /// Files that only tell facts, which [`Group::context`] counts.
+    pub(super) told: Vec<Group>,
+    /// What a user should know of it.
+    pub(super) notes: Vec<String>,
+}
+
+/// Groups of files of one moment, in the order of their first files. Files are of one moment when they lie
 /// in one folder and their names differ only in the tool (`pgbench-zfs.txt`, `iostat-x-zfs.txt`) or their time stamps
 /// overlap; never two results of one tool, nor files whose time stamps lie apart. What only tells facts of the machine
-/// goes to every trial that its name is of. Behind them, what a user should know of it.
-#[must_use]
-pub fn group(readings: Vec<Reading>) -> (Vec<ImportedTrial>, Vec<String>) {
+/// is of every group that its name is of.
+pub(super) fn group(readings: Vec<Reading>) -> Groups {
     let mut groups: Vec<Group> = Vec::new();
     let (told, others): (Vec<Reading>, Vec<Reading>) = readings.into_iter().partition(only_tells);
     for reading in others {
@@ -41,8 +50,9 @@ pub fn group(readings: Vec<Reading>) -> (Vec<ImportedTrial>, Vec<String>) {
     }
     let groups = with_watchers(with_logs(groups));
     let mut notes = Vec::new();
-    let groups = context::with_facts(groups, told.into_iter().map(Group::of).collect(), &mut notes);
-    (groups.into_iter().map(|group| trial(group.readings)).collect(), notes)
+    let told: Vec<Group> = told.into_iter().map(Group::of).collect();
+    let groups = context::with_facts(groups, &told, &mut notes);
+    Groups { groups, told, notes }
 }
 
 /// Whether a file only tells what the machine is like.
@@ -63,11 +73,14 @@ pub fn is_copy(known: &Reading, new: &Reading) -> bool {
 }
 
 /// Files that are known to be of one moment.
+#[derive(Clone)]
 pub(super) struct Group {
     pub(super) name: Name,
     moment: Moment,
     loads: BTreeSet<String>,
     pub(super) readings: Vec<Reading>,
+    /// Files that tell of its machine, as indexes into [`Groups::told`].
+    pub(super) context: Vec<usize>,
 }
 
 impl Group {
@@ -75,7 +88,8 @@ impl Group {
         let loads: BTreeSet<String> =
             reading.outputs.iter().filter_map(|output| kinds::load(&output.tool)).map(str::to_owned).collect();
         let name = names::name(&reading.file.name, reading.log.is_some());
-        Group { name, moment: moment::of(&reading.outputs, reading.log.as_ref()), loads, readings: vec![reading] }
+        let moment = moment::of(&reading.outputs, reading.log.as_ref());
+        Group { name, moment, loads, readings: vec![reading], context: Vec::new() }
     }
 
     pub(super) fn is_named_like(&self, other: &Group) -> bool {
@@ -164,18 +178,15 @@ fn with_watchers(groups: Vec<Group>) -> Vec<Group> {
 }
 
 /// What tells the case that a trial belongs to, from the names of its files: what they have in common without the tools'
-/// names, or else the name of the file that tells of a load. Files that only tell facts name no case of others.
+/// names, or else the name of the file that tells of a load.
 pub(super) fn case_name(trial: &ImportedTrial) -> String {
-    let rank = |index: usize| {
+    let is_load = |index: usize| {
         let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
-        let is_load = outputs.peek().is_none() || outputs.clone().any(|output| kinds::load(&output.tool).is_some());
-        if is_load { 0 } else { 1 + u8::from(outputs.all(|output| kinds::is_state(&output.tool))) }
+        outputs.peek().is_none() || outputs.any(|output| kinds::load(&output.tool).is_some())
     };
-    let mut files: Vec<(u8, &str)> =
-        trial.files.iter().enumerate().map(|(index, file)| (rank(index), file.name.as_str())).collect();
-    files.sort_by_key(|(rank, _)| *rank);
-    let best = files.first().map_or(0, |(rank, _)| *rank);
-    files.retain(|(rank, _)| *rank < 2 || best == 2);
+    let mut files: Vec<(bool, &str)> =
+        trial.files.iter().enumerate().map(|(index, file)| (is_load(index), file.name.as_str())).collect();
+    files.sort_by_key(|(is_load, _)| !is_load);
     let names: Vec<Name> = files.iter().map(|(_, file)| names::name(file, trial.log.is_some())).collect();
     let rest = names.iter().map(|name| &name.rest).find(|rest| !rest.is_empty());
     rest.or(names.first().map(|name| &name.stem)).cloned().unwrap_or_default()
@@ -269,8 +280,10 @@ mod tests {
     }
 
     fn grouped(readings: Vec<Reading>) -> Vec<Vec<String>> {
-        let names = |trial: ImportedTrial| trial.files.into_iter().map(|file| file.name).collect();
-        group(readings).0.into_iter().map(names).collect()
+        let Groups { groups, told, .. } = group(readings);
+        let of = |group: &Group| group.readings.iter().map(|it| it.file.name.clone()).collect::<Vec<_>>();
+        let all = |group: &Group| [of(group), group.context.iter().flat_map(|at| of(&told[*at])).collect()].concat();
+        groups.iter().map(all).collect()
     }
 
     #[test]
@@ -295,12 +308,13 @@ mod tests {
 
     #[test]
     fn logs_of_one_process_are_joined_and_belong_to_the_summary_with_as_many_transactions() {
-        let (found, _) = group(vec![
+        let found = group(vec![
             reading("pgbench.txt", &summary(30)),
             reading("pgbench_log.11", &log(1_403_826_720, 20)),
             reading("pgbench_log.11.1", &log(1_403_826_715, 10)),
             reading("pgbench_log.12", &log(1_403_836_720, 9)),
         ]);
+        let found: Vec<ImportedTrial> = found.groups.into_iter().map(|group| trial(group.readings)).collect();
         assert_eq!(found.len(), 2);
         let log = found[0].log.as_ref().unwrap();
         assert_eq!((found[0].files.len(), log.done), (3, 30));

@@ -20,9 +20,9 @@ mod text;
 mod unpack;
 
 pub use doubts::doubts;
-pub use group::{group, is_copy, trial};
+pub use group::{is_copy, trial};
 pub use kinds::{KINDS, Kind};
-pub use record::{Sorted, cases, context, measured, unknown};
+pub use record::{Sorted, cases, measured, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::parse::output::{Figure, Line, Output, Row};

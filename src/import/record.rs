@@ -1,9 +1,9 @@
 //! Trials to cases, and what nobody told about them.
 
-use super::group::{case_name, plain};
+use super::group::{Group, Groups, case_name, group, plain, trial};
 use super::moment::{self, Moment};
 use super::repeats::{self, Named};
-use super::{Reading, group, kinds, names};
+use super::{Reading, kinds, names};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedOutput, ImportedTrial};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,21 @@ pub struct Sorted {
 /// (`zfs-run1.txt`, `zfs-run2.txt`) are trials of one case; like names in different folders are cases of their own.
 #[must_use]
 pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted {
-    let (trials, mut notes) = group(readings);
-    let of = |trial: ImportedTrial| Named { folder: folder(&trial), name: case_name(&trial), trial, caveat: None };
-    let mut named: Vec<Named> = trials.into_iter().map(of).collect();
+    let Groups { groups, told, mut notes } = group(readings);
+    let of = |group: Group| {
+        let trial = trial(group.readings);
+        Named { folder: folder(&trial), name: case_name(&trial), trial, context: group.context, caveat: None }
+    };
+    let mut named: Vec<Named> = groups.into_iter().map(of).collect();
     repeats::join(&mut named, &mut notes);
     let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for it in &named {
         folders.entry(it.name.clone()).or_default().insert(it.folder.clone());
     }
     let mut cases: Vec<ImportedCase> = Vec::new();
-    for Named { folder, name, trial, caveat } in named {
+    // For each case the files that tell of its machine, the nearest to its first trial first.
+    let mut contexts: Vec<Vec<usize>> = Vec::new();
+    for Named { folder, name, trial, context, caveat } in named {
         let elsewhere = folders.get(&name).is_some_and(|all| all.len() > 1);
         let name = match elsewhere && !folder.is_empty() {
             true => plain(&format!("{}-{name}", plain(&folder))),
@@ -38,6 +43,7 @@ pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted
         let name = if name.is_empty() { "stdin".to_owned() } else { name };
         let at = cases.iter().position(|case| case.name == name).unwrap_or_else(|| {
             cases.push(ImportedCase { name, facts: facts.clone(), ..ImportedCase::default() });
+            contexts.push(Vec::new());
             cases.len() - 1
         });
         let case = &mut cases[at];
@@ -45,34 +51,13 @@ pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted
         if let Some(caveat) = caveat.filter(|caveat| !case.caveats.contains(caveat)) {
             case.caveats.push(caveat);
         }
+        let new = context.into_iter().filter(|file| !contexts[at].contains(file)).collect::<Vec<_>>();
+        contexts[at].extend(new);
+    }
+    for (case, context) in cases.iter_mut().zip(contexts).filter(|(_, context)| !context.is_empty()) {
+        case.context = Some(trial(context.into_iter().flat_map(|file| told[file].readings.clone()).collect()));
     }
     Sorted { cases, notes }
-}
-
-/// Files that measure nothing, each with the cases that it was put to.
-#[must_use]
-pub fn context(cases: &[ImportedCase]) -> Vec<(String, Vec<String>)> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for case in cases {
-        for trial in &case.trials {
-            let tells = |output: &ImportedOutput| kinds::is_state(&output.tool);
-            if trial.log.is_none() && trial.outputs.iter().all(tells) {
-                continue;
-            }
-            for (index, file) in trial.files.iter().enumerate() {
-                let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
-                if outputs.peek().is_none() || !outputs.all(tells) {
-                    continue;
-                }
-                match found.iter_mut().find(|(name, _)| *name == file.name) {
-                    Some((_, cases)) if cases.contains(&case.name) => {}
-                    Some((_, cases)) => cases.push(case.name.clone()),
-                    None => found.push((file.name.clone(), vec![case.name.clone()])),
-                }
-            }
-        }
-    }
-    found
 }
 
 /// The folder of a trial's first file.
@@ -96,8 +81,8 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     let fact = |part: &str| {
         !record.cases.is_empty() && record.cases.iter().all(|case| case.facts.keys().any(|key| key.contains(part)))
     };
-    let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
-    let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();
+    let all = record.cases.iter().flat_map(|case| case.trials.iter().chain(&case.context));
+    let outputs: Vec<&ImportedOutput> = all.flat_map(|it| &it.outputs).collect();
     let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
     let labelled =
         |label: &str| outputs.iter().flat_map(|o| &o.rows).any(|row| row.labels.iter().any(|(name, _)| name == label));

@@ -14,6 +14,8 @@ pub(super) struct Named {
     /// What tells the case: `zfs-2`.
     pub(super) name: String,
     pub(super) trial: ImportedTrial,
+    /// Files that tell of its machine, as [`super::group::Group::context`] has them.
+    pub(super) context: Vec<usize>,
     /// Why it is taken for a trial of its case, where that may be wrong.
     pub(super) caveat: Option<String>,
 }

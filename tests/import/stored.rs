@@ -209,11 +209,36 @@ fn where_a_file_was_put_by_its_name_is_said_and_can_be_read_by_programs() {
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     let case = &printed["record"]["cases"][1];
     assert_eq!(case["caveats"].as_array().unwrap().len(), 1);
-    let files = &case["trials"][1]["files"];
-    assert_eq!(
-        (files[0]["name"].as_str(), files[1]["name"].as_str()),
-        (Some("in/pgbench-zfs-2.txt"), Some("in/mount.txt"))
-    );
+    let names = |of: &Value| {
+        let files = of["files"].as_array().unwrap();
+        files.iter().map(|file| file["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&case["trials"][1]), ["in/pgbench-zfs-2.txt"]);
+    assert_eq!(names(&case["context"]), ["in/mount.txt"]);
+}
+
+#[test]
+fn facts_of_a_case_with_several_trials_are_told_once() {
+    let desk = Desk::new();
+    let summary = String::from_utf8(fixture("pgbench/15-scripts.out")).unwrap();
+    let properties = "NAME PROPERTY VALUE SOURCE\ntank sync standard local\ntank/a sync disabled local\n";
+    desk.put("in/mount.txt", fixture("mount/2.38.1.txt"));
+    for run in 1..=2 {
+        desk.put(&format!("in/run{run}/pgbench.txt"), summary.replace("tps = 1", &format!("tps = 1{run}")));
+        desk.put(&format!("in/run{run}/zfs-get.txt"), properties);
+    }
+    let output = desk.import(&["in", "--set", "zfs.sync=disabled", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let remarks = printed["remarks"].as_array().unwrap();
+    let of_sets = remarks.iter().find(|remark| remark["rule"] == "datasets_differ").unwrap();
+    let sentence = of_sets["sentence"].as_str().unwrap();
+    assert!(sentence.contains("zfs get lists tank sync=standard, tank/a sync=disabled: "), "{sentence}");
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    let output = compare.arg("compare").args([printed["folder"].as_str().unwrap(), "in/run1/pgbench.txt"]);
+    let output = output.current_dir(desk.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(!stdout(&output).contains("byte for byte"), "{}", said(&output));
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCas
         name: device.device,
         facts: facts.into_iter().map(|(key, value)| (key.to_owned(), value.clone())).collect(),
         trials: vec![ImportedTrial { files: vec![file.clone()], outputs: vec![output], ..ImportedTrial::default() }],
+        context: None,
         caveats,
     }
 }
