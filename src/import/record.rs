@@ -77,9 +77,15 @@ pub fn measured(cases: &[ImportedCase]) -> Option<String> {
 /// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
 #[must_use]
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
+    const DEVICES: [&str; 5] =
+        ["stack.device", "stack.devices", "stack.controller", "device.class", "storage.description"];
+    const SYSTEM: [&str; 4] = ["host.kernel", "kernel", "host.system", "host.distribution"];
+    const FILESYSTEM: [&str; 3] = ["stack.filesystem", "wal_stack.filesystem", "filesystem"];
+    const VERSION: [&str; 2] = ["postgresql.version", "postgres.version"];
     let origin = &record.origin;
-    let fact = |part: &str| {
-        !record.cases.is_empty() && record.cases.iter().all(|case| case.facts.keys().any(|key| key.contains(part)))
+    let fact = |keys: &[&str]| {
+        let tells = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
+        !record.cases.is_empty() && record.cases.iter().all(tells)
     };
     let all = record.cases.iter().flat_map(|case| case.trials.iter().chain(&case.context));
     let outputs: Vec<&ImportedOutput> = all.flat_map(|it| &it.outputs).collect();
@@ -92,16 +98,48 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     let dated = measured(&record.cases).is_some() || told("date") || told("file-date");
     let wanted = [
         ("when it was measured", origin.measured.is_some() || dated),
-        ("machine: CPUs and memory", origin.machine.is_some() || fact("machine")),
-        ("devices, controller and their caches", origin.storage.is_some() || fact("device") || fact("storage")),
-        ("operating system and kernel", origin.system.is_some() || fact("kernel") || fact("system") || told("kernel")),
-        ("filesystem", fact("filesystem") || printed("mount") || labelled("type")),
-        ("mount options", fact("mount") || printed("mount")),
-        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact("postgres") || told("build")),
+        ("machine: CPUs and memory", origin.machine.is_some() || fact(&["host.machine", "host.description"])),
+        ("devices, controller and their caches", origin.storage.is_some() || fact(&DEVICES)),
+        ("operating system and kernel", origin.system.is_some() || fact(&SYSTEM) || told("kernel")),
+        ("filesystem", fact(&FILESYSTEM) || printed("mount") || labelled("type")),
+        ("mount options", fact(&["mount.options", "stack.mount_options"]) || printed("mount")),
+        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact(&VERSION) || told("build")),
         (
             "PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method",
-            !of_postgres || fact("wal_sync_method") || fact("settings"),
+            !of_postgres || fact(&["postgresql.wal_sync_method", "wal_sync_method"]),
         ),
     ];
     wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_tells_what_it_is_of_and_nothing_that_its_key_is_part_of() {
+        let told = |key: &str| {
+            let facts = BTreeMap::from([(key.to_owned(), "x".to_owned())]);
+            let output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
+            let trials = vec![ImportedTrial { outputs: vec![output], ..ImportedTrial::default() }];
+            let case = ImportedCase { facts, trials, ..ImportedCase::default() };
+            unknown(&ImportRecord { cases: vec![case], ..ImportRecord::default() })
+        };
+        let all = told("x.y");
+        for (key, tells) in [
+            ("stack.filesystem", Some("filesystem")),
+            ("host.kernel", Some("operating system and kernel")),
+            ("host.machine", Some("machine: CPUs and memory")),
+            ("stack.device", Some("devices, controller and their caches")),
+            ("stack.mount_options", Some("mount options")),
+            ("postgresql.version", Some("PostgreSQL's version")),
+            ("postgresql.wal_sync_method", Some("PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method")),
+            ("stack.mount", None),
+            ("stack.filesystem_label", None),
+        ] {
+            let left = told(key);
+            let found: Vec<&String> = all.iter().filter(|it| !left.contains(it)).collect();
+            assert_eq!(found, tells.into_iter().collect::<Vec<_>>(), "{key}");
+        }
+    }
 }
