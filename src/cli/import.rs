@@ -35,7 +35,7 @@ zstd. Files of one moment become one trial: names that differ in the tool (pgben
 iostat-x-zfs.txt), or time stamps that overlap. mount.txt, df.txt and their like, which measure
 nothing, go to every case of their folder; df-zfs.txt to those whose names begin with zfs.
 Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zfs-1.txt, zfs-2.txt
-are taken so too, where the tools say that they were run alike.
+are taken so too, where summaries of pgbench tell the same script, scale and clients.
 
 What is known of all files is told by --set KEY=VALUE. Any key is kept and shown; these decide what
 `pgstrata compare` puts side by side, and what it says of a rate:
