@@ -177,7 +177,7 @@ fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Orig
     for (key, value) in settings {
         let Some(part) = key.strip_prefix("origin.") else {
             if facts.insert(key.clone(), value.clone()).is_some() {
-                return Err(Error::user(format!("{key} is set twice")));
+                return Err(twice(key));
             }
             continue;
         };
@@ -197,9 +197,15 @@ fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Orig
                 ));
             }
         };
-        *place = Some(value.clone());
+        if place.replace(value.clone()).is_some() {
+            return Err(twice(key));
+        }
     }
     Ok((facts, origin))
+}
+
+fn twice(key: &str) -> Error {
+    Error::user(format!("{key} is set twice")).hint("set each key once")
 }
 
 /// A name that can be part of a folder's.
@@ -225,8 +231,8 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
                 let why = format!("{}: the same as a file before it, and no trial of its own", file.name);
                 out::remark(&format!("passed over: {}", out::harmless(&why)));
                 passed_over.push((file.name.clone(), why));
-                if let Some(staging) = staging {
-                    staging.discard(&file.name)?;
+                if let Some((staging, raw)) = staging.zip(reading.file.raw) {
+                    staging.discard(&raw)?;
                 }
             }
             Ok(reading) => {
@@ -238,9 +244,6 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
             Err(error) if file.found && error.kind() == crate::error::Kind::User => {
                 out::remark(&format!("passed over: {}", out::harmless(&error.chain())));
                 passed_over.push((file.name.clone(), error.chain()));
-                if let Some(staging) = staging {
-                    staging.discard(&file.name)?;
-                }
                 first.get_or_insert(error);
             }
             Err(error) => return Err(error),
@@ -252,18 +255,25 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     }
 }
 
-/// Reads one file, and copies it as it is given.
+/// Reads one file, and copies it as it is given; of one that cannot be read no copy is kept.
 fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let reader = given.open()?;
     let Some(staging) = staging else {
         let mut reader = reader;
         return import::read(&given.name, &mut reader);
     };
-    let mut copying = Copying { reader, copy: staging.raw(&given.name)?, failed: None };
+    let (copy, raw) = staging.raw(&given.name)?;
+    let mut copying = Copying { reader, copy, failed: None };
     let reading = import::read(&given.name, &mut copying);
-    match copying.failed {
-        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere),
-        None => reading,
+    if let Some(error) = copying.failed {
+        return Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere);
+    }
+    match reading {
+        Ok(mut reading) => {
+            reading.file.raw = Some(raw);
+            Ok(reading)
+        }
+        Err(error) => staging.discard(&raw).and(Err(error)),
     }
 }
 
@@ -309,6 +319,10 @@ mod tests {
         let (facts, origin) = told(&[set("origin.machine"), set("stack.device")].concat()).unwrap();
         assert_eq!((origin.machine.as_deref(), facts.len()), (Some("x"), 1));
         assert!(told(&set("origin.colour")).is_err());
+        for key in ["origin.machine", "stack.device"] {
+            let error = told(&[set(key), set(key)].concat()).unwrap_err();
+            assert_eq!(error.to_string(), format!("{key} is set twice"));
+        }
     }
 
     #[test]

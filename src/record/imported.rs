@@ -86,6 +86,8 @@ pub struct ImportedTrial {
 pub struct ImportedFile {
     /// Its name as given; `-` for standard input.
     pub name: String,
+    /// Where its copy lies below `raw/`; `None` where none was kept.
+    pub raw: Option<String>,
     /// SHA-256 of its bytes as given, hex.
     pub sha256: String,
     /// Its size as given.

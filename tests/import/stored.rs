@@ -73,6 +73,26 @@ fn a_file_that_is_given_twice_is_refused() {
 }
 
 #[test]
+fn files_whose_names_differ_in_what_leads_out_of_the_folder_are_two() {
+    let desk = Desk::new();
+    let one = String::from_utf8(fixture("pg_test_fsync/15-en.txt")).unwrap();
+    let other = String::from_utf8(fixture("pg_test_fsync/15-de.txt")).unwrap();
+    desk.put("x.txt", &one);
+    desk.put("in/x.txt", &other);
+    let mut command = desk.command(&["x.txt", "../x.txt", "-o", "results"]);
+    let output = command.current_dir(desk.path().join("in")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folder = fs::read_dir(desk.path().join("in/results")).unwrap().next().unwrap().unwrap().path();
+    let record: Value = serde_json::from_slice(&fs::read(folder.join("import.json")).unwrap()).unwrap();
+    let trials = record["cases"].as_array().unwrap().iter().flat_map(|case| case["trials"].as_array().unwrap());
+    for file in trials.flat_map(|trial| trial["files"].as_array().unwrap()) {
+        let wanted = if file["name"] == "x.txt" { &other } else { &one };
+        assert_eq!(&fs::read_to_string(folder.join("raw").join(file["raw"].as_str().unwrap())).unwrap(), wanted);
+    }
+    assert!(folder.join("raw/2/x.txt").exists());
+}
+
+#[test]
 fn a_copy_is_passed_over_and_facts_that_are_the_same_for_two_loads_are_not() {
     let desk = Desk::new();
     let copy = fixture("pgbench/15-scripts.out");
