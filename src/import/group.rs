@@ -41,18 +41,22 @@ pub(super) struct Groups {
 pub(super) fn group(readings: Vec<Reading>) -> Groups {
     let mut groups: Vec<Group> = Vec::new();
     let (told, others): (Vec<Reading>, Vec<Reading>) = readings.into_iter().partition(only_tells);
-    for reading in others {
-        let one = Group::of(reading);
-        match groups.iter_mut().find(|group| group.is_named_like(&one) && group.may_join(&one)) {
-            Some(group) => group.join(one),
-            None => groups.push(one),
-        }
-    }
-    let groups = with_watchers(with_logs(groups));
+    let (watchers, loads): (Vec<Group>, Vec<Group>) =
+        others.into_iter().map(Group::of).partition(|group| group.loads.is_empty());
+    loads.into_iter().for_each(|load| add(&mut groups, load));
+    let groups = with_watchers(with_logs(groups), watchers);
     let mut notes = Vec::new();
     let told: Vec<Group> = told.into_iter().map(Group::of).collect();
     let groups = context::with_facts(groups, &told, &mut notes);
     Groups { groups, told, notes }
+}
+
+/// Puts a group to the first that it may be of by its name, or else behind all.
+fn add(groups: &mut Vec<Group>, one: Group) {
+    match groups.iter_mut().find(|group| group.is_named_like(&one) && group.may_join(&one)) {
+        Some(group) => group.join(one),
+        None => groups.push(one),
+    }
 }
 
 /// Whether a file only tells what the machine is like.
@@ -153,28 +157,58 @@ fn with_logs(groups: Vec<Group>) -> Vec<Group> {
     others
 }
 
-/// Puts files that only watch to the load whose time stamps overlap theirs, where that is one; where no time is told, one
-/// whose name is no more than its tool's (`iostat.txt`) to the only load of its folder.
-fn with_watchers(groups: Vec<Group>) -> Vec<Group> {
-    let (watchers, mut loads): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| group.loads.is_empty());
-    let measured = loads.len();
-    for watcher in watchers {
-        let the_only = |fits: &dyn Fn(&Group) -> bool| {
-            let mut found = (0..measured).filter(|at| fits(&loads[*at]));
-            found.next().filter(|_| found.next().is_none())
-        };
-        let at_its_time = the_only(&|group| group.moment.overlaps(watcher.moment) == Some(true));
-        let beside = |group: &Group| {
-            group.name.folder == watcher.name.folder && group.name.repetition == watcher.name.repetition
-        };
-        let bare = watcher.name.rest.is_empty();
-        let may = |at: &usize| bare && loads[*at].moment.overlaps(watcher.moment) != Some(false);
-        match at_its_time.or_else(|| the_only(&beside).filter(may)) {
+/// Puts files that only watch to the loads that they watched. All are held against the loads' own moments before any is
+/// put to one: what watched for longer says nothing of when a load was.
+fn with_watchers(mut loads: Vec<Group>, watchers: Vec<Group>) -> Vec<Group> {
+    let found: Vec<Option<usize>> = watchers.iter().map(|watcher| watched(watcher, &loads)).collect();
+    let mut alone = Vec::new();
+    let decided: Vec<Option<usize>> = (0..watchers.len()).map(|at| settled(at, &watchers, &found, &loads)).collect();
+    for (watcher, load) in watchers.into_iter().zip(decided) {
+        match load {
             Some(at) => loads[at].join(watcher),
-            None => loads.push(watcher),
+            None => add(&mut alone, watcher),
         }
     }
+    loads.extend(alone);
     loads
+}
+
+/// The load that a file watched by its name; by its time stamps, where they overlap those of one; or where no time is told
+/// and its name is no more than its tool's (`iostat.txt`), the only load of its folder.
+fn watched(watcher: &Group, loads: &[Group]) -> Option<usize> {
+    let the_only = |fits: &dyn Fn(&Group) -> bool| {
+        let mut found = (0..loads.len()).filter(|at| fits(&loads[*at]));
+        found.next().filter(|_| found.next().is_none())
+    };
+    let named = loads.iter().position(|load| load.is_named_like(watcher) && load.may_join(watcher));
+    let at_its_time = || the_only(&|load| load.moment.overlaps(watcher.moment) == Some(true));
+    let beside =
+        |load: &Group| load.name.folder == watcher.name.folder && load.name.repetition == watcher.name.repetition;
+    let may = |at: &usize| watcher.name.rest.is_empty() && loads[*at].moment.overlaps(watcher.moment) != Some(false);
+    named.or_else(at_its_time).or_else(|| the_only(&beside).filter(may))
+}
+
+/// The load of one of the watchers, what is found of the others considered too.
+fn settled(at: usize, watchers: &[Group], found: &[Option<usize>], loads: &[Group]) -> Option<usize> {
+    let watcher = &watchers[at];
+    let others = || watchers.iter().zip(found).filter(|(other, _)| !std::ptr::eq(*other, watcher));
+    match found[at] {
+        Some(load) => {
+            let no_time = loads[load].moment.overlaps(watcher.moment).is_none();
+            let apart = |(other, of): (&Group, &Option<usize>)| {
+                *of == Some(load) && other.moment.overlaps(watcher.moment) == Some(false)
+            };
+            // Of two that lie apart nobody knows which watched a load that tells no time.
+            Some(load).filter(|_| !(no_time && others().any(apart)))
+        }
+        // What tells no time was there when its namesakes were.
+        None if watcher.moment == Moment::default() => {
+            let mut namesakes = others().filter(|(other, _)| other.is_named_like(watcher)).filter_map(|(_, of)| *of);
+            let first = namesakes.next()?;
+            namesakes.all(|of| of == first).then_some(first)
+        }
+        None => None,
+    }
 }
 
 /// What tells the case that a trial belongs to, from the names of its files: what they have in common without the tools'
@@ -274,8 +308,12 @@ mod tests {
     }
 
     fn iostat(minute: u32) -> String {
+        iostat_over(minute, minute)
+    }
+
+    fn iostat_over(first: u32, last: u32) -> String {
         format!(
-            "2014-06-26T23:{minute}:00+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n\n2014-06-26T23:{minute}:30+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+            "2014-06-26T23:{first}:00+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n\n2014-06-26T23:{last}:30+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
         )
     }
 
@@ -341,6 +379,24 @@ mod tests {
         }
         let found = grouped(vec![load("x.log", 10), load("y.log", 10), reading("disk.txt", &iostat(10))]);
         assert_eq!(found.len(), 3, "which of two loads it watched cannot be known");
+    }
+
+    #[test]
+    fn what_watched_for_longer_does_not_bring_others_to_its_load_in_any_order() {
+        let load = || reading("zfs.log", &log(1_403_823_600 + 20 * 60, 50));
+        for names in [["long.txt", "short.txt"], ["vmstat-zfs.txt", "iostat-zfs.txt"]] {
+            let watched = || [reading(names[0], &iostat_over(10, 50)), reading(names[1], &iostat(40))];
+            let [long, short] = watched();
+            let wanted = [vec!["zfs.log", names[0]], vec![names[1]]];
+            assert_eq!(grouped(vec![load(), long, short]), wanted);
+            let [long, short] = watched();
+            assert_eq!(grouped(vec![short, long, load()]), wanted);
+        }
+        let of = |first: &str, second: &str| {
+            let summary = reading("in/pgbench-zfs.txt", &summary(7));
+            grouped(vec![reading("in/iostat.txt", first), reading("in/vmstat.txt", second), summary]).len()
+        };
+        assert_eq!((of(&iostat(20), &iostat(20)), of(&iostat(20), &iostat(40))), (1, 3));
     }
 
     #[test]
