@@ -3,6 +3,7 @@
 use pgstrata::import::{self, Kind};
 use pgstrata::parse::output::{Figure, Line, Output};
 use pgstrata::parse::web;
+use std::collections::BTreeMap;
 
 /// A text through one reader.
 pub fn kind(kind: &Kind, text: &[u8]) -> Result<u64, String> {
@@ -105,8 +106,8 @@ pub fn file(bytes: &[u8]) -> Result<u64, String> {
         }
         numbers += told;
     }
-    let (trials, _) = import::group(vec![reading.clone(), reading]);
-    match trials.len() {
+    let sorted = import::cases(vec![reading.clone(), reading], &BTreeMap::new());
+    match sorted.cases.iter().map(|case| case.trials.len()).sum() {
         1 | 2 => Ok(numbers),
         count => Err(format!("two files became {count} trials")),
     }

@@ -56,8 +56,8 @@ A SIDE is one of
                      turn, in three rounds (in one, below 3 s)
 
 A DIR with outputs of tools right in it may be meant for what it holds or for the place where it
-lies, so it is refused with the command that imports it. Probed in any case are `.` and DIR/., which
-name a place, and data directories of PostgreSQL.
+lies, so it is refused with the command that imports it. Probed in any case are `.`, `..` and DIR/.,
+which name a place, and data directories of PostgreSQL.
 
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; other durability classes; means

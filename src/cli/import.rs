@@ -35,7 +35,7 @@ zstd. Files of one moment become one trial: names that differ in the tool (pgben
 iostat-x-zfs.txt), or time stamps that overlap. mount.txt, df.txt and their like, which measure
 nothing, go to every case of their folder; df-zfs.txt to those whose names begin with zfs.
 Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zfs-1.txt, zfs-2.txt
-are taken so too, where the tools say that they were run alike.
+are taken so too, where summaries of pgbench tell the same script, scale and clients.
 
 What is known of all files is told by --set KEY=VALUE. Any key is kept and shown; these decide what
 `pgstrata compare` puts side by side, and what it says of a rate:
@@ -46,9 +46,9 @@ What is known of all files is told by --set KEY=VALUE. Any key is kept and shown
   workload.script, workload.scale, workload.clients, workload.rate
 
 Exit code: 0 all outputs that were found were read whole (lines with numbers outside of them are
-listed: look whether they are prose), 1 some lines or files of a folder could not be read and the
-rest was, 2 a file is no output of a tool that is known (nothing is stored then), 5 the folder
-cannot be written.")]
+listed: look whether they are prose), 1 some lines or files of a folder could not be read, or a file
+is a copy of another, and the rest was read, 2 a file is no output of a tool that is known (nothing
+is stored then), 5 the folder cannot be written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE")]
@@ -177,7 +177,7 @@ fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Orig
     for (key, value) in settings {
         let Some(part) = key.strip_prefix("origin.") else {
             if facts.insert(key.clone(), value.clone()).is_some() {
-                return Err(Error::user(format!("{key} is set twice")));
+                return Err(twice(key));
             }
             continue;
         };
@@ -197,9 +197,15 @@ fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Orig
                 ));
             }
         };
-        *place = Some(value.clone());
+        if place.replace(value.clone()).is_some() {
+            return Err(twice(key));
+        }
     }
     Ok((facts, origin))
+}
+
+fn twice(key: &str) -> Error {
+    Error::user(format!("{key} is set twice")).hint("set each key once")
 }
 
 /// A name that can be part of a folder's.
@@ -221,12 +227,12 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
         match read_one(file, staging) {
-            Ok(reading) if readings.iter().any(|known| is_copy(known, &reading)) => {
+            Ok(reading) if readings.iter().any(|known| import::is_copy(known, &reading)) => {
                 let why = format!("{}: the same as a file before it, and no trial of its own", file.name);
                 out::remark(&format!("passed over: {}", out::harmless(&why)));
                 passed_over.push((file.name.clone(), why));
-                if let Some(staging) = staging {
-                    staging.discard(&file.name)?;
+                if let Some((staging, raw)) = staging.zip(reading.file.raw) {
+                    staging.discard(&raw)?;
                 }
             }
             Ok(reading) => {
@@ -238,9 +244,6 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
             Err(error) if file.found && error.kind() == crate::error::Kind::User => {
                 out::remark(&format!("passed over: {}", out::harmless(&error.chain())));
                 passed_over.push((file.name.clone(), error.chain()));
-                if let Some(staging) = staging {
-                    staging.discard(&file.name)?;
-                }
                 first.get_or_insert(error);
             }
             Err(error) => return Err(error),
@@ -252,24 +255,25 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     }
 }
 
-/// Whether two files hold the same output, packed or not: a copy is no repetition of a measurement.
-fn is_copy(known: &Reading, new: &Reading) -> bool {
-    let read = !new.outputs.is_empty() || new.log.is_some();
-    read && known.outputs == new.outputs && known.log == new.log
-}
-
-/// Reads one file, and copies it as it is given.
+/// Reads one file, and copies it as it is given; of one that cannot be read no copy is kept.
 fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let reader = given.open()?;
     let Some(staging) = staging else {
         let mut reader = reader;
         return import::read(&given.name, &mut reader);
     };
-    let mut copying = Copying { reader, copy: staging.raw(&given.name)?, failed: None };
+    let (copy, raw) = staging.raw(&given.name)?;
+    let mut copying = Copying { reader, copy, failed: None };
     let reading = import::read(&given.name, &mut copying);
-    match copying.failed {
-        Some(error) => Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere),
-        None => reading,
+    if let Some(error) = copying.failed {
+        return Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere);
+    }
+    match reading {
+        Ok(mut reading) => {
+            reading.file.raw = Some(raw);
+            Ok(reading)
+        }
+        Err(error) => staging.discard(&raw).and(Err(error)),
     }
 }
 
@@ -315,6 +319,10 @@ mod tests {
         let (facts, origin) = told(&[set("origin.machine"), set("stack.device")].concat()).unwrap();
         assert_eq!((origin.machine.as_deref(), facts.len()), (Some("x"), 1));
         assert!(told(&set("origin.colour")).is_err());
+        for key in ["origin.machine", "stack.device"] {
+            let error = told(&[set(key), set(key)].concat()).unwrap_err();
+            assert_eq!(error.to_string(), format!("{key} is set twice"));
+        }
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// begin as theirs do, so that `mount.txt` is of all and `df-zfs.txt` of `pgbench-zfs-run1.txt` and
 /// `pgbench-zfs-8k.txt`. What is nearer to a load goes before what is further away, and what its own output tells goes
 /// before both. Files that contradict each other are put nowhere, which `notes` tells.
-pub(super) fn with_facts(mut groups: Vec<Group>, told: Vec<Group>, notes: &mut Vec<String>) -> Vec<Group> {
+pub(super) fn with_facts(mut groups: Vec<Group>, told: &[Group], notes: &mut Vec<String>) -> Vec<Group> {
     let mut used = vec![false; told.len()];
-    let contradicted = contradictions(&told, notes);
+    let contradicted = contradictions(told, notes);
     for load in &mut groups {
         let mut near: Vec<usize> =
             (0..told.len()).filter(|at| !contradicted.contains(at) && is_of(&told[*at], load)).collect();
@@ -23,16 +23,16 @@ pub(super) fn with_facts(mut groups: Vec<Group>, told: Vec<Group>, notes: &mut V
             let is_nearest = |tool: &String| known.get(tool).is_none_or(|of| *of == distance);
             if own.is_disjoint(&new) && new.iter().all(is_nearest) {
                 known.extend(new.into_iter().map(|tool| (tool, distance)));
-                load.readings.extend(told[at].readings.iter().cloned());
+                load.context.push(at);
                 used[at] = true;
             }
         }
     }
     let mut alone: Vec<Group> = Vec::new();
-    for (at, state) in told.into_iter().enumerate().filter(|(at, _)| !used[*at]) {
-        match alone.iter_mut().find(|group| !contradicted.contains(&at) && group.is_named_like(&state)) {
-            Some(group) => group.join(state),
-            None => alone.push(state),
+    for (at, state) in told.iter().enumerate().filter(|(at, _)| !used[*at]) {
+        match alone.iter_mut().find(|group| !contradicted.contains(&at) && group.is_named_like(state)) {
+            Some(group) => group.join(state.clone()),
+            None => alone.push(state.clone()),
         }
     }
     groups.extend(alone);
@@ -142,7 +142,7 @@ fn rows(group: &Group) -> impl Iterator<Item = (&str, &ImportedRow)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::{Sorted, cases, context, read};
+    use crate::import::{Sorted, cases, read};
     use crate::record::imported::ImportedTrial;
     use std::collections::BTreeMap;
 
@@ -154,12 +154,12 @@ mod tests {
         cases(readings, &BTreeMap::new())
     }
 
-    /// Each case with the files of its trials.
-    fn files(sorted: &Sorted) -> Vec<(&str, Vec<Vec<&str>>)> {
-        fn names(trial: &ImportedTrial) -> Vec<&str> {
-            trial.files.iter().map(|file| file.name.as_str()).collect()
+    /// Each case with the files of its trials and those that tell of its machine.
+    fn files(sorted: &Sorted) -> Vec<(&str, Vec<&str>, Vec<&str>)> {
+        fn names<'a>(trials: impl IntoIterator<Item = &'a ImportedTrial>) -> Vec<&'a str> {
+            trials.into_iter().flat_map(|trial| &trial.files).map(|file| file.name.as_str()).collect()
         }
-        sorted.cases.iter().map(|case| (case.name.as_str(), case.trials.iter().map(names).collect())).collect()
+        sorted.cases.iter().map(|case| (case.name.as_str(), names(&case.trials), names(&case.context))).collect()
     }
 
     #[test]
@@ -173,16 +173,28 @@ mod tests {
             ("in/deep/pg_test_fsync-zfs-run1.txt", FSYNC),
             ("other/pg_test_fsync-zfs.txt", FSYNC),
         ]);
-        let wanted: [(&str, Vec<Vec<&str>>); 4] = [
-            ("ext4", vec![vec!["in/pg_test_fsync-ext4.txt", "in/mount.txt"]]),
-            ("zfs-8k", vec![vec!["in/pg_test_fsync-zfs-8k.txt", "in/df-zfs.txt", "in/mount.txt"]]),
-            ("in-deep-zfs", vec![vec!["in/deep/pg_test_fsync-zfs-run1.txt", "in/df-zfs.txt", "in/mount.txt"]]),
-            ("other-zfs", vec![vec!["other/pg_test_fsync-zfs.txt"]]),
+        let wanted = [
+            ("ext4", vec!["in/pg_test_fsync-ext4.txt"], vec!["in/mount.txt"]),
+            ("zfs-8k", vec!["in/pg_test_fsync-zfs-8k.txt"], vec!["in/df-zfs.txt", "in/mount.txt"]),
+            ("in-deep-zfs", vec!["in/deep/pg_test_fsync-zfs-run1.txt"], vec!["in/df-zfs.txt", "in/mount.txt"]),
+            ("other-zfs", vec!["other/pg_test_fsync-zfs.txt"], vec![]),
         ];
         assert_eq!(files(&found), wanted);
-        let of = context(&found.cases);
-        assert_eq!(of[0], ("in/mount.txt".into(), vec!["ext4".into(), "zfs-8k".into(), "in-deep-zfs".into()]));
-        assert_eq!(of[1], ("in/df-zfs.txt".into(), vec!["zfs-8k".into(), "in-deep-zfs".into()]));
+    }
+
+    #[test]
+    fn what_several_trials_of_a_case_have_in_common_is_kept_once() {
+        let rate = |rate: &str| FSYNC.replace("458.939", rate);
+        let found = sorted(&[
+            ("in/mount.txt", MOUNT),
+            ("in/run1/pg_test_fsync-zfs.txt", &rate("401.2")),
+            ("in/run2/pg_test_fsync-zfs.txt", &rate("402.3")),
+            ("in/run2/df.txt", "Filesystem 1K-blocks Used Available Use% Mounted on\n/dev/sda1 100 50 50 50% /\n"),
+        ]);
+        let trials = vec!["in/run1/pg_test_fsync-zfs.txt", "in/run2/pg_test_fsync-zfs.txt"];
+        assert_eq!(files(&found), [("zfs", trials, vec!["in/mount.txt", "in/run2/df.txt"])]);
+        let context = found.cases[0].context.as_ref().unwrap();
+        assert_eq!(context.outputs.iter().map(|output| output.file).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]
@@ -195,10 +207,10 @@ mod tests {
             ("pg_test_fsync-zfs.txt", FSYNC),
             ("pg_test_fsync-xfs.txt", &own),
         ]);
-        let wanted: [(&str, Vec<Vec<&str>>); 3] = [
-            ("zfs", vec![vec!["pg_test_fsync-zfs.txt", "mount-zfs.txt"]]),
-            ("xfs", vec![vec!["pg_test_fsync-xfs.txt"]]),
-            ("mount", vec![vec!["mount.txt"]]),
+        let wanted = [
+            ("zfs", vec!["pg_test_fsync-zfs.txt"], vec!["mount-zfs.txt"]),
+            ("xfs", vec!["pg_test_fsync-xfs.txt"], vec![]),
+            ("mount", vec!["mount.txt"], vec![]),
         ];
         assert_eq!(files(&found), wanted);
     }
@@ -208,12 +220,12 @@ mod tests {
         let other = MOUNT.replace("relatime", "noatime");
         let load = ("pg_test_fsync-zfs.txt", FSYNC);
         let found = sorted(&[("mount.txt", MOUNT), ("mount.out", &other), load]);
-        assert_eq!(files(&found)[0], ("zfs", vec![vec!["pg_test_fsync-zfs.txt"]]));
+        assert_eq!(files(&found)[0], ("zfs", vec!["pg_test_fsync-zfs.txt"], vec![]));
         let said = "mount.txt (line 1) and mount.out (line 1) differ in what mount says: neither is put to a load";
         assert_eq!(found.notes, [said]);
         let more = format!("{MOUNT}/dev/sdb1 on /home type xfs (rw)\n");
         let found = sorted(&[("mount.txt", MOUNT), ("mount.out", &more), load]);
-        assert_eq!(files(&found), [("zfs", vec![vec!["pg_test_fsync-zfs.txt", "mount.txt", "mount.out"]])]);
+        assert_eq!(files(&found), [("zfs", vec!["pg_test_fsync-zfs.txt"], vec!["mount.txt", "mount.out"])]);
         let zfs = |value: &str, used: &str| {
             format!("NAME  PROPERTY  VALUE  SOURCE\ntank  recordsize  {value}  local\ntank  used  {used}  -\n")
         };
@@ -227,7 +239,6 @@ mod tests {
     #[test]
     fn a_folder_of_facts_alone_is_a_case() {
         let found = sorted(&[("mount.txt", MOUNT)]);
-        assert_eq!(files(&found), [("mount", vec![vec!["mount.txt"]])]);
-        assert!(context(&found.cases).is_empty());
+        assert_eq!(files(&found), [("mount", vec!["mount.txt"], vec![])]);
     }
 }

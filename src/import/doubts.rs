@@ -105,7 +105,7 @@ fn of_filesystem(case: &ImportedCase) -> Option<String> {
     let told = fact(case, &["stack.filesystem"]).filter(|_| !case.facts.contains_key("stack.mount"))?;
     let mut listed: BTreeSet<&str> = BTreeSet::new();
     let mut by = "";
-    for trial in &case.trials {
+    for trial in case.trials.iter().chain(&case.context) {
         for output in trial.outputs.iter().filter(|output| matches!(output.tool.as_str(), "mount" | "df")) {
             let labels = output.rows.iter().flat_map(|row| &row.labels);
             let types: Vec<&str> = labels.filter(|(name, _)| name == "type").map(|(_, kind)| kind.as_str()).collect();
@@ -152,7 +152,7 @@ mod tests {
         let facts: BTreeMap<String, String> =
             facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let cases = cases(readings, &facts).cases;
-        assert_eq!((cases.len(), cases[0].trials[0].files.len()), (1, 3));
+        assert_eq!((cases.len(), cases[0].trials[0].files.len()), (1, 2));
         doubts(origin, &cases[0])
     }
 

@@ -24,25 +24,39 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     trial
 }
 
-/// Trials of files, those of one moment as one, in the order of their first files. Files are of one moment when they lie
+/// Files sorted by their moments.
+pub(super) struct Groups {
+    /// Each is a trial.
+    pub(super) groups: Vec<Group>,
+    /// Files that only tell facts, which [`Group::context`] counts.
+    pub(super) told: Vec<Group>,
+    /// What a user should know of it.
+    pub(super) notes: Vec<String>,
+}
+
+/// Groups of files of one moment, in the order of their first files. Files are of one moment when they lie
 /// in one folder and their names differ only in the tool (`pgbench-zfs.txt`, `iostat-x-zfs.txt`) or their time stamps
 /// overlap; never two results of one tool, nor files whose time stamps lie apart. What only tells facts of the machine
-/// goes to every trial that its name is of. Behind them, what a user should know of it.
-#[must_use]
-pub fn group(readings: Vec<Reading>) -> (Vec<ImportedTrial>, Vec<String>) {
+/// is of every group that its name is of.
+pub(super) fn group(readings: Vec<Reading>) -> Groups {
     let mut groups: Vec<Group> = Vec::new();
     let (told, others): (Vec<Reading>, Vec<Reading>) = readings.into_iter().partition(only_tells);
-    for reading in others {
-        let one = Group::of(reading);
-        match groups.iter_mut().find(|group| group.is_named_like(&one) && group.may_join(&one)) {
-            Some(group) => group.join(one),
-            None => groups.push(one),
-        }
-    }
-    let groups = with_watchers(with_logs(groups));
+    let (watchers, loads): (Vec<Group>, Vec<Group>) =
+        others.into_iter().map(Group::of).partition(|group| group.loads.is_empty());
+    loads.into_iter().for_each(|load| add(&mut groups, load));
+    let groups = with_watchers(with_logs(groups), watchers);
     let mut notes = Vec::new();
-    let groups = context::with_facts(groups, told.into_iter().map(Group::of).collect(), &mut notes);
-    (groups.into_iter().map(|group| trial(group.readings)).collect(), notes)
+    let told: Vec<Group> = told.into_iter().map(Group::of).collect();
+    let groups = context::with_facts(groups, &told, &mut notes);
+    Groups { groups, told, notes }
+}
+
+/// Puts a group to the first that it may be of by its name, or else behind all.
+fn add(groups: &mut Vec<Group>, one: Group) {
+    match groups.iter_mut().find(|group| group.is_named_like(&one) && group.may_join(&one)) {
+        Some(group) => group.join(one),
+        None => groups.push(one),
+    }
 }
 
 /// Whether a file only tells what the machine is like.
@@ -50,12 +64,27 @@ fn only_tells(reading: &Reading) -> bool {
     reading.log.is_none() && reading.outputs.iter().all(|output| kinds::is_state(&output.tool))
 }
 
+/// Whether two files hold the same output, packed or not: a copy is no repetition of a measurement. What only tells facts
+/// is often the same for several loads (`run1/mount.txt`, `run2/mount.txt`): that is a copy only where the names are of
+/// the same load too.
+#[must_use]
+pub fn is_copy(known: &Reading, new: &Reading) -> bool {
+    let of = |reading: &Reading| {
+        let Name { folder, rest, repetition, .. } = names::name(&reading.file.name, false);
+        (folder, rest, repetition)
+    };
+    known.outputs == new.outputs && known.log == new.log && (!only_tells(new) || of(known) == of(new))
+}
+
 /// Files that are known to be of one moment.
+#[derive(Clone)]
 pub(super) struct Group {
     pub(super) name: Name,
     moment: Moment,
     loads: BTreeSet<String>,
     pub(super) readings: Vec<Reading>,
+    /// Files that tell of its machine, as indexes into [`Groups::told`].
+    pub(super) context: Vec<usize>,
 }
 
 impl Group {
@@ -63,7 +92,8 @@ impl Group {
         let loads: BTreeSet<String> =
             reading.outputs.iter().filter_map(|output| kinds::load(&output.tool)).map(str::to_owned).collect();
         let name = names::name(&reading.file.name, reading.log.is_some());
-        Group { name, moment: moment::of(&reading.outputs, reading.log.as_ref()), loads, readings: vec![reading] }
+        let moment = moment::of(&reading.outputs, reading.log.as_ref());
+        Group { name, moment, loads, readings: vec![reading], context: Vec::new() }
     }
 
     pub(super) fn is_named_like(&self, other: &Group) -> bool {
@@ -127,43 +157,70 @@ fn with_logs(groups: Vec<Group>) -> Vec<Group> {
     others
 }
 
-/// Puts files that only watch to the load whose time stamps overlap theirs, where that is one; where no time is told, one
-/// whose name is no more than its tool's (`iostat.txt`) to the only load of its folder.
-fn with_watchers(groups: Vec<Group>) -> Vec<Group> {
-    let (watchers, mut loads): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(|group| group.loads.is_empty());
-    let measured = loads.len();
-    for watcher in watchers {
-        let the_only = |fits: &dyn Fn(&Group) -> bool| {
-            let mut found = (0..measured).filter(|at| fits(&loads[*at]));
-            found.next().filter(|_| found.next().is_none())
-        };
-        let at_its_time = the_only(&|group| group.moment.overlaps(watcher.moment) == Some(true));
-        let beside = |group: &Group| {
-            group.name.folder == watcher.name.folder && group.name.repetition == watcher.name.repetition
-        };
-        let bare = watcher.name.rest.is_empty();
-        let may = |at: &usize| bare && loads[*at].moment.overlaps(watcher.moment) != Some(false);
-        match at_its_time.or_else(|| the_only(&beside).filter(may)) {
+/// Puts files that only watch to the loads that they watched. All are held against the loads' own moments before any is
+/// put to one: what watched for longer says nothing of when a load was.
+fn with_watchers(mut loads: Vec<Group>, watchers: Vec<Group>) -> Vec<Group> {
+    let found: Vec<Option<usize>> = watchers.iter().map(|watcher| watched(watcher, &loads)).collect();
+    let mut alone = Vec::new();
+    let decided: Vec<Option<usize>> = (0..watchers.len()).map(|at| settled(at, &watchers, &found, &loads)).collect();
+    for (watcher, load) in watchers.into_iter().zip(decided) {
+        match load {
             Some(at) => loads[at].join(watcher),
-            None => loads.push(watcher),
+            None => add(&mut alone, watcher),
         }
     }
+    loads.extend(alone);
     loads
 }
 
-/// What tells the case that a trial belongs to, from the names of its files: what they have in common without the tools'
-/// names, or else the name of the file that tells of a load. Files that only tell facts name no case of others.
-pub(super) fn case_name(trial: &ImportedTrial) -> String {
-    let rank = |index: usize| {
-        let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
-        let is_load = outputs.peek().is_none() || outputs.clone().any(|output| kinds::load(&output.tool).is_some());
-        if is_load { 0 } else { 1 + u8::from(outputs.all(|output| kinds::is_state(&output.tool))) }
+/// The load that a file watched by its name; by its time stamps, where they overlap those of one; or where no time is told
+/// and its name is no more than its tool's (`iostat.txt`), the only load of its folder.
+fn watched(watcher: &Group, loads: &[Group]) -> Option<usize> {
+    let the_only = |fits: &dyn Fn(&Group) -> bool| {
+        let mut found = (0..loads.len()).filter(|at| fits(&loads[*at]));
+        found.next().filter(|_| found.next().is_none())
     };
-    let mut files: Vec<(u8, &str)> =
-        trial.files.iter().enumerate().map(|(index, file)| (rank(index), file.name.as_str())).collect();
-    files.sort_by_key(|(rank, _)| *rank);
-    let best = files.first().map_or(0, |(rank, _)| *rank);
-    files.retain(|(rank, _)| *rank < 2 || best == 2);
+    let named = loads.iter().position(|load| load.is_named_like(watcher) && load.may_join(watcher));
+    let at_its_time = || the_only(&|load| load.moment.overlaps(watcher.moment) == Some(true));
+    let beside =
+        |load: &Group| load.name.folder == watcher.name.folder && load.name.repetition == watcher.name.repetition;
+    let may = |at: &usize| watcher.name.rest.is_empty() && loads[*at].moment.overlaps(watcher.moment) != Some(false);
+    named.or_else(at_its_time).or_else(|| the_only(&beside).filter(may))
+}
+
+/// The load of one of the watchers, what is found of the others considered too.
+fn settled(at: usize, watchers: &[Group], found: &[Option<usize>], loads: &[Group]) -> Option<usize> {
+    let watcher = &watchers[at];
+    let others = || watchers.iter().zip(found).filter(|(other, _)| !std::ptr::eq(*other, watcher));
+    match found[at] {
+        Some(load) => {
+            let no_time = loads[load].moment.overlaps(watcher.moment).is_none();
+            let apart = |(other, of): (&Group, &Option<usize>)| {
+                *of == Some(load) && other.moment.overlaps(watcher.moment) == Some(false)
+            };
+            // Of two that lie apart nobody knows which watched a load that tells no time.
+            Some(load).filter(|_| !(no_time && others().any(apart)))
+        }
+        // What tells no time was there when its namesakes were.
+        None if watcher.moment == Moment::default() => {
+            let mut namesakes = others().filter(|(other, _)| other.is_named_like(watcher)).filter_map(|(_, of)| *of);
+            let first = namesakes.next()?;
+            namesakes.all(|of| of == first).then_some(first)
+        }
+        None => None,
+    }
+}
+
+/// What tells the case that a trial belongs to, from the names of its files: what they have in common without the tools'
+/// names, or else the name of the file that tells of a load.
+pub(super) fn case_name(trial: &ImportedTrial) -> String {
+    let is_load = |index: usize| {
+        let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
+        outputs.peek().is_none() || outputs.any(|output| kinds::load(&output.tool).is_some())
+    };
+    let mut files: Vec<(bool, &str)> =
+        trial.files.iter().enumerate().map(|(index, file)| (is_load(index), file.name.as_str())).collect();
+    files.sort_by_key(|(is_load, _)| !is_load);
     let names: Vec<Name> = files.iter().map(|(_, file)| names::name(file, trial.log.is_some())).collect();
     let rest = names.iter().map(|name| &name.rest).find(|rest| !rest.is_empty());
     rest.or(names.first().map(|name| &name.stem)).cloned().unwrap_or_default()
@@ -251,14 +308,20 @@ mod tests {
     }
 
     fn iostat(minute: u32) -> String {
+        iostat_over(minute, minute)
+    }
+
+    fn iostat_over(first: u32, last: u32) -> String {
         format!(
-            "2014-06-26T23:{minute}:00+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n\n2014-06-26T23:{minute}:30+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
+            "2014-06-26T23:{first}:00+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n\n2014-06-26T23:{last}:30+0000\nDevice r/s w/s rkB/s wkB/s rrqm/s wrqm/s %rrqm %wrqm r_await w_await aqu-sz rareq-sz wareq-sz svctm %util\nsda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n"
         )
     }
 
     fn grouped(readings: Vec<Reading>) -> Vec<Vec<String>> {
-        let names = |trial: ImportedTrial| trial.files.into_iter().map(|file| file.name).collect();
-        group(readings).0.into_iter().map(names).collect()
+        let Groups { groups, told, .. } = group(readings);
+        let of = |group: &Group| group.readings.iter().map(|it| it.file.name.clone()).collect::<Vec<_>>();
+        let all = |group: &Group| [of(group), group.context.iter().flat_map(|at| of(&told[*at])).collect()].concat();
+        groups.iter().map(all).collect()
     }
 
     #[test]
@@ -283,12 +346,13 @@ mod tests {
 
     #[test]
     fn logs_of_one_process_are_joined_and_belong_to_the_summary_with_as_many_transactions() {
-        let (found, _) = group(vec![
+        let found = group(vec![
             reading("pgbench.txt", &summary(30)),
             reading("pgbench_log.11", &log(1_403_826_720, 20)),
             reading("pgbench_log.11.1", &log(1_403_826_715, 10)),
             reading("pgbench_log.12", &log(1_403_836_720, 9)),
         ]);
+        let found: Vec<ImportedTrial> = found.groups.into_iter().map(|group| trial(group.readings)).collect();
         assert_eq!(found.len(), 2);
         let log = found[0].log.as_ref().unwrap();
         assert_eq!((found[0].files.len(), log.done), (3, 30));
@@ -315,6 +379,24 @@ mod tests {
         }
         let found = grouped(vec![load("x.log", 10), load("y.log", 10), reading("disk.txt", &iostat(10))]);
         assert_eq!(found.len(), 3, "which of two loads it watched cannot be known");
+    }
+
+    #[test]
+    fn what_watched_for_longer_does_not_bring_others_to_its_load_in_any_order() {
+        let load = || reading("zfs.log", &log(1_403_823_600 + 20 * 60, 50));
+        for names in [["long.txt", "short.txt"], ["vmstat-zfs.txt", "iostat-zfs.txt"]] {
+            let watched = || [reading(names[0], &iostat_over(10, 50)), reading(names[1], &iostat(40))];
+            let [long, short] = watched();
+            let wanted = [vec!["zfs.log", names[0]], vec![names[1]]];
+            assert_eq!(grouped(vec![load(), long, short]), wanted);
+            let [long, short] = watched();
+            assert_eq!(grouped(vec![short, long, load()]), wanted);
+        }
+        let of = |first: &str, second: &str| {
+            let summary = reading("in/pgbench-zfs.txt", &summary(7));
+            grouped(vec![reading("in/iostat.txt", first), reading("in/vmstat.txt", second), summary]).len()
+        };
+        assert_eq!((of(&iostat(20), &iostat(20)), of(&iostat(20), &iostat(40))), (1, 3));
     }
 
     #[test]

@@ -22,9 +22,9 @@ mod unpack;
 mod wraps;
 
 pub use doubts::doubts;
-pub use group::{group, trial};
+pub use group::{is_copy, trial};
 pub use kinds::{KINDS, Kind};
-pub use record::{Sorted, cases, context, measured, unknown};
+pub use record::{Sorted, cases, measured, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::parse::output::{Figure, Line, Output, Row};
@@ -63,6 +63,20 @@ pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     Ok(reading)
 }
 
+/// The tool whose output a file begins with; `None` for what is no output of one that is known, or cannot be read. Takes
+/// constant memory and no more than the beginning.
+#[must_use]
+pub fn recognised(reader: &mut dyn Read) -> Option<String> {
+    let head = fill(reader, unpack::MAGIC_BYTES).ok()?;
+    let mut plain = unpacked(Packing::of(&head), head.as_slice().chain(reader));
+    let sample = fill(&mut plain, SAMPLE).ok()?;
+    if log::is_log(&sample) && !also_holds_others(&sample) {
+        return Some("pgbench -l".to_owned());
+    }
+    let text = text::decode(sample).ok()?.text;
+    kinds::outputs(&web::lines(&text)).first().map(|taken| taken.output.tool.to_owned())
+}
+
 /// Reads one file that messages call `name`.
 fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     let mut tap = Tap::new(reader);
@@ -72,11 +86,7 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
         Some(packing) => format!("unpack {name}, which is packed with {}", packing.name()),
         None => format!("read {name}"),
     };
-    let whole = head.as_slice().chain(&mut tap);
-    let mut plain: Box<dyn Read + '_> = match packing {
-        Some(packing) => packing.unpack(whole),
-        None => Box::new(whole),
-    };
+    let mut plain = unpacked(packing, head.as_slice().chain(&mut tap));
     let damaged = |error: Error| match packing {
         Some(_) => error.hint("it is damaged or cut off: copy it again, or import what its own program still unpacks"),
         None => error,
@@ -99,6 +109,13 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     reading.file.bytes = tap.bytes;
     reading.file.sha256 = tap.sha256();
     Ok(reading)
+}
+
+fn unpacked<'a>(packing: Option<Packing>, whole: impl Read + 'a) -> Box<dyn Read + 'a> {
+    match packing {
+        Some(packing) => packing.unpack(whole),
+        None => Box::new(whole),
+    }
 }
 
 /// Whether a text that is short enough to be seen whole holds another tool's output beside a log's lines.

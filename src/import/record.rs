@@ -1,9 +1,9 @@
 //! Trials to cases, and what nobody told about them.
 
-use super::group::{case_name, plain};
+use super::group::{Group, Groups, case_name, group, plain, trial};
 use super::moment::{self, Moment};
 use super::repeats::{self, Named};
-use super::{Reading, group, kinds, names};
+use super::{Reading, kinds, names};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedOutput, ImportedTrial};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,21 @@ pub struct Sorted {
 /// (`zfs-run1.txt`, `zfs-run2.txt`) are trials of one case; like names in different folders are cases of their own.
 #[must_use]
 pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted {
-    let (trials, mut notes) = group(readings);
-    let of = |trial: ImportedTrial| Named { folder: folder(&trial), name: case_name(&trial), trial, caveat: None };
-    let mut named: Vec<Named> = trials.into_iter().map(of).collect();
+    let Groups { groups, told, mut notes } = group(readings);
+    let of = |group: Group| {
+        let trial = trial(group.readings);
+        Named { folder: folder(&trial), name: case_name(&trial), trial, context: group.context, caveat: None }
+    };
+    let mut named: Vec<Named> = groups.into_iter().map(of).collect();
     repeats::join(&mut named, &mut notes);
     let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for it in &named {
         folders.entry(it.name.clone()).or_default().insert(it.folder.clone());
     }
     let mut cases: Vec<ImportedCase> = Vec::new();
-    for Named { folder, name, trial, caveat } in named {
+    // For each case the files that tell of its machine, the nearest to its first trial first.
+    let mut contexts: Vec<Vec<usize>> = Vec::new();
+    for Named { folder, name, trial, context, caveat } in named {
         let elsewhere = folders.get(&name).is_some_and(|all| all.len() > 1);
         let name = match elsewhere && !folder.is_empty() {
             true => plain(&format!("{}-{name}", plain(&folder))),
@@ -38,6 +43,7 @@ pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted
         let name = if name.is_empty() { "stdin".to_owned() } else { name };
         let at = cases.iter().position(|case| case.name == name).unwrap_or_else(|| {
             cases.push(ImportedCase { name, facts: facts.clone(), ..ImportedCase::default() });
+            contexts.push(Vec::new());
             cases.len() - 1
         });
         let case = &mut cases[at];
@@ -45,34 +51,13 @@ pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted
         if let Some(caveat) = caveat.filter(|caveat| !case.caveats.contains(caveat)) {
             case.caveats.push(caveat);
         }
+        let new = context.into_iter().filter(|file| !contexts[at].contains(file)).collect::<Vec<_>>();
+        contexts[at].extend(new);
+    }
+    for (case, context) in cases.iter_mut().zip(contexts).filter(|(_, context)| !context.is_empty()) {
+        case.context = Some(trial(context.into_iter().flat_map(|file| told[file].readings.clone()).collect()));
     }
     Sorted { cases, notes }
-}
-
-/// Files that measure nothing, each with the cases that it was put to.
-#[must_use]
-pub fn context(cases: &[ImportedCase]) -> Vec<(String, Vec<String>)> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for case in cases {
-        for trial in &case.trials {
-            let tells = |output: &ImportedOutput| kinds::is_state(&output.tool);
-            if trial.log.is_none() && trial.outputs.iter().all(tells) {
-                continue;
-            }
-            for (index, file) in trial.files.iter().enumerate() {
-                let mut outputs = trial.outputs.iter().filter(|output| output.file == index).peekable();
-                if outputs.peek().is_none() || !outputs.all(tells) {
-                    continue;
-                }
-                match found.iter_mut().find(|(name, _)| *name == file.name) {
-                    Some((_, cases)) if cases.contains(&case.name) => {}
-                    Some((_, cases)) => cases.push(case.name.clone()),
-                    None => found.push((file.name.clone(), vec![case.name.clone()])),
-                }
-            }
-        }
-    }
-    found
 }
 
 /// The folder of a trial's first file.
@@ -92,12 +77,18 @@ pub fn measured(cases: &[ImportedCase]) -> Option<String> {
 /// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
 #[must_use]
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
+    const DEVICES: [&str; 5] =
+        ["stack.device", "stack.devices", "stack.controller", "device.class", "storage.description"];
+    const SYSTEM: [&str; 4] = ["host.kernel", "kernel", "host.system", "host.distribution"];
+    const FILESYSTEM: [&str; 3] = ["stack.filesystem", "wal_stack.filesystem", "filesystem"];
+    const VERSION: [&str; 2] = ["postgresql.version", "postgres.version"];
     let origin = &record.origin;
-    let fact = |part: &str| {
-        !record.cases.is_empty() && record.cases.iter().all(|case| case.facts.keys().any(|key| key.contains(part)))
+    let fact = |keys: &[&str]| {
+        let tells = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
+        !record.cases.is_empty() && record.cases.iter().all(tells)
     };
-    let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
-    let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();
+    let all = record.cases.iter().flat_map(|case| case.trials.iter().chain(&case.context));
+    let outputs: Vec<&ImportedOutput> = all.flat_map(|it| &it.outputs).collect();
     let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
     let labelled =
         |label: &str| outputs.iter().flat_map(|o| &o.rows).any(|row| row.labels.iter().any(|(name, _)| name == label));
@@ -107,16 +98,48 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     let dated = measured(&record.cases).is_some() || told("date") || told("file-date");
     let wanted = [
         ("when it was measured", origin.measured.is_some() || dated),
-        ("machine: CPUs and memory", origin.machine.is_some() || fact("machine")),
-        ("devices, controller and their caches", origin.storage.is_some() || fact("device") || fact("storage")),
-        ("operating system and kernel", origin.system.is_some() || fact("kernel") || fact("system") || told("kernel")),
-        ("filesystem", fact("filesystem") || printed("mount") || labelled("type")),
-        ("mount options", fact("mount") || printed("mount")),
-        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact("postgres") || told("build")),
+        ("machine: CPUs and memory", origin.machine.is_some() || fact(&["host.machine", "host.description"])),
+        ("devices, controller and their caches", origin.storage.is_some() || fact(&DEVICES)),
+        ("operating system and kernel", origin.system.is_some() || fact(&SYSTEM) || told("kernel")),
+        ("filesystem", fact(&FILESYSTEM) || printed("mount") || labelled("type")),
+        ("mount options", fact(&["mount.options", "stack.mount_options"]) || printed("mount")),
+        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact(&VERSION) || told("build")),
         (
             "PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method",
-            !of_postgres || fact("wal_sync_method") || fact("settings"),
+            !of_postgres || fact(&["postgresql.wal_sync_method", "wal_sync_method"]),
         ),
     ];
     wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_tells_what_it_is_of_and_nothing_that_its_key_is_part_of() {
+        let told = |key: &str| {
+            let facts = BTreeMap::from([(key.to_owned(), "x".to_owned())]);
+            let output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
+            let trials = vec![ImportedTrial { outputs: vec![output], ..ImportedTrial::default() }];
+            let case = ImportedCase { facts, trials, ..ImportedCase::default() };
+            unknown(&ImportRecord { cases: vec![case], ..ImportRecord::default() })
+        };
+        let all = told("x.y");
+        for (key, tells) in [
+            ("stack.filesystem", Some("filesystem")),
+            ("host.kernel", Some("operating system and kernel")),
+            ("host.machine", Some("machine: CPUs and memory")),
+            ("stack.device", Some("devices, controller and their caches")),
+            ("stack.mount_options", Some("mount options")),
+            ("postgresql.version", Some("PostgreSQL's version")),
+            ("postgresql.wal_sync_method", Some("PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method")),
+            ("stack.mount", None),
+            ("stack.filesystem_label", None),
+        ] {
+            let left = told(key);
+            let found: Vec<&String> = all.iter().filter(|it| !left.contains(it)).collect();
+            assert_eq!(found, tells.into_iter().collect::<Vec<_>>(), "{key}");
+        }
+    }
 }

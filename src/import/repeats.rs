@@ -14,6 +14,8 @@ pub(super) struct Named {
     /// What tells the case: `zfs-2`.
     pub(super) name: String,
     pub(super) trial: ImportedTrial,
+    /// Files that tell of its machine, as [`super::group::Group::context`] has them.
+    pub(super) context: Vec<usize>,
     /// Why it is taken for a trial of its case, where that may be wrong.
     pub(super) caveat: Option<String>,
 }
@@ -23,8 +25,7 @@ type Family = BTreeMap<u32, Vec<usize>>;
 
 /// Gives trials that are repetitions of each other one name: `zfs` to `zfs-1` and `zfs-2`. They are, where their numbers go
 /// on from 0 or 1 without a hole, the word before is none that is numbered itself (`clients-1`, `disk-2`), no trial has
-/// the bare name, and what their tools say of how they were run is the same. A caveat says so, and
-/// `notes` why others are not.
+/// the bare name, and their tools tell how they were run, and the same. A caveat says so, and `notes` why others are not.
 pub(super) fn join(trials: &mut [Named], notes: &mut Vec<String>) {
     let mut families: BTreeMap<(String, String, String), Family> = BTreeMap::new();
     for (at, it) in trials.iter().enumerate().filter(|(_, it)| !programs(&it.trial).is_empty()) {
@@ -93,6 +94,9 @@ fn apart(trials: &[Named], family: &Family) -> Option<String> {
     if all.iter().any(|trial| programs(trial) != programs(all[0])) {
         return Some("they are of different tools".to_owned());
     }
+    if let Some(tool) = all.iter().find_map(|trial| silent(trial)) {
+        return Some(format!("{tool} does not tell whether they were run alike"));
+    }
     let of_first = settings(all[0]);
     for trial in &all[1..] {
         let other = settings(trial);
@@ -109,6 +113,31 @@ fn apart(trials: &[Named], family: &Family) -> Option<String> {
 /// The programs that measured.
 fn programs(trial: &ImportedTrial) -> BTreeSet<&str> {
     trial.outputs.iter().filter_map(|output| kinds::load(&output.tool)).collect()
+}
+
+/// A program that does not tell all by which two of its runs usually differ. Of pgbench that are clients, scale and
+/// script, which a log alone lacks, and an old pgbench its own script's name; of pg_test_fsync and dd the place.
+fn silent(trial: &ImportedTrial) -> Option<&str> {
+    let tells = |output: &&ImportedOutput| match output.tool.as_str() {
+        "pgbench" => {
+            let has = |name: &str| output.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name == name);
+            let script = output.facts.iter().find(|(name, _)| name == "transaction type");
+            has("clients") && has("scale") && script.is_some_and(|(_, script)| !is_nameless(script))
+        }
+        // Its JSON has the options of every job.
+        "fio" => true,
+        _ => false,
+    };
+    let telling: BTreeSet<&str> =
+        trial.outputs.iter().filter(tells).filter_map(|output| kinds::load(&output.tool)).collect();
+    // The summary tells for the log beside it.
+    let is_told = |program: &str| telling.contains(program) || program == "pgbench -l" && telling.contains("pgbench");
+    programs(trial).into_iter().find(|program| !is_told(program))
+}
+
+/// `Custom query`: a script of the user's, in versions that do not name it.
+fn is_nameless(script: &str) -> bool {
+    script.to_lowercase().starts_with("custom")
 }
 
 /// How the tools say that they were run.
@@ -134,69 +163,71 @@ fn is_of_the_moment(name: &str) -> bool {
     name.starts_with("time") || name.contains("date") || name.ends_with(" eta") || name.ends_with(" error")
 }
 
+/// What is numbered itself, sorted.
+const WORDS: [&str; 59] = [
+    "block",
+    "blocks",
+    "blocksize",
+    "bs",
+    "c",
+    "case",
+    "client",
+    "clients",
+    "con",
+    "config",
+    "connections",
+    "cpu",
+    "cpus",
+    "db",
+    "depth",
+    "dev",
+    "device",
+    "disk",
+    "disks",
+    "drive",
+    "gzip",
+    "hdd",
+    "host",
+    "iodepth",
+    "j",
+    "job",
+    "jobs",
+    "level",
+    "lz4",
+    "machine",
+    "n",
+    "node",
+    "numjobs",
+    "nvme",
+    "part",
+    "pg",
+    "pool",
+    "postgres",
+    "postgresql",
+    "qd",
+    "raid",
+    "raidz",
+    "s",
+    "scale",
+    "server",
+    "size",
+    "ssd",
+    "step",
+    "t",
+    "tank",
+    "thread",
+    "threads",
+    "v",
+    "variant",
+    "version",
+    "vm",
+    "wal",
+    "zlib",
+    "zstd",
+];
+
 /// Whether the last word is of something that is numbered: how many there were, or which one it was.
 fn is_numbered_itself(base: &str) -> bool {
-    const WORDS: [&str; 59] = [
-        "block",
-        "blocks",
-        "blocksize",
-        "bs",
-        "c",
-        "case",
-        "client",
-        "clients",
-        "con",
-        "config",
-        "connections",
-        "cpu",
-        "cpus",
-        "db",
-        "depth",
-        "dev",
-        "device",
-        "disk",
-        "disks",
-        "drive",
-        "gzip",
-        "hdd",
-        "host",
-        "iodepth",
-        "j",
-        "job",
-        "jobs",
-        "level",
-        "lz4",
-        "machine",
-        "n",
-        "node",
-        "numjobs",
-        "nvme",
-        "part",
-        "pg",
-        "pool",
-        "postgres",
-        "postgresql",
-        "qd",
-        "raid",
-        "raidz",
-        "s",
-        "scale",
-        "server",
-        "size",
-        "ssd",
-        "step",
-        "t",
-        "tank",
-        "thread",
-        "threads",
-        "v",
-        "variant",
-        "version",
-        "vm",
-        "wal",
-        "zlib",
-        "zstd",
-    ];
     let word = base.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
     WORDS.binary_search(&word.as_str()).is_ok()
 }
@@ -208,7 +239,7 @@ mod tests {
 
     fn summary(clients: u32) -> String {
         format!(
-            "number of clients: {clients}\nnumber of transactions actually processed: 7\ntps = 100.0 (without initial connection time)\n"
+            "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 10\nnumber of clients: {clients}\nnumber of transactions actually processed: 7\ntps = 100.0 (without initial connection time)\n"
         )
     }
 
@@ -271,7 +302,36 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_tell_how_it_was_run_is_no_repetition_by_its_number_alone() {
+        let fsync = "5 seconds per test\nCompare file sync methods using one 8kB write:\n        fdatasync                       458.939 ops/sec    2179 usecs/op\n";
+        let log = "0 199 2241 0 1403826720 999000\n0 200 2513 0 1403826721 123000\n";
+        let without = |line: &str| summary(1).lines().filter(|it| !it.starts_with(line)).collect::<Vec<_>>().join("\n");
+        for (text, tool) in [
+            (fsync.to_owned(), "pg_test_fsync"),
+            (log.to_owned(), "pgbench -l"),
+            (without("number of clients"), "pgbench"),
+            (without("scaling"), "pgbench"),
+            (without("transaction type"), "pgbench"),
+            (summary(1).replace("<builtin: TPC-B (sort of)>", "Custom query"), "pgbench"),
+        ] {
+            let of = |names: [&str; 2]| {
+                let readings = names.map(|name| read(name, &mut text.as_bytes()).unwrap());
+                cases(readings.into(), &BTreeMap::new())
+            };
+            let Sorted { cases: found, notes } = of(["option-1.txt", "option-2.txt"]);
+            assert_eq!(found.len(), 2, "{text}");
+            let said = format!(
+                "option-1, option-2 are cases of their own: {tool} does not tell whether they were run alike; name them \
+                 option-run1, option-run2 if they are repetitions of one"
+            );
+            assert_eq!(notes, [said]);
+            assert_eq!(of(["option-run1.txt", "option-run2.txt"]).cases[0].trials.len(), 2, "{text}");
+        }
+    }
+
+    #[test]
     fn the_words_that_are_numbered_are_sorted() {
+        assert!(WORDS.is_sorted());
         assert!(is_numbered_itself("zstd") && is_numbered_itself("x-bs") && is_numbered_itself("x_Raid"));
         assert!(!is_numbered_itself("zfs") && !is_numbered_itself(""));
     }

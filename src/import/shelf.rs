@@ -90,7 +90,8 @@ fn case(folder: &str, description: &Description, case: &Case) -> Result<Imported
     let mut facts = description.facts.clone();
     facts.extend(case.facts.clone());
     let trials: Result<Vec<ImportedTrial>> = case.trials.iter().map(|files| trial(folder, files)).collect();
-    Ok(ImportedCase { name: case.name.clone(), facts, trials: trials?, caveats: case.caveats.clone() })
+    let (name, caveats) = (case.name.clone(), case.caveats.clone());
+    Ok(ImportedCase { name, facts, trials: trials?, context: None, caveats })
 }
 
 fn trial(folder: &str, files: &[String]) -> Result<ImportedTrial> {

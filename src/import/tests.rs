@@ -1,6 +1,6 @@
 //! Whole files through [`read`].
 
-use super::{KINDS, MOST_TEXT, Reading, read};
+use super::{KINDS, MOST_TEXT, Reading, read, recognised};
 use crate::error::{Error, Kind};
 use std::path::{Path, PathBuf};
 
@@ -149,4 +149,22 @@ fn the_fields_of_a_table_that_commas_part_are_read() {
     let rows = &reading.outputs[0].rows;
     assert_eq!(rows.iter().map(|row| row.figures.len()).collect::<Vec<_>>(), [10, 10]);
     assert_eq!((rows[1].figures[3].value, reading.outputs[0].unread.len()), (8233.1 * 1024.0, 0));
+}
+
+#[test]
+fn a_file_is_recognised_by_its_beginning_however_long_and_packed_it_is() {
+    use std::io::Write;
+    let of = |bytes: &[u8]| recognised(&mut &bytes[..]);
+    let fixture = |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    assert_eq!(of(&fixture("tests/fixtures/pg_test_fsync/15-en.txt")).as_deref(), Some("pg_test_fsync"));
+    let noise = (0..100_000u32).map(|n| format!("0 {n} {} 0 1403826720 5\n", n.wrapping_mul(2_654_435_761) >> 8));
+    let log: String = noise.collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(log.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() > super::SAMPLE, "{}", packed.len());
+    assert_eq!(of(&packed).as_deref(), Some("pgbench -l"));
+    for bytes in [&b"Measured on a Friday, 17 h.\n"[..], b"", b"\x7fELF\x02\x01\x01\0\0", &packed[..9]] {
+        assert_eq!(of(bytes), None);
+    }
 }

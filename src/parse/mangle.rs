@@ -1,4 +1,5 @@
-//! For tests of readers: does to a tool's output what mail, blogs and gists do to it, and counts its numbers.
+//! For tests of readers: does to a tool's output what mail, blogs and gists do to it, counts its numbers, and watches how
+//! the time to read it grows.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 
@@ -170,6 +171,26 @@ pub(super) fn numbers_not_read(text: &str, outputs: &[super::output::Output]) ->
         }
     }
     left
+}
+
+/// Fails where reading eight times as much takes far more than eight times as long; with the square of the length it would
+/// take 64 times. `text` makes one of a length.
+pub(super) fn time_goes_with_length(text: impl Fn(usize) -> String, length: usize, read: impl Fn(&str)) {
+    const TURNS: usize = 3;
+    const MOST: f64 = 30.0;
+    // The shortest of some turns: others use the machine too.
+    let shortest = |text: &str| {
+        let turn = |_| {
+            let started = std::time::Instant::now();
+            read(text);
+            started.elapsed().as_secs_f64()
+        };
+        (0..TURNS).map(turn).fold(f64::INFINITY, f64::min)
+    };
+    let (eighth, whole) = (text(length / 8), text(length));
+    let (one, eight) = (shortest(&eighth), shortest(&whole));
+    let begin: String = whole.chars().take(40).collect();
+    assert!(eight < one * MOST, "{eight} s for {length}, {one} s for an eighth of it: {begin}");
 }
 
 #[cfg(test)]

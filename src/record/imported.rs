@@ -61,6 +61,9 @@ pub struct ImportedCase {
     pub facts: BTreeMap<String, String>,
     /// Its trials: files of one moment belong to one trial.
     pub trials: Vec<ImportedTrial>,
+    /// Files that measure nothing and tell what the machine of its trials was like (`mount.txt`), each once. In the form of
+    /// a trial, and none.
+    pub context: Option<ImportedTrial>,
     /// What a reader should know of it.
     pub caveats: Vec<String>,
 }
@@ -83,6 +86,8 @@ pub struct ImportedTrial {
 pub struct ImportedFile {
     /// Its name as given; `-` for standard input.
     pub name: String,
+    /// Where its copy lies below `raw/`; `None` where none was kept.
+    pub raw: Option<String>,
     /// SHA-256 of its bytes as given, hex.
     pub sha256: String,
     /// Its size as given.

@@ -3,7 +3,8 @@
 //! ```text
 //! results/<date>-import-<name>/
 //!   import.json     format version, tool version, origin, cases, each number with its text and line
-//!   raw/NAME        every file as it was given, still packed; `raw/stdin` for standard input
+//!   raw/NAME        every file as it was given, still packed; `raw/stdin` for standard input, `raw/2/NAME` where another
+//!                   file has the name (`x.txt` and `../x.txt`)
 //! ```
 //!
 //! Made beside its place, synced, and renamed into it, whole or not at all. Whoever makes one holds a lock on it; what
@@ -52,7 +53,7 @@ impl ImportFolder {
         let bad = record
             .cases
             .iter()
-            .flat_map(|case| &case.trials)
+            .flat_map(|case| case.trials.iter().chain(&case.context))
             .find(|trial| trial.outputs.iter().any(|output| output.file >= trial.files.len()));
         match bad {
             Some(_) => Err(Error::store(format!(
@@ -73,12 +74,6 @@ impl ImportFolder {
     #[must_use]
     pub fn record(&self) -> &ImportRecord {
         &self.record
-    }
-
-    /// The copy of the file that was given under this name.
-    #[must_use]
-    pub fn raw(&self, given: &str) -> PathBuf {
-        self.path.join(RAW).join(raw_name(given))
     }
 }
 
@@ -141,28 +136,35 @@ impl ImportStaging {
         Err(Error::store(format!("no name is free for {name} in {}", results.display())))
     }
 
-    /// A file to copy what is given under this name into.
+    /// A file to copy what is given under this name into, and where that lies below `raw/`.
     ///
     /// # Errors
-    /// When one was given under this name already, or it cannot be made.
-    pub fn raw(&self, given: &str) -> Result<File> {
-        let path = self.beside.join(RAW).join(raw_name(given));
-        let folder = path.parent().unwrap_or(&self.beside);
-        fs::create_dir_all(folder).or_store(|| format!("make the folder {}", folder.display())).map_err(elsewhere)?;
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                Err(Error::user(format!("{given} is given twice")).hint("name each file once"))
+    /// When it cannot be made.
+    pub fn raw(&self, given: &str) -> Result<(File, String)> {
+        const MOST_OF_ONE_NAME: u32 = 10_000;
+        let plain = raw_name(given);
+        for number in 1..=MOST_OF_ONE_NAME {
+            let name = if number == 1 { plain.clone() } else { Path::new(&number.to_string()).join(&plain) };
+            let path = self.beside.join(RAW).join(&name);
+            let folder = path.parent().unwrap_or(&self.beside);
+            let made =
+                fs::create_dir_all(folder).and_then(|()| OpenOptions::new().write(true).create_new(true).open(&path));
+            match made {
+                // A file or a folder of the name, or a file where its folder should be.
+                Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory) => {}
+                Err(error) => return Err(error).or_store(|| format!("make {}", path.display())).map_err(elsewhere),
+                Ok(file) => return Ok((file, name.to_string_lossy().into_owned())),
             }
-            opened => opened.or_store(|| format!("make {}", path.display())).map_err(elsewhere),
         }
+        Err(Error::store(format!("no name is free in raw/ for {given}")))
     }
 
-    /// Takes the copy of a file that turned out to be none of the import's away again.
+    /// Takes a copy of a file that turned out to be none of the import's away again; `raw` is where it lies below `raw/`.
     ///
     /// # Errors
     /// With the path.
-    pub fn discard(&self, given: &str) -> Result<()> {
-        let path = self.beside.join(RAW).join(raw_name(given));
+    pub fn discard(&self, raw: &str) -> Result<()> {
+        let path = self.beside.join(RAW).join(raw);
         fs::remove_file(&path).or_store(|| format!("remove {}", path.display()))
     }
 
@@ -289,12 +291,14 @@ mod tests {
     fn an_import_comes_back_with_its_files_as_given() {
         let results = tempfile::tempdir().unwrap();
         let staging = ImportStaging::begin(results.path(), STARTED, "x").unwrap();
-        staging.raw("a/x.txt").unwrap().write_all(b"5 ops/sec").unwrap();
+        let (mut copy, raw) = staging.raw("a/x.txt").unwrap();
+        copy.write_all(b"5 ops/sec").unwrap();
         let path = staging.commit(&record()).unwrap();
         assert_eq!(path, results.path().join("2026-11-21-0241-import-x"));
         let folder = ImportFolder::open(&path).unwrap();
         assert_eq!((folder.path(), folder.record()), (path.as_path(), &record()));
-        assert_eq!(fs::read(folder.raw("a/x.txt")).unwrap(), b"5 ops/sec");
+        assert_eq!(raw, "a/x.txt");
+        assert_eq!(fs::read(path.join("raw").join(raw)).unwrap(), b"5 ops/sec");
     }
 
     #[test]
@@ -358,15 +362,25 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_kept_below_raw_whatever_its_name_and_once_only() {
+    fn every_file_is_kept_below_raw_at_a_place_of_its_own_whatever_its_name() {
         let results = tempfile::tempdir().unwrap();
         let staging = ImportStaging::begin(results.path(), STARTED, "x").unwrap();
-        drop(staging.raw("../../etc/x").unwrap());
-        assert!(staging.beside.join("raw/etc/x").exists());
-        assert!(staging.raw("/etc/x").unwrap_err().to_string().contains("given twice"));
-        staging.discard("/etc/x").unwrap();
-        drop(staging.raw("/etc/x").unwrap());
-        assert_eq!(raw_name("-"), Path::new("stdin"));
+        for (given, place) in [
+            ("../../etc/x", "etc/x"),
+            ("/etc/x", "2/etc/x"),
+            ("etc/../etc/x", "etc/etc/x"),
+            ("../etc", "3/etc"),
+            ("./etc/x/y", "4/etc/x/y"),
+            ("-", "stdin"),
+            ("stdin", "2/stdin"),
+            ("2/stdin", "2/2/stdin"),
+        ] {
+            let (_, raw) = staging.raw(given).unwrap();
+            assert!(staging.beside.join("raw").join(&raw).is_file(), "{given}");
+            assert_eq!(raw, place, "{given}");
+        }
+        staging.discard("2/etc/x").unwrap();
+        assert_eq!(staging.raw("/etc/x").unwrap().1, "2/etc/x");
     }
 
     #[test]

@@ -73,6 +73,51 @@ fn a_file_that_is_given_twice_is_refused() {
 }
 
 #[test]
+fn files_whose_names_differ_in_what_leads_out_of_the_folder_are_two() {
+    let desk = Desk::new();
+    let one = String::from_utf8(fixture("pg_test_fsync/15-en.txt")).unwrap();
+    let other = String::from_utf8(fixture("pg_test_fsync/15-de.txt")).unwrap();
+    desk.put("x.txt", &one);
+    desk.put("in/x.txt", &other);
+    let mut command = desk.command(&["x.txt", "../x.txt", "-o", "results"]);
+    let output = command.current_dir(desk.path().join("in")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folder = fs::read_dir(desk.path().join("in/results")).unwrap().next().unwrap().unwrap().path();
+    let record: Value = serde_json::from_slice(&fs::read(folder.join("import.json")).unwrap()).unwrap();
+    let trials = record["cases"].as_array().unwrap().iter().flat_map(|case| case["trials"].as_array().unwrap());
+    for file in trials.flat_map(|trial| trial["files"].as_array().unwrap()) {
+        let wanted = if file["name"] == "x.txt" { &other } else { &one };
+        assert_eq!(&fs::read_to_string(folder.join("raw").join(file["raw"].as_str().unwrap())).unwrap(), wanted);
+    }
+    assert!(folder.join("raw/2/x.txt").exists());
+}
+
+#[test]
+fn a_copy_is_passed_over_and_facts_that_are_the_same_for_two_loads_are_not() {
+    let desk = Desk::new();
+    let copy = fixture("pgbench/15-scripts.out");
+    let other = String::from_utf8(copy.clone()).unwrap().replace("tps = ", "tps = 1");
+    for (folder, load) in [("run1", copy.as_slice()), ("run2", other.as_bytes())] {
+        desk.put(&format!("in/{folder}/pgbench-zfs.txt"), load);
+        desk.put(&format!("in/{folder}/mount.txt"), fixture("mount/2.38.1.txt"));
+        desk.put(&format!("in/{folder}/zfs-get.txt"), "NAME PROPERTY VALUE SOURCE\ntank sync disabled local\n");
+    }
+    let output = desk.import(&["in"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let folder = desk.results().pop().unwrap();
+    assert!(folder.join("raw/in/run1/mount.txt").exists() && folder.join("raw/in/run2/mount.txt").exists());
+    desk.put("in/run3/pgbench-zfs.txt", &copy);
+    desk.put("in/run2/mount.out", fixture("mount/2.38.1.txt"));
+    let output = desk.import(&["in", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    for name in ["in/run3/pgbench-zfs.txt", "in/run2/mount.txt"] {
+        let words = format!("passed over: {name}: the same as a file before it");
+        assert!(stderr(&output).contains(&words), "{}", said(&output));
+    }
+    assert_eq!(stderr(&output).matches("passed over").count(), 2, "{}", said(&output));
+}
+
+#[test]
 fn settings_that_mean_nothing_are_refused() {
     let desk = Desk::new();
     desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
@@ -184,11 +229,36 @@ fn where_a_file_was_put_by_its_name_is_said_and_can_be_read_by_programs() {
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     let case = &printed["record"]["cases"][1];
     assert_eq!(case["caveats"].as_array().unwrap().len(), 1);
-    let files = &case["trials"][1]["files"];
-    assert_eq!(
-        (files[0]["name"].as_str(), files[1]["name"].as_str()),
-        (Some("in/pgbench-zfs-2.txt"), Some("in/mount.txt"))
-    );
+    let names = |of: &Value| {
+        let files = of["files"].as_array().unwrap();
+        files.iter().map(|file| file["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&case["trials"][1]), ["in/pgbench-zfs-2.txt"]);
+    assert_eq!(names(&case["context"]), ["in/mount.txt"]);
+}
+
+#[test]
+fn facts_of_a_case_with_several_trials_are_told_once() {
+    let desk = Desk::new();
+    let summary = String::from_utf8(fixture("pgbench/15-scripts.out")).unwrap();
+    let properties = "NAME PROPERTY VALUE SOURCE\ntank sync standard local\ntank/a sync disabled local\n";
+    desk.put("in/mount.txt", fixture("mount/2.38.1.txt"));
+    for run in 1..=2 {
+        desk.put(&format!("in/run{run}/pgbench.txt"), summary.replace("tps = 1", &format!("tps = 1{run}")));
+        desk.put(&format!("in/run{run}/zfs-get.txt"), properties);
+    }
+    let output = desk.import(&["in", "--set", "zfs.sync=disabled", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let remarks = printed["remarks"].as_array().unwrap();
+    let of_sets = remarks.iter().find(|remark| remark["rule"] == "datasets_differ").unwrap();
+    let sentence = of_sets["sentence"].as_str().unwrap();
+    assert!(sentence.contains("zfs get lists tank sync=standard, tank/a sync=disabled: "), "{sentence}");
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    let output = compare.arg("compare").args([printed["folder"].as_str().unwrap(), "in/run1/pgbench.txt"]);
+    let output = output.current_dir(desk.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(!stdout(&output).contains("byte for byte"), "{}", said(&output));
 }
 
 #[test]

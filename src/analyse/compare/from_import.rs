@@ -181,7 +181,7 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         // A name without a room is a setting of the server.
         facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
     }
-    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
+    for output in case.trials.iter().chain(&case.context).flat_map(|trial| &trial.outputs) {
         if let Some(version) = &output.version {
             facts.add(format!("tool.{}.version", output.tool), version);
         }

@@ -72,7 +72,15 @@ fn listed<'a>(case: &'a ImportedCase, tool: &'a str, property: &'a str) -> Vec<F
     let mounted = of("mountpoint").find(|row| at.is_some_and(|at| row.label("value") == Some(at)));
     let used = told.map(String::as_str).or_else(|| mounted.and_then(|row| row.label("name")));
     let is_used = |row: &Found<'_>| used.is_none() || row.label("name").is_none() || row.label("name") == used;
-    of(property).filter(|row| row.label("value").is_some()).filter(is_used).collect()
+    let mut found: Vec<Found<'a>> = Vec::new();
+    for row in of(property).filter(|row| row.label("value").is_some()).filter(is_used) {
+        // Each trial may have a list of its own that says the same.
+        let same = |known: &Found<'_>| known.row.labels == row.row.labels;
+        if !found.iter().any(same) {
+            found.push(row);
+        }
+    }
+    found
 }
 
 /// `tank/a sync=disabled`.

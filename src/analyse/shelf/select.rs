@@ -36,9 +36,9 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Every row of a case.
+/// Every row of a case, those that tell of its machine last.
 pub(super) fn rows(case: &ImportedCase) -> impl Iterator<Item = Found<'_>> {
-    case.trials.iter().flat_map(move |trial| rows_of_trial(case, trial))
+    case.trials.iter().chain(&case.context).flat_map(move |trial| rows_of_trial(case, trial))
 }
 
 /// Every row of a trial.

@@ -32,7 +32,7 @@ fn trial(outputs: Vec<ImportedOutput>) -> ImportedTrial {
 
 fn case(name: &str, facts: &[(&str, &str)], trials: Vec<ImportedTrial>) -> ImportedCase {
     let facts = facts.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    ImportedCase { name: name.into(), facts, trials, caveats: Vec::new() }
+    ImportedCase { name: name.into(), facts, trials, context: None, caveats: Vec::new() }
 }
 
 fn record(cases: Vec<ImportedCase>) -> ImportRecord {

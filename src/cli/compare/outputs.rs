@@ -4,23 +4,22 @@ use crate::error::{Error, Result};
 use crate::host::command::quoted;
 use crate::import;
 use std::fs::{self, DirEntry, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Most entries of a folder that are listed; more than these nobody saved by hand.
 const MOST_ENTRIES: usize = 10_000;
-/// Most files that are looked at, by name, and how much of each.
+/// Most files that are looked at, by name.
 const MOST_FILES: usize = 100;
-const MOST_BYTES: u64 = 256 * 1024;
 /// What a data directory of PostgreSQL has.
 const DATA_DIRECTORY: &str = "PG_VERSION";
 
-/// Refuses a folder with outputs unless it is named as a place: `.`, or with `/.` at its end.
+/// Refuses a folder with outputs unless it is named as a place: `.` or `..`, alone or behind a folder.
 ///
 /// # Errors
 /// With the command that imports it.
 pub(super) fn refuse(label: &str, folder: &Path) -> Result<()> {
-    if label == "." || label.ends_with("/.") || folder.join(DATA_DIRECTORY).is_file() {
+    let is_place = matches!(label.rsplit('/').next(), Some("." | ".."));
+    if is_place || folder.join(DATA_DIRECTORY).is_file() {
         return Ok(());
     }
     let Some(found) = first(folder) else { return Ok(()) };
@@ -38,12 +37,29 @@ pub(super) fn first(folder: &Path) -> Option<String> {
     paths.sort();
     paths.iter().take(MOST_FILES).find_map(|path| {
         let name = path.file_name()?.to_string_lossy().into_owned();
-        let reading = import::read(&name, &mut File::open(path).ok()?.take(MOST_BYTES)).ok()?;
-        Some(format!("{name} of {}", reading.outputs.first()?.tool))
+        let tool = import::recognised(&mut File::open(path).ok()?)?;
+        Some(format!("{name} of {tool}"))
     })
 }
 
 /// As `pgstrata import` walks a folder: nothing that is hidden, no link, nothing but regular files.
 fn is_visible_file(entry: &DirEntry) -> bool {
     !entry.file_name().to_string_lossy().starts_with('.') && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_by_points_is_a_place_and_what_has_a_name_is_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("mount.txt"), "/dev/sda1 on / type ext4 (rw,relatime)\n").unwrap();
+        for place in [".", "..", "measured/.", "measured/..", "../.."] {
+            assert!(refuse(place, folder.path()).is_ok(), "{place}");
+        }
+        for name in ["measured", "/measured", "../measured", "measured.", "a/..b"] {
+            assert!(refuse(name, folder.path()).is_err(), "{name}");
+        }
+    }
 }

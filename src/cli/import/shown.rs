@@ -3,8 +3,8 @@
 use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
-use crate::import::{self, Reading};
-use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
+use crate::import::Reading;
+use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
 use crate::report;
 use crate::units::{grouped, significant};
 use std::path::Path;
@@ -143,13 +143,10 @@ fn row_line(row: &ImportedRow) -> String {
 /// # Errors
 /// When standard output takes no more.
 pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
-    let context = import::context(&record.cases);
-    let is_context = |name: &str| context.iter().any(|(file, _)| file == name);
     let mut text = String::from("\n");
     for case in &record.cases {
         for (index, trial) in case.trials.iter().enumerate() {
-            let own = trial.files.iter().filter(|file| !is_context(&file.name));
-            let files: Vec<String> = own.map(|file| out::harmless(&file.name)).collect();
+            let files: Vec<String> = trial.files.iter().map(|file| out::harmless(&file.name)).collect();
             text.push_str(&format!("case {}, trial {}: {}\n", case.name, index + 1, files.join(", ")));
         }
         let facts: Vec<String> =
@@ -161,7 +158,7 @@ pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
             text.push_str(&format!("  {}\n", out::harmless(caveat)));
         }
     }
-    for (file, cases) in &context {
+    for (file, cases) in context(&record.cases) {
         let plural = if cases.len() == 1 { "case" } else { "cases" };
         text.push_str(&format!("{}: no measurement; put to the {plural} {}\n", out::harmless(file), cases.join(", ")));
     }
@@ -169,6 +166,20 @@ pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
         text.push_str(&format!("{}\n", out::harmless(note)));
     }
     out::bytes(text.as_bytes())
+}
+
+/// Files that measure nothing, each with the cases that it was put to.
+fn context(cases: &[ImportedCase]) -> Vec<(&str, Vec<&str>)> {
+    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
+    for case in cases {
+        for file in case.context.iter().flat_map(|context| &context.files) {
+            match found.iter_mut().find(|(name, _)| *name == file.name) {
+                Some((_, cases)) => cases.push(&case.name),
+                None => found.push((&file.name, vec![&case.name])),
+            }
+        }
+    }
+    found
 }
 
 /// What is not known, what the figures say by themselves, and where it was stored.

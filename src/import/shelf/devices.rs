@@ -38,6 +38,7 @@ pub(super) fn cases(file: &str, text: &str) -> Result<Vec<ImportedCase>> {
     let devices: Devices = toml::from_str(text).map_err(|e| Error::bug(format!("{file}: {e}")))?;
     let stored = ImportedFile {
         name: file.to_owned(),
+        raw: None,
         sha256: Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
         bytes: text.len() as u64,
         packed: None,
@@ -71,6 +72,7 @@ fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCas
         name: device.device,
         facts: facts.into_iter().map(|(key, value)| (key.to_owned(), value.clone())).collect(),
         trials: vec![ImportedTrial { files: vec![file.clone()], outputs: vec![output], ..ImportedTrial::default() }],
+        context: None,
         caveats,
     }
 }

@@ -40,7 +40,7 @@ fn published(facts: &[(&str, &str)], rows: Vec<ImportedRow>, version: &str) -> I
     let iostat = ImportedOutput { tool: "iostat -x".to_owned(), ..ImportedOutput::default() };
     let trial = ImportedTrial { outputs: vec![output, iostat], ..ImportedTrial::default() };
     let facts = facts.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let case = ImportedCase { name: "one".to_owned(), facts, trials: vec![trial], caveats: Vec::new() };
+    let case = ImportedCase { name: "one".to_owned(), facts, trials: vec![trial], context: None, caveats: Vec::new() };
     ImportRecord { cases: vec![case], ..ImportRecord::default() }
 }
 
