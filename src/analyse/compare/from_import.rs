@@ -210,7 +210,10 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
 struct Standing {
     medium: Medium,
     data: DataPlace,
-    durability: Durability,
+    /// What a sync survives, whoever asks for it.
+    of_sync: Durability,
+    /// What a commit survives: the server's own settings decide too.
+    of_commit: Durability,
 }
 
 impl Standing {
@@ -227,35 +230,39 @@ impl Standing {
             Some("disk" | "neither" | "no") => DataPlace::Disk,
             _ => DataPlace::Unknown,
         };
-        let volatile = |reason: String| Durability { class: DurabilityClass::Volatile, reason };
+        let of = |class, reason: &str| Some(Durability { class, reason: reason.to_owned() });
+        let volatile = |reason: &str| of(DurabilityClass::Volatile, reason);
         let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
         let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
         let kind = filesystem.as_deref().unwrap_or_default();
         let held_back = options.split(',').map(str::trim).find(|option| holds_back(option, kind));
-        let durability = if medium == Medium::Memory {
-            volatile(format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
+        let by_place = if medium == Medium::Memory {
+            volatile(&format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
-            volatile("zfs sync=disabled: a sync does nothing".to_owned())
-        } else if is(&["postgresql.fsync"], "off") {
-            volatile("fsync = off".to_owned())
-        } else if let Some(option) = held_back {
-            volatile(format!("mount option {option}: the filesystem sends no flushes"))
-        } else if is(&["postgresql.synchronous_commit"], "off") {
-            let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
-            Durability { class: DurabilityClass::Delayed, reason }
+            volatile("zfs sync=disabled: a sync does nothing")
         } else {
-            let reason = "no flushes were counted".to_owned();
-            Durability { class: DurabilityClass::Unknown, reason }
+            held_back.and_then(|it| volatile(&format!("mount option {it}: the filesystem sends no flushes")))
         };
-        Standing { medium, data, durability }
+        let by_server = if is(&["postgresql.fsync"], "off") {
+            volatile("fsync = off")
+        } else if is(&["postgresql.synchronous_commit"], "off") {
+            let reason = "synchronous_commit = off: a commit is acknowledged before it is written";
+            of(DurabilityClass::Delayed, reason)
+        } else {
+            None
+        };
+        let unknown = || Durability { class: DurabilityClass::Unknown, reason: "no flushes were counted".to_owned() };
+        let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
+        Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
     }
 
     fn stamp(&self, measure: &mut Measure) {
+        let is_server = measure.family == "pgbench";
         measure.medium = self.medium;
-        measure.data = if measure.family == "pgbench" { self.data } else { DataPlace::Unknown };
+        measure.data = if is_server { self.data } else { DataPlace::Unknown };
         let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
         let synced = measure.unsynced_form.is_none() && !reads;
-        measure.durability = synced.then(|| self.durability.clone());
+        measure.durability = synced.then(|| if is_server { &self.of_commit } else { &self.of_sync }.clone());
     }
 }
 

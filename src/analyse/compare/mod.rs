@@ -19,7 +19,7 @@ pub mod single;
 #[cfg(test)]
 mod tests;
 
-use super::findings::{DurabilityClass, Estimate};
+use super::findings::{Durability, DurabilityClass, Estimate};
 use super::ranking::class_word;
 use findings::{Alone, ComparisonFindings, FORMAT, PairFinding, Reason, Refusal, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
@@ -38,7 +38,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
             let compares = rows.iter().any(|row| row.comparison.is_some());
             let shows = chosen.as_ref().is_none_or(|pair| pair.rows.is_empty() && !rows.is_empty());
             if compares || shows {
-                let caveat = promise_caveat(sides, place, against).filter(|_| compares);
+                let caveat = promise_caveat(sides, place, against, &rows);
                 chosen = Some(PairFinding { side: place, against, caveat, rows });
             }
             if compares {
@@ -142,7 +142,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         label: side.label.clone(),
         origin: side.origin,
         medium,
-        durability: side.measures.iter().find_map(|measure| measure.durability.clone()),
+        durability: side.measures.iter().filter_map(|it| it.durability.as_ref()).reduce(worse).cloned(),
         measures: measured().count(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
@@ -169,10 +169,33 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
-/// That two sides are not known to be of one class; the reasons stand with the sides.
-fn promise_caveat(sides: &[Side], place: usize, against: usize) -> Option<String> {
-    let of = |place: usize| sides[place].measures.iter().find_map(|measure| Some(measure.durability.as_ref()?.class));
-    match (of(place)?, of(against)?) {
+/// The durability that leaves more to doubt; the first of two alike.
+fn worse<'a>(one: &'a Durability, other: &'a Durability) -> &'a Durability {
+    if doubt(other.class) > doubt(one.class) { other } else { one }
+}
+
+/// How much a class leaves to doubt.
+fn doubt(class: DurabilityClass) -> u8 {
+    match class {
+        DurabilityClass::Flushed => 0,
+        DurabilityClass::Unknown => 1,
+        DurabilityClass::Delayed => 2,
+        DurabilityClass::Volatile => 3,
+    }
+}
+
+/// That two sides are not known to be of one class in what is compared; the reasons stand with the sides.
+fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) -> Option<String> {
+    let compared = |measure: &&Measure| {
+        let key = measure.key();
+        rows.iter().any(|row| row.comparison.is_some() && row.measure == key)
+    };
+    let classes = |measure: &Measure| {
+        let others = sides[against].measures.iter().filter(|other| other.subject() == measure.subject());
+        let other = others.into_iter().find(|other| judge::same_measure(measure, other))?;
+        Some((measure.durability.as_ref()?.class, other.durability.as_ref()?.class))
+    };
+    match sides[place].measures.iter().filter(compared).find_map(classes)? {
         (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
             Some("What a synced write survives is known of neither.".to_owned())
         }
