@@ -3,7 +3,7 @@
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::rules_price::apart;
-use super::select::{Found, all, rows};
+use super::select::{Found, rows};
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -93,15 +93,33 @@ fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     rule.says(&[row], Some((shown, said, "")), sentence)
 }
 
-/// A filesystem that `mount` or `df` shows otherwise.
+/// A filesystem that `mount` or `df` shows otherwise: each listing of the place does.
 fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
     let rule =
         Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the mounts that were published" };
     let (kind, mount) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
-    let row = all(record).find(|row| row.label("mount") == Some(mount) && row.label("type").is_some())?;
-    let shown = row.label("type").filter(|shown| shown != kind)?;
+    let listed: Vec<Found<'_>> = mounts(record, case).filter(|row| row.label("mount") == Some(mount)).collect();
+    let shown = listed.last()?.label("type")?;
+    if listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind))) {
+        return None;
+    }
     let mut remark =
-        rule.says(&[row], None, format!("{mount} is mounted as {shown}, where the case is said to be on {kind}"))?;
+        rule.says(&listed, None, format!("{mount} is mounted as {shown}, where the case is said to be on {kind}"))?;
     remark.case.clone_from(&case.name);
     Some(remark)
+}
+
+/// The mounts that a case lists; where it lists none those of cases that do nothing else and are said to be on no
+/// filesystem of their own: they are the machine's. Another case's may be of another machine.
+fn mounts<'a>(record: &'a ImportRecord, case: &'a ImportedCase) -> impl Iterator<Item = Found<'a>> {
+    let of =
+        |case: &'a ImportedCase| rows(case).filter(|row| row.label("mount").is_some() && row.label("type").is_some());
+    let lists_only = |case: &ImportedCase| {
+        let mut outputs = case.trials.iter().flat_map(|trial| &trial.outputs);
+        !case.facts.contains_key("stack.filesystem")
+            && outputs.all(|output| matches!(output.tool.as_str(), "mount" | "df"))
+    };
+    let own = of(case).next().is_some();
+    let others = record.cases.iter().filter(move |other| !own && lists_only(other));
+    of(case).chain(others.flat_map(of))
 }

@@ -292,6 +292,25 @@ fn facts_are_held_against_what_was_printed() {
 }
 
 #[test]
+fn a_mount_is_that_of_the_case_or_of_its_machine_and_not_of_another_case() {
+    let of = |name: &str, told: &[(&str, &str)], listed: &[&str]| {
+        let mounts = listed.iter().map(|kind| row(&[("mount", "/data"), ("type", kind)], &[])).collect();
+        case(name, told, vec![trial(vec![output("mount", mounts)])])
+    };
+    let on = |kind: &'static str| [("stack.filesystem", kind), ("stack.mount", "/data")];
+    let said = |cases: Vec<ImportedCase>| {
+        let remarks = rules::remarks(&record(cases));
+        remarks.into_iter().map(|remark| (remark.case, remark.sentence)).collect::<Vec<_>>()
+    };
+    assert_eq!(said(vec![of("a", &on("ext4"), &["ext4"]), of("b", &on("xfs"), &["xfs"])]), []);
+    assert_eq!(said(vec![of("a", &on("xfs"), &["ext4", "xfs"])]), [], "one mount lies over the other");
+    let load = case("a", &on("ext4"), vec![trial(vec![pgbench(1000.0)])]);
+    assert_eq!(said(vec![load.clone(), of("b", &on("xfs"), &["xfs"])]), [], "it may be another machine");
+    let said = said(vec![load, of("mounts", &[], &["xfs"])]);
+    assert_eq!(said, [("a".into(), "/data is mounted as xfs, where the case is said to be on ext4".into())]);
+}
+
+#[test]
 fn a_property_is_that_of_the_dataset_that_the_case_used() {
     let of =
         |name: &str, property: &str, value: &str| row(&[("name", name), ("property", property), ("value", value)], &[]);
