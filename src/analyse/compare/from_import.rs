@@ -60,7 +60,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 continue;
             }
             let mut found = measures(output, trial, &bare.facts);
-            if found.is_empty() {
+            if found.is_empty() && !tells_facts(&output.tool) && !is_used(output, trial) {
                 left_out.insert(output.tool.clone());
             }
             found.iter_mut().for_each(|measure| standing.stamp(measure));
@@ -89,6 +89,22 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         Side { label, name, measures, left_out, caveats: caveats.clone(), ..bare.clone() }
     };
     sides.into_iter().enumerate().map(side).collect()
+}
+
+/// Whether a tool tells what the machine is like and measures nothing.
+fn tells_facts(tool: &str) -> bool {
+    matches!(tool, "mount" | "df" | "gpart list" | "zfs get" | "zfs list" | "zpool get" | "zpool list" | "zpool status")
+}
+
+/// Whether the figures of an output are in those of another one: of a log beside its summary.
+fn is_used(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
+    let has_summary = || trial.outputs.iter().any(|other| summary(other).is_some());
+    output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0) && has_summary()
+}
+
+/// The summary that an output of pgbench ends with.
+fn summary(output: &ImportedOutput) -> Option<&ImportedRow> {
+    output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| label(row, "part") == Some("summary"))
 }
 
 fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
@@ -302,7 +318,7 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
 }
 
 fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let Some(summary) = output.rows.iter().find(|row| label(row, "part") == Some("summary")) else { return Vec::new() };
+    let Some(summary) = summary(output) else { return Vec::new() };
     let fact = |name: &str| output.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let whole = |name: &str| figure(summary, name).map(|figure| significant_whole(figure.value));
     let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
@@ -354,7 +370,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
 
 /// A log without the summary of its run: its conditions are those that the facts tell.
 fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let has_summary = trial.outputs.iter().any(|output| output.tool == "pgbench");
+    let has_summary = trial.outputs.iter().any(|output| summary(output).is_some());
     let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
     let mut output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
     let mut summary = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };

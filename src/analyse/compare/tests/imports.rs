@@ -150,6 +150,27 @@ fn several_files_of_one_case_are_its_trials() {
     assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_some());
 }
 
+#[test]
+fn what_measures_and_is_not_compared_is_left_out_and_nothing_else() {
+    let of = |tools: &[&str], log: Option<ImportedLog>| {
+        let output = |tool: &&str| match *tool {
+            "summary" => summary("TPC-B (sort of)", "tps"),
+            tool => ImportedOutput { tool: tool.to_owned(), ..ImportedOutput::default() },
+        };
+        let trial = ImportedTrial { outputs: tools.iter().map(output).collect(), log, ..ImportedTrial::default() };
+        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+        let record = ImportRecord { cases: vec![case], ..ImportRecord::default() };
+        from_import::sides(0, "x", &record, None).remove(0).left_out
+    };
+    let log = || Some(ImportedLog { latency: times(&[(7000, 990)]), done: 990, ..ImportedLog::default() });
+    assert_eq!(of(&["summary", "pgbench -l"], log()), [""; 0], "its percentiles are compared");
+    assert_eq!(of(&["pgbench -l"], log()), [""; 0]);
+    assert_eq!(of(&["pgbench", "pgbench -l"], log()), ["pgbench"], "progress lines have no summary, the log is used");
+    assert_eq!(of(&["summary", "pgbench -l"], None), ["pgbench -l"], "rows of a page are no log");
+    assert_eq!(of(&["summary", "mount", "df", "zfs get", "zpool status"], None), [""; 0], "they measure nothing");
+    assert_eq!(of(&["summary", "vmstat", "fio"], None), ["fio", "vmstat"]);
+}
+
 /// The side of a case with a trial of these rates for each of these files.
 fn of_files(files: &[(&str, f64)]) -> Side {
     let mut record = published(&[], vec![imported("one write", "fdatasync", 1.0)], "15");
