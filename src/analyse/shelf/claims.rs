@@ -65,7 +65,7 @@ fn of_all(comparisons: &[Comparison], repeat: Option<&Repeat>, because: &mut Vec
         ));
     }
     let Some(pooled) = pooled(comparisons) else { return Some(least) };
-    let interval = pooled.interval?;
+    let Some(interval) = pooled.interval else { return Some(least) };
     let holds = if pooled.tells_apart() { "without" } else { "with" };
     because.push(format!(
         "taken as {} repeats of one comparison: {} times, 95 % interval {} to {}, {holds} 1 in it",

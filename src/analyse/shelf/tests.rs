@@ -140,6 +140,7 @@ fn comparisons_of_cases_of_their_own_are_repeats_of_one() {
     };
     assert_eq!(cases([1.30, 1.31, 1.29]).support, Support::Shown);
     assert_eq!(cases([1.03, 1.09, 1.10]).support, Support::NotShown);
+    assert_eq!(cases([0.0, 1.30, 1.31]).support, Support::NotShown, "what did nothing leaves no interval to pool");
     // The case in two comparisons makes them depend on each other.
     let record = record(vec![loads("a", &[1300.0]), loads("b", &[1000.0]), loads("c", &[1001.0])]);
     let found = answer(&record, &[higher("a", "b"), higher("a", "c")]);
