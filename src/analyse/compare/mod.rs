@@ -3,7 +3,8 @@
 //! Pure: sides in, findings out. A side is made by `from_run`, `from_probe` or `from_import`; `judge` says which figures may
 //! be held against each other, `ratio` what their spread allows to conclude. Each side is held against the one of the same
 //! name in the first argument, else against the first of the first argument that it has something comparable with; sides of
-//! the first argument against the first of them. Absent on purpose: a winner without an interval; what contradicts a publication's own sentences.
+//! the first argument against the first of them. Absent on purpose: a winner without an interval
+//! that holds what differs between runs; what contradicts a publication's own sentences.
 
 pub mod answer;
 pub mod facts;
@@ -21,7 +22,7 @@ mod tests;
 
 use super::findings::{Durability, DurabilityClass, Estimate};
 use super::ranking::class_word;
-use findings::{Alone, ComparisonFindings, FORMAT, PairFinding, Reason, Refusal, Row, SideFinding};
+use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Refusal, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
 
@@ -214,8 +215,8 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) ->
 fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let mut found = Vec::new();
     let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
-    let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
-    if count("single run without spread") > 0 {
+    let any = |method: Method| compared().any(|comparison| comparison.method == method);
+    if any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated) {
         found.push(format!(
             "{} To have an interval, repeat a measurement and import its outputs as x-run1.txt, x-run2.txt",
             single::sentence()
@@ -229,13 +230,13 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if count(ratio::OF_ALL_TRIALS) > 0 {
+    if any(Method::PercentilesTogether) {
         found.push(
             "percentiles are of the operations of all trials of a side together, no means of trials: they have no interval"
                 .to_owned(),
         );
     }
-    if count("slices of one measurement") > 0 {
+    if any(Method::Slices) {
         found.push(
             "intervals from slices tell how sure these minutes are; another hour, another place on the device and other \
              neighbours are not in them"

@@ -129,6 +129,22 @@ fn repeated_runs_have_an_interval_that_decides() {
 }
 
 #[test]
+fn only_rates_point_a_way_without_repeats() {
+    let of = |figure: &str, unit: &str| {
+        let case = |name: &str, value| {
+            case(name, &[], vec![trial(vec![output("x", vec![row(&[], &[(figure, unit, value)])])])])
+        };
+        let (tool, figure) = ("x".into(), figure.into());
+        let claim = Compare { case: "a".into(), over: "b".into(), tool, figure, ..Compare::default() };
+        answer(&record(vec![case("a", 900.0), case("b", 100.0)]), &[claim])
+    };
+    assert_eq!(of("rate", "ops/s").support, Support::PointsThatWay);
+    let latency = of("latency_mean", "ms");
+    assert_eq!(latency.support, Support::NotShown);
+    assert!(!latency.comparisons[0].sentence.contains("beyond any scatter"), "{}", latency.comparisons[0].sentence);
+}
+
+#[test]
 fn comparisons_of_cases_of_their_own_are_repeats_of_one() {
     let cases = |ratios: [f64; 3]| {
         let pairs = ["x", "y", "z"].iter().zip(ratios);

@@ -232,7 +232,7 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
     let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
-    assert!(comparison.method.ends_with("(1 trial against 2 trials, alone 10 to 900 us)"), "{}", comparison.method);
+    assert!(comparison.how.ends_with("(1 trial against 2 trials, alone 10 to 900 us)"), "{}", comparison.how);
     assert!(found.caveats.iter().any(|it| it.contains("percentiles are of the operations of all trials")));
 }
 
