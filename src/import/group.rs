@@ -204,6 +204,7 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         seconds: seconds.into_iter().collect(),
         latency: joined_times(&one.latency, &other.latency),
         lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
+        column_untold: one.column_untold || other.column_untold,
         lines_unread: one.lines_unread + other.lines_unread,
     }
 }

@@ -189,6 +189,9 @@ pub struct ImportedLog {
     pub latency: ImportedTimes,
     /// By how much the transactions done began later than they were due; `None` where the log has no such column.
     pub lag: Option<ImportedTimes>,
+    /// Whether it has one further column of which its lines do not tell whether it is the lag or the retries.
+    #[serde(default)]
+    pub column_untold: bool,
     /// Lines that could not be read.
     pub lines_unread: u64,
 }

@@ -379,8 +379,7 @@ fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Mea
         summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
     };
     // No rate: a log may be a sample (--sampling-rate), or several with pauses between them.
-    let untold = |output: &ImportedOutput| output.facts.iter().any(|(_, value)| value.contains("do not tell which"));
-    if log.skipped > 0 || log.lag.is_some() || trial.outputs.iter().any(untold) {
+    if log.skipped > 0 || log.lag.is_some() || log.column_untold {
         add("skipped", "count", log.skipped as f64);
     }
     if log.latency.count > 0 {

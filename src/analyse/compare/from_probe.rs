@@ -63,7 +63,7 @@ fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     let durability = durability(&found.verdict);
     let mut caveats: Vec<String> = found.verdict.headline.into_iter().collect();
     // What explains a mark in the probe's own table explains nothing here.
-    caveats.extend(found.caveats.into_iter().filter(|caveat| !caveat.contains("marked ~")));
+    caveats.extend(found.caveats.into_iter().filter(|caveat| caveat != probe::caveats::OF_MARKS));
     (durability, medium, caveats)
 }
 

@@ -1,7 +1,7 @@
 //! What an import brings into a comparison: its figures, its trials, what it promises.
 
 use crate::analyse::compare::findings::{Outcome, Reason};
-use crate::analyse::compare::side::{Measure, Side, Spread};
+use crate::analyse::compare::side::{ConditionKind, Measure, Side, Spread};
 use crate::analyse::compare::{compare, from_import, from_probe};
 use crate::analyse::findings::DurabilityClass;
 use crate::analyse::probe::sample;
@@ -169,6 +169,21 @@ fn what_measures_and_is_not_compared_is_left_out_and_nothing_else() {
     assert_eq!(of(&["summary", "pgbench -l"], None), ["pgbench -l"], "rows of a page are no log");
     assert_eq!(of(&["summary", "mount", "df", "zfs get", "zpool status"], None), [""; 0], "they measure nothing");
     assert_eq!(of(&["summary", "vmstat", "fio"], None), ["fio", "vmstat"]);
+}
+
+#[test]
+fn a_log_whose_further_column_may_be_a_lag_does_not_tell_its_rate_limit() {
+    let rate = |column_untold: bool| {
+        let log = ImportedLog { latency: times(&[(7000, 990)]), done: 990, column_untold, ..ImportedLog::default() };
+        let output = ImportedOutput { tool: "pgbench -l".to_owned(), ..ImportedOutput::default() };
+        let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
+        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+        let record = ImportRecord { cases: vec![case], ..ImportRecord::default() };
+        let side = from_import::sides(0, "x", &record, None).remove(0);
+        let limit = side.measures[0].conditions.iter().find(|it| it.kind == ConditionKind::RateLimit).unwrap();
+        limit.value.clone()
+    };
+    assert_eq!((rate(true), rate(false)), (None, Some("none".to_owned())));
 }
 
 /// The side of a case with a trial of these rates for each of these files.
