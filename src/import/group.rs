@@ -21,6 +21,7 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
             (one, other) => one.or(other),
         };
     }
+    trial.began = moment::of(&trial.outputs, trial.log.as_ref()).beginning();
     trial
 }
 
@@ -316,6 +317,13 @@ mod tests {
         }
         let found = grouped(vec![load("x.log", 10), load("y.log", 10), reading("disk.txt", &iostat(10))]);
         assert_eq!(found.len(), 3, "which of two loads it watched cannot be known");
+    }
+
+    #[test]
+    fn a_trial_knows_when_it_began_where_its_output_tells() {
+        let began = |text: &str| trial(vec![reading("x.txt", text)]).began;
+        assert_eq!(began(&log(1_403_823_600, 50)).as_deref(), Some("2014-06-26T23:00:00Z"));
+        assert_eq!(began(&summary(7)), None);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
 mod context;
-mod doubts;
 mod group;
 mod guard;
 mod kinds;
@@ -19,7 +18,6 @@ mod tests;
 mod text;
 mod unpack;
 
-pub use doubts::doubts;
 pub use group::{group, trial};
 pub use kinds::{KINDS, Kind};
 pub use record::{Sorted, cases, context, measured, unknown};

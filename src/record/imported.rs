@@ -70,6 +70,10 @@ pub struct ImportedCase {
 pub struct ImportedTrial {
     /// The files that it was read from.
     pub files: Vec<ImportedFile>,
+    /// When it began, as far as its output tells: `2014-06-26T23:52:00Z`, or with words behind it where the time zone is
+    /// unknown.
+    #[serde(default)]
+    pub began: Option<String>,
     /// What was found in them, in order.
     pub outputs: Vec<ImportedOutput>,
     /// A pgbench log, read to histograms.

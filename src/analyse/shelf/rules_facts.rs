@@ -1,4 +1,4 @@
-//! Rules that hold what is said of a case against what its own output shows.
+//! Rules that hold the properties and settings that a case is said to have against what its own output shows.
 
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
@@ -14,13 +14,12 @@ pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark>
         found.extend(property(record, case, key, value));
         found.extend(of_pgbench(case, key, value));
     }
-    found.extend(mounted(record, case));
     found
 }
 
 /// A property that `zfs get` or `zpool get` shows otherwise.
 fn property(record: &ImportRecord, case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
-    let source = "the list of properties that was published with the case";
+    let source = "the list of properties that came with the case";
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
@@ -81,45 +80,14 @@ fn of_dataset(row: &Found<'_>, property: &str) -> String {
     row.label("name").map_or_else(|| format!("{property}={value}"), |name| format!("{name} {property}={value}"))
 }
 
-/// A setting of pgbench that its summary shows otherwise.
+/// A setting of pgbench, as `pgbench.NAME` or `workload.NAME`, that its summary shows otherwise.
 fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let rule =
         Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the summary that pgbench printed" };
-    let name = key.strip_prefix("pgbench.")?;
-    let said: f64 = said.parse().ok()?;
+    let name = key.strip_prefix("pgbench.").or_else(|| key.strip_prefix("workload."))?;
+    let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
     let (row, shown) = summaries.filter_map(|row| Some((row, row.value(name)?))).find(|(_, shown)| *shown != said)?;
     let sentence = format!("pgbench says {name} {shown}, where the case is said to have {said}");
     rule.says(&[row], Some((shown, said, "")), sentence)
-}
-
-/// A filesystem that `mount` or `df` shows otherwise: each listing of the place does.
-fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
-    let rule =
-        Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the mounts that were published" };
-    let (kind, mount) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
-    let listed: Vec<Found<'_>> = mounts(record, case).filter(|row| row.label("mount") == Some(mount)).collect();
-    let shown = listed.last()?.label("type")?;
-    if listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind))) {
-        return None;
-    }
-    let mut remark =
-        rule.says(&listed, None, format!("{mount} is mounted as {shown}, where the case is said to be on {kind}"))?;
-    remark.case.clone_from(&case.name);
-    Some(remark)
-}
-
-/// The mounts that a case lists; where it lists none those of cases that do nothing else and are said to be on no
-/// filesystem of their own: they are the machine's. Another case's may be of another machine.
-fn mounts<'a>(record: &'a ImportRecord, case: &'a ImportedCase) -> impl Iterator<Item = Found<'a>> {
-    let of =
-        |case: &'a ImportedCase| rows(case).filter(|row| row.label("mount").is_some() && row.label("type").is_some());
-    let lists_only = |case: &ImportedCase| {
-        let mut outputs = case.trials.iter().flat_map(|trial| &trial.outputs);
-        !case.facts.contains_key("stack.filesystem")
-            && outputs.all(|output| matches!(output.tool.as_str(), "mount" | "df"))
-    };
-    let own = of(case).next().is_some();
-    let others = record.cases.iter().filter(move |other| !own && lists_only(other));
-    of(case).chain(others.flat_map(of))
 }

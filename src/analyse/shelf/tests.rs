@@ -1,5 +1,7 @@
 //! Tests of claims and rules on made-up records. What comes out of the real shelf is tested in `tests/shelf.rs`.
 
+mod place;
+
 use super::findings::{ConclusionFinding, Remark, Support, Weight};
 use super::{claims, repeats, rules};
 use crate::record::imported::{
@@ -306,25 +308,6 @@ fn facts_are_held_against_what_was_printed() {
             "/data is mounted as xfs, where the case is said to be on ext4"
         ]
     );
-}
-
-#[test]
-fn a_mount_is_that_of_the_case_or_of_its_machine_and_not_of_another_case() {
-    let of = |name: &str, told: &[(&str, &str)], listed: &[&str]| {
-        let mounts = listed.iter().map(|kind| row(&[("mount", "/data"), ("type", kind)], &[])).collect();
-        case(name, told, vec![trial(vec![output("mount", mounts)])])
-    };
-    let on = |kind: &'static str| [("stack.filesystem", kind), ("stack.mount", "/data")];
-    let said = |cases: Vec<ImportedCase>| {
-        let remarks = rules::remarks(&record(cases));
-        remarks.into_iter().map(|remark| (remark.case, remark.sentence)).collect::<Vec<_>>()
-    };
-    assert_eq!(said(vec![of("a", &on("ext4"), &["ext4"]), of("b", &on("xfs"), &["xfs"])]), []);
-    assert_eq!(said(vec![of("a", &on("xfs"), &["ext4", "xfs"])]), [], "one mount lies over the other");
-    let load = case("a", &on("ext4"), vec![trial(vec![pgbench(1000.0)])]);
-    assert_eq!(said(vec![load.clone(), of("b", &on("xfs"), &["xfs"])]), [], "it may be another machine");
-    let said = said(vec![load, of("mounts", &[], &["xfs"])]);
-    assert_eq!(said, [("a".into(), "/data is mounted as xfs, where the case is said to be on ext4".into())]);
 }
 
 #[test]
