@@ -62,8 +62,7 @@ which name a place, and data directories of PostgreSQL.
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; other durability classes; means
 against percentiles; the row of pg_test_fsync without a sync where versions do it differently. What
-one side does not tell is listed. A probe has intervals from its slices: of its own minutes, not of
-the next hour.";
+one side does not tell is listed.";
 const EXIT_CODES: &str =
     "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 

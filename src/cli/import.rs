@@ -134,9 +134,6 @@ pub fn run(args: &Args) -> Result<u8> {
         cases,
         ..ImportRecord::default()
     };
-    for case in &mut record.cases {
-        case.caveats.extend(import::doubts(&record.origin, case));
-    }
     record.origin.measured = record.origin.measured.take().or_else(|| import::measured(&record.cases));
     record.unknown = import::unknown(&record);
     let folder = staging.map(|staging| staging.commit(&record)).transpose()?;

@@ -21,6 +21,7 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
             (one, other) => one.or(other),
         };
     }
+    trial.began = moment::of(&trial.outputs, trial.log.as_ref()).beginning();
     trial
 }
 
@@ -261,6 +262,7 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         seconds: seconds.into_iter().collect(),
         latency: joined_times(&one.latency, &other.latency),
         lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
+        column_untold: one.column_untold || other.column_untold,
         lines_unread: one.lines_unread + other.lines_unread,
     }
 }
@@ -397,6 +399,13 @@ mod tests {
             grouped(vec![reading("in/iostat.txt", first), reading("in/vmstat.txt", second), summary]).len()
         };
         assert_eq!((of(&iostat(20), &iostat(20)), of(&iostat(20), &iostat(40))), (1, 3));
+    }
+
+    #[test]
+    fn a_trial_knows_when_it_began_where_its_output_tells() {
+        let began = |text: &str| trial(vec![reading("x.txt", text)]).began;
+        assert_eq!(began(&log(1_403_823_600, 50)).as_deref(), Some("2014-06-26T23:00:00Z"));
+        assert_eq!(began(&summary(7)), None);
     }
 
     #[test]

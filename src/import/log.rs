@@ -254,6 +254,7 @@ impl Tally {
             seconds: self.seconds.into_iter().map(|(second, done)| (second.saturating_sub(first), done)).collect(),
             latency: self.latency.finish(),
             lag: has_lag.then(|| self.lag.finish()),
+            column_untold: has(&[Optional::Untold]),
             lines_unread: end.lines_unread,
         }
     }
@@ -301,6 +302,14 @@ mod tests {
         let (log, output) = of(&lines.collect::<String>());
         assert_eq!((log.done, log.scripts.len()), (130, 128));
         assert!(output.notes[0].starts_with("2 transactions are of scripts beyond"), "{:?}", output.notes);
+    }
+
+    #[test]
+    fn a_further_column_that_may_be_lag_or_retries_is_said_to_be_untold() {
+        let untold = |text: &str| of(text).0.column_untold;
+        assert!(untold("0 1 100 0 1403826720 5 0\n0 2 100 0 1403826720 7 0\n"));
+        assert!(!untold("0 1 100 0 1403826720 5\n0 2 100 0 1403826720 7\n"));
+        assert!(!untold("0 1 100 0 1403826720 5 40 0\n0 2 100 0 1403826720 7 40 0\n"));
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 mod context;
 mod cuts;
-mod doubts;
 mod group;
 mod guard;
 mod kinds;
@@ -21,7 +20,6 @@ mod text;
 mod unpack;
 mod wraps;
 
-pub use doubts::doubts;
 pub use group::{is_copy, trial};
 pub use kinds::{KINDS, Kind};
 pub use record::{Sorted, cases, measured, unknown};

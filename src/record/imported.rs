@@ -73,6 +73,10 @@ pub struct ImportedCase {
 pub struct ImportedTrial {
     /// The files that it was read from.
     pub files: Vec<ImportedFile>,
+    /// When it began, as far as its output tells: `2014-06-26T23:52:00Z`, or with words behind it where the time zone is
+    /// unknown.
+    #[serde(default)]
+    pub began: Option<String>,
     /// What was found in them, in order.
     pub outputs: Vec<ImportedOutput>,
     /// A pgbench log, read to histograms.
@@ -194,6 +198,9 @@ pub struct ImportedLog {
     pub latency: ImportedTimes,
     /// By how much the transactions done began later than they were due; `None` where the log has no such column.
     pub lag: Option<ImportedTimes>,
+    /// Whether it has one further column of which its lines do not tell whether it is the lag or the retries.
+    #[serde(default)]
+    pub column_untold: bool,
     /// Lines that could not be read.
     pub lines_unread: u64,
 }

@@ -79,7 +79,7 @@ fn two_folders_are_probed_in_turn_and_compared_round_by_round() {
         assert!(side["caveats"].to_string().contains("3 rounds"), "{side}");
     }
     let rows = found["pairs"][0]["rows"].as_array().unwrap();
-    let how: Vec<&str> = rows.iter().filter_map(|row| row["comparison"]["method"].as_str()).collect();
+    let how: Vec<&str> = rows.iter().filter_map(|row| row["comparison"]["how"].as_str()).collect();
     assert!(!rows.is_empty() && !how.iter().any(|how| how.contains("slices")), "{how:?}");
     for name in ["one", "two"] {
         assert_eq!(std::fs::read_dir(folder.path().join(name)).unwrap().count(), 0, "the probe leaves nothing");
@@ -125,7 +125,7 @@ fn cases_of_a_run_have_ratios_with_intervals_and_others_a_reason() {
     let row = &found["pairs"][0]["rows"][0];
     assert_eq!(row["measure"], "pgbench/tpcb-like/scale 10/clients 4/tps");
     let comparison = &row["comparison"];
-    assert_eq!((&comparison["outcome"], &comparison["method"]), (&"faster".into(), &"paired over 3 blocks".into()));
+    assert_eq!((&comparison["outcome"], &comparison["how"]), (&"faster".into(), &"paired over 3 blocks".into()));
     let (low, high) = (comparison["low"].as_f64().unwrap(), comparison["high"].as_f64().unwrap());
     assert!(low < 1.5 && 1.5 < high && low > 1.2, "{comparison}");
     let found = findings(folder.path(), &[&case("ext4"), &case("tmpfs")], 1);

@@ -35,8 +35,11 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     let ratio = significant(comparison.ratio);
     let interval = match (comparison.low, comparison.high) {
         (Some(low), Some(high)) => format!("95 % interval {} to {}", significant(low), significant(high)),
-        _ => comparison.method.clone(),
+        _ => comparison.how.clone(),
     };
+    // What is known of the scatter between runs is of rates that were measured once.
+    let points = comparison.method.is_of_single_runs() && row.more_is_better && single::points_a_way(comparison.ratio);
+    let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
     let first = match comparison.outcome {
         Outcome::Faster | Outcome::Slower => {
             let word = if comparison.outcome == Outcome::Faster { "faster" } else { "slower" };
@@ -48,18 +51,26 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
                 row.measure
             )
         }
-        Outcome::NoInterval => {
-            let points = single::points_a_way(comparison.ratio);
-            let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
-            format!(
-                "{side} has {ratio} times the {} of {reference}, but neither is called faster ({interval}{points}).",
-                row.measure
-            )
-        }
+        Outcome::NotRepeated => format!(
+            "{side} has {ratio} times the {} of {reference}, but neither is called faster: nothing was repeated ({interval} \
+             {}{points}).",
+            row.measure, comparison.how
+        ),
+        Outcome::NoInterval => format!(
+            "{side} has {ratio} times the {} of {reference}, but neither is called faster ({interval}{points}).",
+            row.measure
+        ),
     };
     let (faster, slower) = (count(&compared, Outcome::Faster), count(&compared, Outcome::Slower));
     let (same, open) = (count(&compared, Outcome::NoDifferenceSeen), count(&compared, Outcome::NoInterval));
-    let counts = [(faster, "faster"), (slower, "slower"), (same, "no difference seen"), (open, "without an interval")];
+    let once = count(&compared, Outcome::NotRepeated);
+    let counts = [
+        (faster, "faster"),
+        (slower, "slower"),
+        (same, "no difference seen"),
+        (once, "apart but not repeated"),
+        (open, "without an interval"),
+    ];
     let counts: Vec<String> =
         counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let figures = if compared.len() == 1 { "figure" } else { "figures" };

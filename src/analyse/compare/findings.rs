@@ -104,7 +104,39 @@ pub struct Comparison {
     /// What it says.
     pub outcome: Outcome,
     /// How the interval was had, or why there is none.
-    pub method: String,
+    pub method: Method,
+    /// The same in words, with the numbers of trials and blocks.
+    pub how: String,
+}
+
+/// How the interval of a ratio was had, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Over blocks that both have in common.
+    Paired,
+    /// From trials of both, without common blocks.
+    Trials,
+    /// From trials of one, and a single trial of the other in the same run.
+    BorrowedSpread,
+    /// At least one side was measured once and has the spread of its slices alone: that is of its own minutes.
+    Slices,
+    /// None: at least one side was measured once and has no spread at all.
+    SingleRuns,
+    /// None: percentiles of the operations of all trials together.
+    PercentilesTogether,
+    /// None: trials that are alike to the last digit.
+    Alike,
+    /// None: the spread cannot be computed, since something did nothing or differs too much.
+    NoSpread,
+}
+
+impl Method {
+    /// Whether one of the two was measured once, so that what differs between runs is not in the interval.
+    #[must_use]
+    pub fn is_of_single_runs(self) -> bool {
+        matches!(self, Method::Slices | Method::SingleRuns)
+    }
 }
 
 /// What a ratio says.
@@ -117,6 +149,9 @@ pub enum Outcome {
     Slower,
     /// The interval holds 1; that is not "they are the same".
     NoDifferenceSeen,
+    /// They differ by more than the scatter inside what was measured once; what differs between runs is not in that, so
+    /// there is no winner.
+    NotRepeated,
     /// There is no interval, so there is no winner.
     NoInterval,
 }

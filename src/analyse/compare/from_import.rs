@@ -60,7 +60,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 continue;
             }
             let mut found = measures(output, trial, &bare.facts);
-            if found.is_empty() {
+            if found.is_empty() && !tells_facts(&output.tool) && !is_used(output, trial) {
                 left_out.insert(output.tool.clone());
             }
             found.iter_mut().for_each(|measure| standing.stamp(measure));
@@ -89,6 +89,22 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         Side { label, name, measures, left_out, caveats: caveats.clone(), ..bare.clone() }
     };
     sides.into_iter().enumerate().map(side).collect()
+}
+
+/// Whether a tool tells what the machine is like and measures nothing.
+fn tells_facts(tool: &str) -> bool {
+    matches!(tool, "mount" | "df" | "gpart list" | "zfs get" | "zfs list" | "zpool get" | "zpool list" | "zpool status")
+}
+
+/// Whether the figures of an output are in those of another one: of a log beside its summary.
+fn is_used(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
+    let has_summary = || trial.outputs.iter().any(|other| summary(other).is_some());
+    output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0) && has_summary()
+}
+
+/// The summary that an output of pgbench ends with.
+fn summary(output: &ImportedOutput) -> Option<&ImportedRow> {
+    output.rows.iter().filter(|_| output.tool == "pgbench").find(|row| label(row, "part") == Some("summary"))
 }
 
 fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
@@ -210,7 +226,10 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
 struct Standing {
     medium: Medium,
     data: DataPlace,
-    durability: Durability,
+    /// What a sync survives, whoever asks for it.
+    of_sync: Durability,
+    /// What a commit survives: the server's own settings decide too.
+    of_commit: Durability,
 }
 
 impl Standing {
@@ -227,35 +246,39 @@ impl Standing {
             Some("disk" | "neither" | "no") => DataPlace::Disk,
             _ => DataPlace::Unknown,
         };
-        let volatile = |reason: String| Durability { class: DurabilityClass::Volatile, reason };
+        let of = |class, reason: &str| Some(Durability { class, reason: reason.to_owned() });
+        let volatile = |reason: &str| of(DurabilityClass::Volatile, reason);
         let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
         let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
         let kind = filesystem.as_deref().unwrap_or_default();
         let held_back = options.split(',').map(str::trim).find(|option| holds_back(option, kind));
-        let durability = if medium == Medium::Memory {
-            volatile(format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
+        let by_place = if medium == Medium::Memory {
+            volatile(&format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
-            volatile("zfs sync=disabled: a sync does nothing".to_owned())
-        } else if is(&["postgresql.fsync"], "off") {
-            volatile("fsync = off".to_owned())
-        } else if let Some(option) = held_back {
-            volatile(format!("mount option {option}: the filesystem sends no flushes"))
-        } else if is(&["postgresql.synchronous_commit"], "off") {
-            let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
-            Durability { class: DurabilityClass::Delayed, reason }
+            volatile("zfs sync=disabled: a sync does nothing")
         } else {
-            let reason = "no flushes were counted".to_owned();
-            Durability { class: DurabilityClass::Unknown, reason }
+            held_back.and_then(|it| volatile(&format!("mount option {it}: the filesystem sends no flushes")))
         };
-        Standing { medium, data, durability }
+        let by_server = if is(&["postgresql.fsync"], "off") {
+            volatile("fsync = off")
+        } else if is(&["postgresql.synchronous_commit"], "off") {
+            let reason = "synchronous_commit = off: a commit is acknowledged before it is written";
+            of(DurabilityClass::Delayed, reason)
+        } else {
+            None
+        };
+        let unknown = || Durability { class: DurabilityClass::Unknown, reason: "no flushes were counted".to_owned() };
+        let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
+        Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
     }
 
     fn stamp(&self, measure: &mut Measure) {
+        let is_server = measure.family == "pgbench";
         measure.medium = self.medium;
-        measure.data = if measure.family == "pgbench" { self.data } else { DataPlace::Unknown };
+        measure.data = if is_server { self.data } else { DataPlace::Unknown };
         let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
         let synced = measure.unsynced_form.is_none() && !reads;
-        measure.durability = synced.then(|| self.durability.clone());
+        measure.durability = synced.then(|| if is_server { &self.of_commit } else { &self.of_sync }.clone());
     }
 }
 
@@ -295,7 +318,7 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
 }
 
 fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let Some(summary) = output.rows.iter().find(|row| label(row, "part") == Some("summary")) else { return Vec::new() };
+    let Some(summary) = summary(output) else { return Vec::new() };
     let fact = |name: &str| output.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let whole = |name: &str| figure(summary, name).map(|figure| significant_whole(figure.value));
     let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
@@ -347,7 +370,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
 
 /// A log without the summary of its run: its conditions are those that the facts tell.
 fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Measure> {
-    let has_summary = trial.outputs.iter().any(|output| output.tool == "pgbench");
+    let has_summary = trial.outputs.iter().any(|output| summary(output).is_some());
     let Some(log) = trial.log.as_ref().filter(|_| !has_summary) else { return Vec::new() };
     let mut output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
     let mut summary = ImportedRow { labels: vec![("part".to_owned(), "summary".to_owned())], ..ImportedRow::default() };
@@ -356,8 +379,7 @@ fn log_alone(trial: &ImportedTrial, facts: &BTreeMap<String, String>) -> Vec<Mea
         summary.figures.push(ImportedFigure { name, unit, value, ..ImportedFigure::default() });
     };
     // No rate: a log may be a sample (--sampling-rate), or several with pauses between them.
-    let untold = |output: &ImportedOutput| output.facts.iter().any(|(_, value)| value.contains("do not tell which"));
-    if log.skipped > 0 || log.lag.is_some() || trial.outputs.iter().any(untold) {
+    if log.skipped > 0 || log.lag.is_some() || log.column_untold {
         add("skipped", "count", log.skipped as f64);
     }
     if log.latency.count > 0 {

@@ -1,5 +1,6 @@
 //! Probes as a side: the rows that pg_test_fsync has under the keys of that tool, the others under keys of their own.
 
+use super::doubt;
 use super::facts::{Facts, medium};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
@@ -29,6 +30,7 @@ pub fn side(argument: usize, label: &str, record: &ProbeRecord) -> Side {
 #[must_use]
 pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeRecord]) -> Option<Side> {
     let first = rounds.first()?;
+    // What one round gave away holds for all.
     let mut worst: Option<(Durability, Medium)> = None;
     for record in rounds {
         let (durability, medium, _) = judged(record);
@@ -50,16 +52,6 @@ pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeR
     Some(bare(argument, label, first, measures, caveats))
 }
 
-/// How much a class leaves to doubt: what one round gave away holds for all.
-fn doubt(class: DurabilityClass) -> u8 {
-    match class {
-        DurabilityClass::Flushed => 0,
-        DurabilityClass::Unknown => 1,
-        DurabilityClass::Delayed => 2,
-        DurabilityClass::Volatile => 3,
-    }
-}
-
 /// What a probe says of what a sync survives and where the files lie, and what to know of its figures.
 fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     let found = probe::find(record, SERVER);
@@ -71,7 +63,7 @@ fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     let durability = durability(&found.verdict);
     let mut caveats: Vec<String> = found.verdict.headline.into_iter().collect();
     // What explains a mark in the probe's own table explains nothing here.
-    caveats.extend(found.caveats.into_iter().filter(|caveat| !caveat.contains("marked ~")));
+    caveats.extend(found.caveats.into_iter().filter(|caveat| caveat != probe::caveats::OF_MARKS));
     (durability, medium, caveats)
 }
 

@@ -3,7 +3,8 @@
 //! Pure: sides in, findings out. A side is made by `from_run`, `from_probe` or `from_import`; `judge` says which figures may
 //! be held against each other, `ratio` what their spread allows to conclude. Each side is held against the one of the same
 //! name in the first argument, else against the first of the first argument that it has something comparable with; sides of
-//! the first argument against the first of them. Absent on purpose: a winner without an interval; what contradicts a publication's own sentences.
+//! the first argument against the first of them. Absent on purpose: a winner without an interval
+//! that holds what differs between runs; what contradicts a publication's own sentences.
 
 pub mod answer;
 pub mod facts;
@@ -19,9 +20,9 @@ pub mod single;
 #[cfg(test)]
 mod tests;
 
-use super::findings::{DurabilityClass, Estimate};
+use super::findings::{Durability, DurabilityClass, Estimate};
 use super::ranking::class_word;
-use findings::{Alone, ComparisonFindings, FORMAT, PairFinding, Reason, Refusal, Row, SideFinding};
+use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Refusal, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
 
@@ -38,7 +39,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
             let compares = rows.iter().any(|row| row.comparison.is_some());
             let shows = chosen.as_ref().is_none_or(|pair| pair.rows.is_empty() && !rows.is_empty());
             if compares || shows {
-                let caveat = promise_caveat(sides, place, against).filter(|_| compares);
+                let caveat = promise_caveat(sides, place, against, &rows);
                 chosen = Some(PairFinding { side: place, against, caveat, rows });
             }
             if compares {
@@ -142,7 +143,7 @@ fn side_finding(place: usize, side: &Side) -> SideFinding {
         label: side.label.clone(),
         origin: side.origin,
         medium,
-        durability: side.measures.iter().find_map(|measure| measure.durability.clone()),
+        durability: side.measures.iter().filter_map(|it| it.durability.as_ref()).reduce(worse).cloned(),
         measures: measured().count(),
         facts: side.facts.clone(),
         caveats: side.caveats.clone(),
@@ -169,10 +170,33 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
     found.filter(|alone| !alone.measures.is_empty()).collect()
 }
 
-/// That two sides are not known to be of one class; the reasons stand with the sides.
-fn promise_caveat(sides: &[Side], place: usize, against: usize) -> Option<String> {
-    let of = |place: usize| sides[place].measures.iter().find_map(|measure| Some(measure.durability.as_ref()?.class));
-    match (of(place)?, of(against)?) {
+/// The durability that leaves more to doubt; the first of two alike.
+fn worse<'a>(one: &'a Durability, other: &'a Durability) -> &'a Durability {
+    if doubt(other.class) > doubt(one.class) { other } else { one }
+}
+
+/// How much a class leaves to doubt.
+fn doubt(class: DurabilityClass) -> u8 {
+    match class {
+        DurabilityClass::Flushed => 0,
+        DurabilityClass::Unknown => 1,
+        DurabilityClass::Delayed => 2,
+        DurabilityClass::Volatile => 3,
+    }
+}
+
+/// That two sides are not known to be of one class in what is compared; the reasons stand with the sides.
+fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) -> Option<String> {
+    let compared = |measure: &&Measure| {
+        let key = measure.key();
+        rows.iter().any(|row| row.comparison.is_some() && row.measure == key)
+    };
+    let classes = |measure: &Measure| {
+        let others = sides[against].measures.iter().filter(|other| other.subject() == measure.subject());
+        let other = others.into_iter().find(|other| judge::same_measure(measure, other))?;
+        Some((measure.durability.as_ref()?.class, other.durability.as_ref()?.class))
+    };
+    match sides[place].measures.iter().filter(compared).find_map(classes)? {
         (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
             Some("What a synced write survives is known of neither.".to_owned())
         }
@@ -191,10 +215,11 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize) -> Option<String
 fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let mut found = Vec::new();
     let compared = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.comparison.as_ref());
-    let count = |of: &str| compared().filter(|comparison| comparison.method.contains(of)).count();
-    if count("single run without spread") > 0 {
+    let any = |method: Method| compared().any(|comparison| comparison.method == method);
+    if any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated) {
         found.push(format!(
-            "{} To have an interval, repeat a measurement and import its outputs as x-run1.txt, x-run2.txt",
+            "{} To tell more, repeat: outputs that are imported as x-run1.txt, x-run2.txt are trials of one case, and folders \
+             that are given together are probed in turn",
             single::sentence()
         ));
     }
@@ -206,13 +231,13 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if count(ratio::OF_ALL_TRIALS) > 0 {
+    if any(Method::PercentilesTogether) {
         found.push(
             "percentiles are of the operations of all trials of a side together, no means of trials: they have no interval"
                 .to_owned(),
         );
     }
-    if count("slices of one measurement") > 0 {
+    if any(Method::Slices) {
         found.push(
             "intervals from slices tell how sure these minutes are; another hour, another place on the device and other \
              neighbours are not in them"

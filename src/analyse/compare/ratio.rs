@@ -2,10 +2,10 @@
 //!
 //! Trials: `stats::ratio`. Two probes: each has an interval from its slices, laid off on the logarithm, so the half widths
 //! of the logarithms add as squares (G. Y. Zou, A. Donner, Statistics in Medicine 27 (2008) 1693: an interval of a
-//! difference from those of its parts). A figure that someone published without its spread gives a ratio and no interval:
+//! difference from those of its parts); what differs between runs is not in it, so it names no winner. A figure that someone published without its spread gives a ratio and no interval:
 //! the spread of one machine says nothing of another's, so it is lent between the cases of one run alone.
 
-use super::findings::{Comparison, Outcome};
+use super::findings::{Comparison, Method, Outcome};
 use super::side::{Measure, Spread};
 use crate::stats::ratio::{BlockMean, RatioMethod, ratio};
 use crate::units::significant;
@@ -14,8 +14,6 @@ use crate::units::significant;
 const OTHER_RUN: u32 = 1 << 24;
 /// An interval that is narrower than this, relative, is none: its trials are alike to the last digit.
 const LEAST_WIDTH: f64 = 1e-9;
-/// What a percentile of several trials is.
-pub const OF_ALL_TRIALS: &str = "a percentile of the operations of all trials together";
 
 /// `a` over `b`, the reference; `None` where either did nothing.
 #[must_use]
@@ -33,51 +31,65 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
         (Spread::Trials { means, .. }, Spread::Trials { means: others, .. }) if means.len().min(others.len()) > 1 => {
             from_trials(means, &shifted(others))
         }
-        // One trial each may have slices, but a report of these runs names no winner either.
-        (Spread::Trials { means, .. }, Spread::Trials { means: others, .. }) if means.len().max(others.len()) == 1 => {
-            Err("no interval: a single trial each".to_owned())
+        (Spread::Together { .. }, _) | (_, Spread::Together { .. }) => {
+            Err(none(Method::PercentilesTogether, &together(a, b)))
         }
-        (Spread::Together { .. }, _) | (_, Spread::Together { .. }) => Err(together(a, b)),
         (one, other) if has_own(one) && has_own(other) => from_own(a, b, plain),
-        (one, other) if has_own(one) || has_own(other) => {
-            Err("no interval: a single run without spread; that of the other side is not lent to it".to_owned())
+        (Spread::Trials { means, .. }, Spread::Trials { means: others, .. }) if means.len().max(others.len()) == 1 => {
+            Err(none(Method::SingleRuns, "a single trial each"))
         }
-        _ => Err("no interval: a single run without spread".to_owned()),
+        (one, other) if has_own(one) || has_own(other) => {
+            Err(none(Method::SingleRuns, "a single run without spread; that of the other side is not lent to it"))
+        }
+        _ => Err(none(Method::SingleRuns, "a single run without spread")),
     };
-    let found = found.and_then(|(value, ends, method)| match ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
-        true => Ok((value, ends, method)),
-        false => Err("no interval: the trials do not differ at all, as copies and rounded figures do".to_owned()),
+    let found = found.and_then(|(value, ends, how)| match ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
+        true => Ok((value, ends, how)),
+        false => Err(none(Method::Alike, "the trials do not differ at all, as copies and rounded figures do")),
     });
     Some(match found {
-        Ok((value, ends, method)) => {
-            let outcome = outcome(ends, a.more_is_better());
-            Comparison { ratio: value, low: Some(ends.0), high: Some(ends.1), outcome, method }
+        Ok((value, ends, (method, how))) => {
+            let outcome = outcome(ends, a.more_is_better(), method);
+            Comparison { ratio: value, low: Some(ends.0), high: Some(ends.1), outcome, method, how }
         }
-        Err(method) => Comparison { ratio: plain, low: None, high: None, outcome: Outcome::NoInterval, method },
+        Err((method, how)) => {
+            Comparison { ratio: plain, low: None, high: None, outcome: Outcome::NoInterval, method, how }
+        }
     })
 }
 
-type Found = Result<(f64, (f64, f64), String), String>;
+/// How, with its words.
+type How = (Method, String);
+/// A ratio and its interval; else why there is none.
+type Found = Result<(f64, (f64, f64), How), How>;
+
+/// Why there is no interval.
+fn none(method: Method, why: &str) -> How {
+    (method, format!("no interval: {why}"))
+}
 
 fn shifted(means: &[BlockMean]) -> Vec<BlockMean> {
     means.iter().map(|mean| BlockMean { block: mean.block.saturating_add(OTHER_RUN), ..*mean }).collect()
 }
 
 fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
-    let none = || "no interval: a trial did nothing".to_owned();
-    let found = ratio(a, b).ok_or_else(none)?;
-    let method = match found.method {
-        RatioMethod::Paired { blocks } => format!("paired over {blocks} blocks"),
-        RatioMethod::Unpaired { trials: (a, b) } => format!("from {a} and {b} trials without common blocks"),
-        RatioMethod::BorrowedSpread { trials: (a, b) } => {
-            format!("from {a} and {b} trials: the spread of the {} taken for both", a.max(b))
+    let nothing = || none(Method::NoSpread, "a trial did nothing");
+    let found = ratio(a, b).ok_or_else(nothing)?;
+    let how = match found.method {
+        RatioMethod::Paired { blocks } => (Method::Paired, format!("paired over {blocks} blocks")),
+        RatioMethod::Unpaired { trials: (a, b) } => {
+            (Method::Trials, format!("from {a} and {b} trials without common blocks"))
         }
-        RatioMethod::NoInterval => return Err(none()),
+        RatioMethod::BorrowedSpread { trials: (a, b) } => {
+            let words = format!("from {a} and {b} trials: the spread of the {} taken for both", a.max(b));
+            (Method::BorrowedSpread, words)
+        }
+        RatioMethod::NoInterval => return Err(nothing()),
     };
     found
         .interval
-        .map(|ends| (found.value, ends, method))
-        .ok_or_else(|| "no interval: the trials differ too much".into())
+        .map(|ends| (found.value, ends, how))
+        .ok_or_else(|| none(Method::NoSpread, "the trials differ too much"))
 }
 
 /// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.
@@ -98,7 +110,7 @@ fn together(a: &Measure, b: &Measure) -> String {
         Spread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
         _ => "1 trial".to_owned(),
     };
-    format!("no interval: {OF_ALL_TRIALS} ({} against {})", one(a), one(b))
+    format!("a percentile of the operations of all trials together ({} against {})", one(a), one(b))
 }
 
 /// From an interval of each side's own.
@@ -108,27 +120,28 @@ fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
         Some((high / low).ln() / 2.0).filter(|half| half.is_finite() && *half >= 0.0)
     };
     let (Some(one), Some(other)) = (half(a), half(b)) else {
-        return Err("no interval: too few slices".to_owned());
+        return Err(none(Method::SingleRuns, "too few slices"));
     };
     let factor = one.hypot(other).exp();
     let ends = (plain / factor, plain * factor);
     if !(ends.0 > 0.0 && ends.1.is_finite()) {
-        return Err("no interval: the slices differ too much".to_owned());
+        return Err(none(Method::SingleRuns, "the slices differ too much"));
     }
     let trials = |measure: &Measure| match &measure.spread {
         Spread::Trials { means, .. } if means.len() > 1 => Some(means.len()),
         _ => None,
     };
-    let method = match trials(a).or_else(|| trials(b)) {
+    let words = match trials(a).or_else(|| trials(b)) {
         Some(trials) => format!("from {trials} trials and the slices of one measurement"),
         None => "from the slices of one measurement each".to_owned(),
     };
-    Ok((plain, ends, method))
+    Ok((plain, ends, (Method::Slices, words)))
 }
 
-fn outcome(ends: (f64, f64), more_is_better: bool) -> Outcome {
+fn outcome(ends: (f64, f64), more_is_better: bool, method: Method) -> Outcome {
     match (ends.0 > 1.0, ends.1 < 1.0) {
         (false, false) => Outcome::NoDifferenceSeen,
+        _ if method.is_of_single_runs() => Outcome::NotRepeated,
         (more, _) if more == more_is_better => Outcome::Faster,
         _ => Outcome::Slower,
     }

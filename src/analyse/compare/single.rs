@@ -2,9 +2,9 @@
 
 /// The rule, in lines for a help text.
 pub const RULE: [&str; 3] = [
-    "Figures of one run each, without repeats, have a ratio and no interval, and show no winner. From 3",
-    "times on a ratio is beyond any scatter between runs that is known here, and points that way if both",
-    "machines were otherwise idle.",
+    "Figures of one run each, without repeats, show no winner: an interval from the slices of a probe is",
+    "of its own minutes, not of the next run. From 3 times on a ratio of rates is beyond any scatter",
+    "between runs that is known here, and points that way if both machines were otherwise idle.",
 ];
 
 /// Beyond any scatter between runs that is known. Published: the same test on the same server twice, 62.0k and 170.2k
@@ -14,7 +14,7 @@ const BEYOND_KNOWN_SCATTER: f64 = 3.0;
 /// What is said of such a ratio.
 pub const POINTS: &str = "beyond any scatter between runs that is known";
 
-/// Whether a ratio of two single runs points a way, whichever of the two is the larger.
+/// Whether a ratio of the rates of two single runs points a way, whichever of the two is the larger.
 #[must_use]
 pub fn points_a_way(ratio: f64) -> bool {
     ratio.is_finite() && ratio > 0.0 && ratio.ln().abs() >= BEYOND_KNOWN_SCATTER.ln()

@@ -2,7 +2,7 @@
 
 mod imports;
 
-use super::findings::{ComparisonFindings, Outcome, Reason};
+use super::findings::{ComparisonFindings, Method, Outcome, Reason};
 use super::from_run::RunSource;
 use super::judge::objection;
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
@@ -203,7 +203,7 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let found = two(tps(100.0), tps(300.0));
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
-    assert!(comparison.method.contains("single run without spread"));
+    assert!(comparison.how.contains("single run without spread"));
     let points = "neither is called faster (no interval: a single run without spread; the ratio is beyond any scatter";
     assert!(found.answer.contains(points), "{}", found.answer);
     assert!(!two(tps(100.0), tps(290.0)).answer.contains("scatter"));
@@ -215,12 +215,12 @@ fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
     let of = |run: &str, means: &[f64]| Measure { spread: trials(run, means), ..tps(means[0]) };
     let measure = |a: Measure, b: Measure| ratio::compare(&a, &b).unwrap();
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("r", &[100.0, 200.0, 300.0]));
-    assert_eq!((found.outcome, found.method.as_str()), (Outcome::Faster, "paired over 3 blocks"));
+    assert_eq!((found.outcome, found.how.as_str()), (Outcome::Faster, "paired over 3 blocks"));
     let found = measure(of("r", &[110.0, 220.0, 331.0]), of("q", &[100.0, 200.0, 300.0]));
     assert_eq!(found.outcome, Outcome::NoDifferenceSeen);
-    assert!(found.method.contains("without common blocks"), "{}", found.method);
+    assert!(found.how.contains("without common blocks"), "{}", found.how);
     let found = measure(of("r", &[110.0]), of("r", &[100.0]));
-    assert_eq!((found.outcome, found.method.as_str()), (Outcome::NoInterval, "no interval: a single trial each"));
+    assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: a single trial each"));
 }
 
 #[test]
@@ -242,11 +242,11 @@ fn a_spread_is_lent_inside_one_run_and_not_to_another_machine() {
         for found in [ratio::compare(&own, &single), ratio::compare(&single, &own)] {
             let found = found.unwrap();
             assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
-            assert!(found.method.ends_with("that of the other side is not lent to it"), "{}", found.method);
+            assert!(found.how.ends_with("that of the other side is not lent to it"), "{}", found.how);
         }
     }
     let found = ratio::compare(&of(trials("r", &[50.0])), &own).unwrap();
-    assert!(found.low.is_some() && found.method.contains("the spread of the 3 taken for both"), "{found:?}");
+    assert!(found.low.is_some() && found.how.contains("the spread of the 3 taken for both"), "{found:?}");
 }
 
 #[test]
@@ -256,8 +256,46 @@ fn trials_and_a_probe_are_compared_by_what_each_has_of_its_own() {
     let means = [1990.0, 2000.0, 2010.0];
     let run = Measure { spread: trials("r", &means), ends: Some((1975.0, 2025.0)), value: 2000.0, ..slow.clone() };
     let found = ratio::compare(&run, slow).unwrap();
-    assert_eq!(found.method, "from 3 trials and the slices of one measurement");
+    assert_eq!(found.how, "from 3 trials and the slices of one measurement");
     assert!(found.low.unwrap() < found.ratio && found.ratio < found.high.unwrap(), "{found:?}");
+}
+
+#[test]
+fn slices_of_what_was_measured_once_name_no_winner_whoever_measured() {
+    let mean = |mean| BlockMean { block: 1, trial: TrialMean { mean, within: None } };
+    let ends = |value: f64| Some((value * 0.99, value * 1.01));
+    let once = |value| Measure { spread: Spread::Slices(mean(value)), ends: ends(value), ..tps(value) };
+    let trial = |run: &str, value| {
+        let spread = Spread::Trials { run: run.to_owned(), means: vec![mean(value)], slices: true };
+        Measure { spread, ends: ends(value), ..tps(value) }
+    };
+    let several = Measure { spread: trials("q", &[99.0, 100.0, 101.0]), ends: ends(100.0), ..tps(100.0) };
+    for (a, b) in [
+        (once(200.0), once(100.0)),
+        (trial("r", 200.0), trial("q", 100.0)),
+        (trial("r", 200.0), once(100.0)),
+        (once(200.0), several),
+    ] {
+        let found = ratio::compare(&a, &b).unwrap();
+        assert_eq!((found.outcome, found.method), (Outcome::NotRepeated, Method::Slices), "{a:?} {b:?}");
+        assert!(found.low.unwrap() > 1.9 && found.high.unwrap() < 2.1, "{found:?}");
+    }
+    assert_eq!(ratio::compare(&once(100.0), &once(100.5)).unwrap().outcome, Outcome::NoDifferenceSeen);
+}
+
+#[test]
+fn only_rates_that_were_measured_once_are_beyond_the_known_scatter_of_runs() {
+    let beyond = |a: Measure, b: Measure| two(a, b).answer.contains("beyond any scatter");
+    assert!(beyond(tps(100.0), tps(900.0)));
+    let latency = |figure: Figure, value| Measure { item: "latency".to_owned(), figure, ..tps(value) };
+    assert!(!beyond(latency(Figure::Mean, 100.0), latency(Figure::Mean, 900.0)));
+    let together = |value| {
+        let spread = Spread::Together { trials: 3, alone: None };
+        Measure { spread, ..latency(Figure::Percentile("max".to_owned()), value) }
+    };
+    assert!(!beyond(together(100.0), together(900.0)));
+    let copies = |value| Measure { spread: trials(&format!("of {value}"), &[value, value]), ..tps(value) };
+    assert!(!beyond(copies(100.0), copies(900.0)));
 }
 
 #[test]
@@ -270,7 +308,7 @@ fn trials_that_do_not_differ_at_all_have_no_interval_of_no_width() {
     ] {
         let found = ratio::compare(&a, &b).unwrap();
         assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
-        assert!(found.method.contains("the trials do not differ at all"), "{}", found.method);
+        assert!(found.how.contains("the trials do not differ at all"), "{}", found.how);
     }
 }
 
@@ -295,9 +333,12 @@ fn two_probes_compare_by_their_slices() {
     let found = compare(&[from_probe::side(0, "slow", &slow), from_probe::side(1, "fast", &fast)]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure == "pg_test_fsync/one write/8 kB/fdatasync").unwrap();
     let comparison = row.comparison.as_ref().unwrap();
-    assert_eq!(comparison.outcome, Outcome::Faster);
+    assert_eq!((comparison.outcome, comparison.method), (Outcome::NotRepeated, Method::Slices));
     assert!((comparison.ratio - 3.0).abs() < 0.1 && comparison.low.unwrap() > 2.8, "{comparison:?}");
-    assert!(found.answer.contains("wal/8 kB/fdatasync"), "{}", found.answer);
+    let wanted = "wal/8 kB/fdatasync of slow, but neither is called faster: nothing was repeated (95 % interval";
+    assert!(found.answer.contains(wanted), "{}", found.answer);
+    assert!(found.answer.contains(" from the slices of one measurement each; the ratio is beyond"), "{}", found.answer);
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("show no winner")), "{:?}", found.caveats);
     assert!(found.refused.is_empty() && found.alone.is_empty(), "{:?} {:?}", found.refused, found.alone);
     let same = compare(&[from_probe::side(0, "one", &slow), from_probe::side(1, "two", &slow)]);
     let outcomes = same.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap().outcome);
@@ -321,9 +362,7 @@ fn folders_that_took_turns_are_compared_round_by_round() {
     let (one, same) = (rounds(1.0, [1.0, 1.05, 0.97]), rounds(1.0, [1.04, 0.98, 1.01]));
     let found = compare(&[side(0, &one), side(1, &same)]);
     let comparisons = || found.pairs[0].rows.iter().map(|row| row.comparison.as_ref().unwrap());
-    assert!(
-        comparisons().all(|found| found.outcome == Outcome::NoDifferenceSeen && found.method.starts_with("paired"))
-    );
+    assert!(comparisons().all(|found| found.outcome == Outcome::NoDifferenceSeen && found.how.starts_with("paired")));
     let faster = rounds(1.5, [1.04, 0.98, 1.01]);
     let found = compare(&[side(0, &one), side(1, &faster)]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure == "wal/8 kB/fdatasync").unwrap();
@@ -399,7 +438,7 @@ fn cases_of_one_stack_are_one_side_and_stacks_compare_inside_their_class() {
     let found = compare(&sides);
     let row = &found.pairs[0].rows[0];
     assert_eq!(row.comparison.as_ref().unwrap().outcome, Outcome::Faster, "{row:?}");
-    assert!(row.comparison.as_ref().unwrap().method.starts_with("paired over 3"));
+    assert!(row.comparison.as_ref().unwrap().how.starts_with("paired over 3"));
     assert!(found.refused.iter().any(|r| r.sides == (0, 1) && r.reason == Reason::OtherClients), "{:?}", found.refused);
     assert!(found.refused.iter().any(|r| r.sides == (0, 2) && r.reason == Reason::MemoryAgainstDisk));
     assert!(found.facts_that_differ.iter().any(|fact| fact.key == "stack.filesystem"));
@@ -411,7 +450,7 @@ fn percentiles_of_a_run_are_of_all_its_trials_and_no_single_runs() {
     let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((comparison.outcome, row.value.trials, row.reference.trials), (Outcome::NoInterval, 3, 3));
-    assert!(comparison.method.ends_with("all trials together (3 trials against 3 trials)"), "{}", comparison.method);
+    assert!(comparison.how.ends_with("all trials together (3 trials against 3 trials)"), "{}", comparison.how);
     assert!(!found.caveats.iter().any(|caveat| caveat.contains("one run each")), "{:?}", found.caveats);
 }
 

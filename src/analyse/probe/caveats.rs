@@ -11,6 +11,9 @@ const MOST_JOURNAL: f64 = 20.0;
 /// File size that the rows of pg_test_fsync have there.
 const USUAL_FILE_BYTES: u64 = 16 << 20;
 
+/// The caveat that explains a mark in the table of a probe.
+pub const OF_MARKS: &str = "others use the device: the device work of rows marked ~ is theirs as well";
+
 /// Every caveat, the most important first.
 pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     let record = evidence.record;
@@ -35,7 +38,7 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     }
     let worthless = evidence.rows.iter().flat_map(|row| &row.work).any(|work| work.worthless);
     if worthless {
-        found.push("others use the device: the device work of rows marked ~ is theirs as well".to_owned());
+        found.push(OF_MARKS.to_owned());
     }
     found.extend(busy_cpus(evidence));
     found.extend(crowded(evidence));

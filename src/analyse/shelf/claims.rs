@@ -65,7 +65,7 @@ fn of_all(comparisons: &[Comparison], repeat: Option<&Repeat>, because: &mut Vec
         ));
     }
     let Some(pooled) = pooled(comparisons) else { return Some(least) };
-    let interval = pooled.interval?;
+    let Some(interval) = pooled.interval else { return Some(least) };
     let holds = if pooled.tells_apart() { "without" } else { "with" };
     because.push(format!(
         "taken as {} repeats of one comparison: {} times, 95 % interval {} to {}, {holds} 1 in it",
@@ -165,7 +165,7 @@ fn compare(record: &ImportRecord, claim: &Compare, repeat: Option<&Repeat>) -> O
         interval: found.interval,
         counting_half_width: counting,
         holds_below: (single && log.is_finite()).then(|| log.abs() / (Z * std::f64::consts::SQRT_2)),
-        support: support(&found, counting, repeat),
+        support: support(&found, is_rate(&a.unit), counting, repeat),
         sentence: String::new(),
     };
     comparison.sentence = sentence(&comparison, a.length.as_deref());
@@ -178,8 +178,13 @@ fn what(claim: &Compare) -> String {
     format!("{}{row}: {}", claim.tool, claim.figure)
 }
 
+/// Whether a figure of this unit is a rate: only of rates is the scatter between runs known.
+fn is_rate(unit: &str) -> bool {
+    unit.ends_with("/s")
+}
+
 /// What a ratio that should be above 1 says.
-fn support(found: &Ratio, counting: Option<f64>, repeat: Option<&Repeat>) -> Support {
+fn support(found: &Ratio, is_rate: bool, counting: Option<f64>, repeat: Option<&Repeat>) -> Support {
     let log = found.value.ln();
     if found.interval.is_some() {
         return match (found.tells_apart(), log > 0.0) {
@@ -195,7 +200,8 @@ fn support(found: &Ratio, counting: Option<f64>, repeat: Option<&Repeat>) -> Sup
     // Two values that are `apart` have a standard deviation of apart / sqrt(2); a ratio of two single runs scatters by
     // sqrt(2) times that.
     let beyond_repeat = repeat.is_some_and(|repeat| log > T_OF_A_PAIR * repeat.apart.ln_1p());
-    if single::points_a_way(found.value) || beyond_repeat { Support::PointsThatWay } else { Support::NotShown }
+    let points = is_rate && single::points_a_way(found.value);
+    if points || beyond_repeat { Support::PointsThatWay } else { Support::NotShown }
 }
 
 fn sentence(it: &Comparison, length: Option<&str>) -> String {
@@ -212,7 +218,7 @@ fn sentence(it: &Comparison, length: Option<&str>) -> String {
             if let Some(counting) = it.counting_half_width {
                 text.push_str(&format!(" (±{} by counting, if operations came at random)", percent(counting)));
             }
-            if single::points_a_way(it.ratio) {
+            if is_rate(unit) && single::points_a_way(it.ratio) {
                 let way = if it.ratio < 1.0 { ", and the other way round" } else { "" };
                 text.push_str(&format!("; {}{way}", single::POINTS));
             } else if let Some(scatter) = it.holds_below {

@@ -145,7 +145,7 @@ pub struct Repeat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
-    /// Two things that were published cannot both be so.
+    /// Two things that were told or printed cannot both be so.
     Contradiction,
     /// The figure does not mean what it seems to.
     Suspicion,

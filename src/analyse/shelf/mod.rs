@@ -11,6 +11,7 @@ pub mod repeats;
 pub mod rules;
 mod rules_commit;
 mod rules_facts;
+mod rules_place;
 mod rules_price;
 mod rules_sync;
 mod select;

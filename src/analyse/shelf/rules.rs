@@ -3,8 +3,8 @@
 
 use super::findings::{Remark, Weight};
 use super::select::Found;
-use super::{rules_commit, rules_facts, rules_price, rules_sync};
-use crate::record::imported::ImportRecord;
+use super::{rules_commit, rules_facts, rules_place, rules_price, rules_sync};
+use crate::record::imported::{ImportRecord, ImportedCase};
 
 /// Every remark, the gravest first, else in the order of the cases.
 #[must_use]
@@ -12,6 +12,7 @@ pub fn remarks(record: &ImportRecord) -> Vec<Remark> {
     let mut found = Vec::new();
     for case in &record.cases {
         found.extend(rules_facts::of_case(record, case));
+        found.extend(rules_place::of_case(record, case));
         for (number, trial) in (1..).zip(&case.trials) {
             let of_trial =
                 rules_sync::of_trial(record, case, trial).into_iter().chain(rules_commit::of_trial(case, trial));
@@ -41,16 +42,27 @@ impl Rule {
         sentence: String,
     ) -> Option<Remark> {
         let first = rows.first()?;
+        let remark = self.says_of(first.case, rows.iter().map(Found::at).collect(), sentence);
         Some(Remark {
-            rule: self.name.to_owned(),
-            weight: self.weight,
-            case: first.case.name.clone(),
             number: measured.map(|(number, ..)| number),
             threshold: measured.map(|(_, threshold, _)| threshold),
             unit: measured.map_or("", |(.., unit)| unit).to_owned(),
+            ..remark
+        })
+    }
+
+    /// What it says of a case, without a number; `at` are the places that show it.
+    pub(super) fn says_of(&self, case: &ImportedCase, at: Vec<(String, u32)>, sentence: String) -> Remark {
+        Remark {
+            rule: self.name.to_owned(),
+            weight: self.weight,
+            case: case.name.clone(),
+            number: None,
+            threshold: None,
+            unit: String::new(),
             source: self.source.to_owned(),
             sentence,
-            at: rows.iter().map(Found::at).collect(),
-        })
+            at,
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! Rules that hold what is said of a case against what its own output shows.
+//! Rules that hold the properties and settings that a case is said to have against what its own output shows.
 
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
 use super::rules_price::apart;
-use super::select::{Found, all, rows};
+use super::select::{Found, rows};
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
@@ -14,13 +14,12 @@ pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark>
         found.extend(property(record, case, key, value));
         found.extend(of_pgbench(case, key, value));
     }
-    found.extend(mounted(record, case));
     found
 }
 
 /// A property that `zfs get` or `zpool get` shows otherwise.
 fn property(record: &ImportRecord, case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
-    let source = "the list of properties that was published with the case";
+    let source = "the list of properties that came with the case";
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
@@ -89,27 +88,14 @@ fn of_dataset(row: &Found<'_>, property: &str) -> String {
     row.label("name").map_or_else(|| format!("{property}={value}"), |name| format!("{name} {property}={value}"))
 }
 
-/// A setting of pgbench that its summary shows otherwise.
+/// A setting of pgbench, as `pgbench.NAME` or `workload.NAME`, that its summary shows otherwise.
 fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let rule =
         Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the summary that pgbench printed" };
-    let name = key.strip_prefix("pgbench.")?;
-    let said: f64 = said.parse().ok()?;
+    let name = key.strip_prefix("pgbench.").or_else(|| key.strip_prefix("workload."))?;
+    let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
     let (row, shown) = summaries.filter_map(|row| Some((row, row.value(name)?))).find(|(_, shown)| *shown != said)?;
     let sentence = format!("pgbench says {name} {shown}, where the case is said to have {said}");
     rule.says(&[row], Some((shown, said, "")), sentence)
-}
-
-/// A filesystem that `mount` or `df` shows otherwise.
-fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
-    let rule =
-        Rule { name: "facts_contradict", weight: Weight::Contradiction, source: "the mounts that were published" };
-    let (kind, mount) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
-    let row = all(record).find(|row| row.label("mount") == Some(mount) && row.label("type").is_some())?;
-    let shown = row.label("type").filter(|shown| shown != kind)?;
-    let mut remark =
-        rule.says(&[row], None, format!("{mount} is mounted as {shown}, where the case is said to be on {kind}"))?;
-    remark.case.clone_from(&case.name);
-    Some(remark)
 }

@@ -49,11 +49,6 @@ pub(super) fn rows_of_trial<'a>(
     trial.outputs.iter().flat_map(move |output| output.rows.iter().map(move |row| Found { case, trial, output, row }))
 }
 
-/// Every row of every case.
-pub(super) fn all(record: &ImportRecord) -> impl Iterator<Item = Found<'_>> {
-    record.cases.iter().flat_map(rows)
-}
-
 /// A case by its name.
 pub(super) fn case<'a>(record: &'a ImportRecord, name: &str) -> Option<&'a ImportedCase> {
     record.cases.iter().find(|case| case.name == name)

@@ -1,5 +1,7 @@
 //! Tests of claims and rules on made-up records. What comes out of the real shelf is tested in `tests/shelf.rs`.
 
+mod place;
+
 use super::findings::{ConclusionFinding, Remark, Support, Weight};
 use super::{claims, repeats, rules};
 use crate::record::imported::{
@@ -129,6 +131,22 @@ fn repeated_runs_have_an_interval_that_decides() {
 }
 
 #[test]
+fn only_rates_point_a_way_without_repeats() {
+    let of = |figure: &str, unit: &str| {
+        let case = |name: &str, value| {
+            case(name, &[], vec![trial(vec![output("x", vec![row(&[], &[(figure, unit, value)])])])])
+        };
+        let (tool, figure) = ("x".into(), figure.into());
+        let claim = Compare { case: "a".into(), over: "b".into(), tool, figure, ..Compare::default() };
+        answer(&record(vec![case("a", 900.0), case("b", 100.0)]), &[claim])
+    };
+    assert_eq!(of("rate", "ops/s").support, Support::PointsThatWay);
+    let latency = of("latency_mean", "ms");
+    assert_eq!(latency.support, Support::NotShown);
+    assert!(!latency.comparisons[0].sentence.contains("beyond any scatter"), "{}", latency.comparisons[0].sentence);
+}
+
+#[test]
 fn comparisons_of_cases_of_their_own_are_repeats_of_one() {
     let cases = |ratios: [f64; 3]| {
         let pairs = ["x", "y", "z"].iter().zip(ratios);
@@ -140,6 +158,7 @@ fn comparisons_of_cases_of_their_own_are_repeats_of_one() {
     };
     assert_eq!(cases([1.30, 1.31, 1.29]).support, Support::Shown);
     assert_eq!(cases([1.03, 1.09, 1.10]).support, Support::NotShown);
+    assert_eq!(cases([0.0, 1.30, 1.31]).support, Support::NotShown, "what did nothing leaves no interval to pool");
     // The case in two comparisons makes them depend on each other.
     let record = record(vec![loads("a", &[1300.0]), loads("b", &[1000.0]), loads("c", &[1001.0])]);
     let found = answer(&record, &[higher("a", "b"), higher("a", "c")]);

@@ -59,6 +59,7 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Faster => "faster",
         Outcome::Slower => "slower",
         Outcome::NoDifferenceSeen => "no difference seen",
+        Outcome::NotRepeated => "not repeated",
         Outcome::NoInterval => "no interval",
     }
 }
@@ -144,12 +145,13 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
-            let style = if comparison.outcome == Outcome::NoInterval { "quiet" } else { "" };
+            let has_no_winner = matches!(comparison.outcome, Outcome::NotRepeated | Outcome::NoInterval);
+            let style = if has_no_winner { "quiet" } else { "" };
             (
                 Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
                 Cell::text(says)
-                    .aside(comparison.method.trim_start_matches("no interval: "))
-                    .csv(vec![says.to_owned(), comparison.method.clone()])
+                    .aside(comparison.how.trim_start_matches("no interval: "))
+                    .csv(vec![says.to_owned(), comparison.how.clone()])
                     .style(style),
             )
         }
@@ -235,7 +237,7 @@ pub(super) fn outcome_key(outcome: Outcome) -> &'static str {
         Outcome::Faster => "faster",
         Outcome::Slower => "slower",
         Outcome::NoDifferenceSeen => "same",
-        Outcome::NoInterval => "open",
+        Outcome::NotRepeated | Outcome::NoInterval => "open",
     }
 }
 

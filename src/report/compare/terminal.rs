@@ -110,7 +110,7 @@ fn refused(findings: &ComparisonFindings) -> String {
     for (outputs, marks) in grouped(outputs) {
         text.push_str(&paragraph(
             "  - ",
-            &format!("{marks}: {outputs}: only figures of pg_test_fsync and pgbench are compared"),
+            &format!("{marks}: {outputs}: only pg_test_fsync, summaries of pgbench and its logs are compared"),
         ));
     }
     text

@@ -2,8 +2,8 @@
 
 use super::{page, terminal};
 use crate::analyse::compare::findings::{
-    Alone, Comparison, ComparisonFindings, Durability, DurabilityClass, Estimate, FactDifference, Medium, Origin,
-    Outcome, PairFinding, Reason, Refusal, Row, SideFinding,
+    Alone, Comparison, ComparisonFindings, Durability, DurabilityClass, Estimate, FactDifference, Medium, Method,
+    Origin, Outcome, PairFinding, Reason, Refusal, Row, SideFinding,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -45,7 +45,8 @@ fn row(measure: &str, ratio: f64, outcome: Outcome) -> Row {
             low: has.then_some(ratio * 0.9),
             high: has.then_some(ratio * 1.1),
             outcome,
-            method: "from the slices of one measurement each".to_owned(),
+            method: Method::Slices,
+            how: "from the slices of one measurement each".to_owned(),
         }),
         refused: None,
     }
@@ -59,6 +60,7 @@ fn findings() -> ComparisonFindings {
         row("8 kB/fdatasync", 0.2, Outcome::Slower),
         row("8 kB/open_sync", 1.01, Outcome::NoDifferenceSeen),
         row("16 kB/open_sync", 2.0, Outcome::NoInterval),
+        row("4 kB/open_sync", 2.5, Outcome::NotRepeated),
         refused,
     ];
     let fact = |key: &str, a: Option<&str>, b: Option<&str>| FactDifference {
@@ -108,6 +110,7 @@ fn everything_that_was_found_is_said_in_its_order() {
         "3.40× (3.06–3.74) faster",
         "1.01× (0.91–1.11) no",
         "2.00× no interval",
+        "2.50× (2.25–2.75) not",
         "not compared: memory",
         "Not compared, and why",
         "other client count: 4 (A) against 16 (B)",
@@ -135,7 +138,7 @@ fn the_page_has_the_same_and_a_chart_and_asks_for_nothing() {
     {
         assert!(page.contains(part), "{part}");
     }
-    assert_eq!(page.matches("<circle").count(), 4);
+    assert_eq!(page.matches("<circle").count(), 5);
     assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
     assert!(page.contains("default-src &#x27;none&#x27;") || page.contains("default-src 'none'"));
 }
@@ -185,6 +188,7 @@ fn any_row() -> impl Strategy<Value = Row> {
         Just(Outcome::Faster),
         Just(Outcome::Slower),
         Just(Outcome::NoDifferenceSeen),
+        Just(Outcome::NotRepeated),
         Just(Outcome::NoInterval)
     ];
     let number = prop_oneof![1e-12f64..1e15, any::<f64>().prop_map(f64::abs)];

@@ -1,7 +1,7 @@
 //! What an import brings into a comparison: its figures, its trials, what it promises.
 
 use crate::analyse::compare::findings::{Outcome, Reason};
-use crate::analyse::compare::side::{Measure, Side, Spread};
+use crate::analyse::compare::side::{ConditionKind, Measure, Side, Spread};
 use crate::analyse::compare::{compare, from_import, from_probe};
 use crate::analyse::findings::DurabilityClass;
 use crate::analyse::probe::sample;
@@ -28,6 +28,28 @@ fn imported(test: &str, method: &str, rate: f64) -> ImportedRow {
         }],
         ..ImportedRow::default()
     }
+}
+
+/// A summary of pgbench with this type of transaction and its rate under this name.
+fn summary(kind: &str, tps: &str) -> ImportedOutput {
+    let figure = |name: &str, unit: &str, value| ImportedFigure {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value,
+        ..ImportedFigure::default()
+    };
+    let row = ImportedRow {
+        labels: vec![("part".to_owned(), "summary".to_owned())],
+        figures: vec![
+            figure("scale", "", 100.0),
+            figure("clients", "count", 4.0),
+            figure("latency_mean", "ms", 8.0),
+            figure(tps, "tx/s", 500.0),
+        ],
+        ..ImportedRow::default()
+    };
+    let facts = vec![("transaction type".to_owned(), kind.to_owned()), ("query mode".to_owned(), "simple".to_owned())];
+    ImportedOutput { tool: "pgbench".to_owned(), facts, rows: vec![row], ..ImportedOutput::default() }
 }
 
 fn published(facts: &[(&str, &str)], rows: Vec<ImportedRow>, version: &str) -> ImportRecord {
@@ -89,6 +111,33 @@ fn a_mount_option_that_holds_flushes_back_is_known_of_an_import_as_of_a_run() {
 }
 
 #[test]
+fn settings_of_the_server_decide_what_a_commit_survives_and_not_what_pg_test_fsync_does() {
+    let classes = |facts: &[(&str, &str)]| {
+        let mut record = published(facts, vec![imported("one write", "fdatasync", 100.0)], "15");
+        record.cases[0].trials[0].outputs.push(summary("TPC-B (sort of)", "tps"));
+        let side = from_import::sides(0, "x", &record, None).remove(0);
+        let of = |family: &str| {
+            let measure = side.measures.iter().find(|measure| measure.family == family).unwrap();
+            measure.durability.as_ref().unwrap().class
+        };
+        let found = compare(&[side.clone(), from_probe::side(1, ".", &sample::honest())]);
+        (of("pg_test_fsync/one write"), of("pgbench"), found)
+    };
+    for (name, class) in [("fsync", DurabilityClass::Volatile), ("synchronous_commit", DurabilityClass::Delayed)] {
+        for key in [name.to_owned(), format!("postgresql.{name}")] {
+            let (of_sync, of_commit, found) = classes(&[(&key, "off")]);
+            assert_eq!((of_sync, of_commit), (DurabilityClass::Unknown, class), "{key}");
+            assert!(found.compared_anything() && found.refused.is_empty(), "{:?}", found.refused);
+            assert_eq!(found.sides[0].durability.as_ref().unwrap().class, class, "the head tells the worst");
+            let caveat = found.pairs[0].caveat.as_deref().unwrap_or_default();
+            assert!(caveat.contains("A unknown"), "{caveat}: it is of what is compared");
+        }
+    }
+    let (of_sync, of_commit, _) = classes(&[("zfs.sync", "disabled")]);
+    assert_eq!((of_sync, of_commit), (DurabilityClass::Volatile, DurabilityClass::Volatile));
+}
+
+#[test]
 fn several_files_of_one_case_are_its_trials() {
     let rows = || vec![imported("one write", "fdatasync", 100.0)];
     let mut record = published(&[], rows(), "15");
@@ -99,6 +148,42 @@ fn several_files_of_one_case_are_its_trials() {
     let measure = &side.measures[0];
     assert_eq!((side.measures.len(), measure.value), (1, 102.0));
     assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_some());
+}
+
+#[test]
+fn what_measures_and_is_not_compared_is_left_out_and_nothing_else() {
+    let of = |tools: &[&str], log: Option<ImportedLog>| {
+        let output = |tool: &&str| match *tool {
+            "summary" => summary("TPC-B (sort of)", "tps"),
+            tool => ImportedOutput { tool: tool.to_owned(), ..ImportedOutput::default() },
+        };
+        let trial = ImportedTrial { outputs: tools.iter().map(output).collect(), log, ..ImportedTrial::default() };
+        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+        let record = ImportRecord { cases: vec![case], ..ImportRecord::default() };
+        from_import::sides(0, "x", &record, None).remove(0).left_out
+    };
+    let log = || Some(ImportedLog { latency: times(&[(7000, 990)]), done: 990, ..ImportedLog::default() });
+    assert_eq!(of(&["summary", "pgbench -l"], log()), [""; 0], "its percentiles are compared");
+    assert_eq!(of(&["pgbench -l"], log()), [""; 0]);
+    assert_eq!(of(&["pgbench", "pgbench -l"], log()), ["pgbench"], "progress lines have no summary, the log is used");
+    assert_eq!(of(&["summary", "pgbench -l"], None), ["pgbench -l"], "rows of a page are no log");
+    assert_eq!(of(&["summary", "mount", "df", "zfs get", "zpool status"], None), [""; 0], "they measure nothing");
+    assert_eq!(of(&["summary", "vmstat", "fio"], None), ["fio", "vmstat"]);
+}
+
+#[test]
+fn a_log_whose_further_column_may_be_a_lag_does_not_tell_its_rate_limit() {
+    let rate = |column_untold: bool| {
+        let log = ImportedLog { latency: times(&[(7000, 990)]), done: 990, column_untold, ..ImportedLog::default() };
+        let output = ImportedOutput { tool: "pgbench -l".to_owned(), ..ImportedOutput::default() };
+        let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
+        let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+        let record = ImportRecord { cases: vec![case], ..ImportRecord::default() };
+        let side = from_import::sides(0, "x", &record, None).remove(0);
+        let limit = side.measures[0].conditions.iter().find(|it| it.kind == ConditionKind::RateLimit).unwrap();
+        limit.value.clone()
+    };
+    assert_eq!((rate(true), rate(false)), (None, Some("none".to_owned())));
 }
 
 /// The side of a case with a trial of these rates for each of these files.
@@ -162,46 +247,26 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
     let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
-    assert!(comparison.method.ends_with("(1 trial against 2 trials, alone 10 to 900 us)"), "{}", comparison.method);
+    assert!(comparison.how.ends_with("(1 trial against 2 trials, alone 10 to 900 us)"), "{}", comparison.how);
     assert!(found.caveats.iter().any(|it| it.contains("percentiles are of the operations of all trials")));
 }
 
 #[test]
 fn summaries_of_pgbench_have_one_key_over_its_versions() {
-    let summary = |kind: &str, tps: &str| {
-        let figure = |name: &str, unit: &str, value| ImportedFigure {
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            value,
-            ..ImportedFigure::default()
-        };
-        let row = ImportedRow {
-            labels: vec![("part".to_owned(), "summary".to_owned())],
-            figures: vec![
-                figure("scale", "", 100.0),
-                figure("clients", "count", 4.0),
-                figure("latency_mean", "ms", 8.0),
-                figure(tps, "tx/s", 500.0),
-            ],
-            ..ImportedRow::default()
-        };
-        let facts =
-            vec![("transaction type".to_owned(), kind.to_owned()), ("query mode".to_owned(), "simple".to_owned())];
-        let output = ImportedOutput { tool: "pgbench".to_owned(), facts, rows: vec![row], ..ImportedOutput::default() };
+    let side = |kind: &str, tps: &str| {
         let log = ImportedLog { latency: times(&[(7000, 990), (20_000, 10)]), done: 1000, ..ImportedLog::default() };
-        let trial = ImportedTrial { outputs: vec![output], log: Some(log), ..ImportedTrial::default() };
+        let trial = ImportedTrial { outputs: vec![summary(kind, tps)], log: Some(log), ..ImportedTrial::default() };
         let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
         from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
     };
-    let (old, new) =
-        (summary("TPC-B (sort of)", "tps_excluding_connecting"), summary("<builtin: TPC-B (sort of)>", "tps"));
+    let (old, new) = (side("TPC-B (sort of)", "tps_excluding_connecting"), side("<builtin: TPC-B (sort of)>", "tps"));
     let keys = |side: &Side| side.measures.iter().map(Measure::key).collect::<Vec<_>>();
     assert_eq!(keys(&old), keys(&new));
     assert_eq!(keys(&new)[0], "pgbench/tpcb-like/scale 100/clients 4/tps");
     assert_eq!(new.measures[1].value, 8000.0);
     let p99 = new.measures.iter().find(|measure| measure.key().ends_with("latency p99")).unwrap();
     assert_eq!(p99.value, 7000.0);
-    let including = summary("TPC-B (sort of)", "tps_including_connecting");
+    let including = side("TPC-B (sort of)", "tps_including_connecting");
     let refused = compare(&[new, Side { argument: 1, ..including }]).refused;
     assert_eq!(refused[0].reason, Reason::OtherConditions, "{refused:?}");
 }
