@@ -13,6 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Kind {
     /// Its name for people.
     pub name: &'static str,
+    /// What its outputs are.
+    pub role: Role,
+    /// What its outputs may be called ([`Output::tool`]), without options behind it; the program first.
+    tools: &'static [&'static str],
+    /// What names of files begin or end with that hold one: `pgbench` of `pgbench-zfs.txt`.
+    pub(super) stems: &'static [&'static str],
+    /// Those that can be told from other words at the beginning only.
+    pub(super) short_stems: &'static [&'static str],
     /// Whether a text holds one.
     pub looks_like: fn(&[Line<'_>]) -> bool,
     /// Reads all in a text.
@@ -32,41 +40,73 @@ impl Kind {
     }
 }
 
+/// What the outputs of a kind are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A load and how fast it was.
+    Load,
+    /// What went on meanwhile.
+    Watcher,
+    /// What the machine is like, and nothing of how fast it was.
+    State,
+}
+
+/// The kind of an output, by the longest of the names that it may have.
+pub(super) fn of(tool: &str) -> Option<&'static Kind> {
+    let length = |name: &&str| {
+        tool.strip_prefix(*name).filter(|rest| rest.is_empty() || rest.starts_with(' ')).map(|_| name.len())
+    };
+    let best = |kind: &&Kind| kind.tools.iter().filter_map(length).max();
+    KINDS.iter().filter(|kind| best(kind).is_some()).max_by_key(best)
+}
+
 /// The load that an output tells of: its program, logs apart from what is printed. `None` for what only watches or tells
 /// what is there.
-pub(super) fn load(tool: &str) -> Option<&str> {
-    match tool {
-        "pgbench -l" | "pgbench --aggregate-interval" => Some("pgbench -l"),
-        _ => tool.split(' ').next().filter(|program| matches!(*program, "pgbench" | "pg_test_fsync" | "fio" | "dd")),
-    }
+pub(super) fn load(tool: &str) -> Option<&'static str> {
+    of(tool).filter(|kind| kind.role == Role::Load).and_then(|kind| kind.tools.first().copied())
 }
 
 /// Whether an output tells what the machine is like, and nothing of how fast it was.
 pub(super) fn is_state(tool: &str) -> bool {
-    matches!(tool, "mount" | "df" | "gpart list" | "zfs get" | "zfs list" | "zpool get" | "zpool list" | "zpool status")
+    of(tool).is_some_and(|kind| kind.role == Role::State)
 }
 
 macro_rules! kind {
-    ($module:ident, $name:literal) => {
-        Kind { name: $name, looks_like: $module::looks_like, read: $module::read }
+    ($module:ident, $role:ident, $name:literal, $tools:expr, $stems:expr, $short_stems:expr) => {
+        Kind {
+            name: $name,
+            role: Role::$role,
+            tools: &$tools,
+            stems: &$stems,
+            short_stems: &$short_stems,
+            looks_like: $module::looks_like,
+            read: $module::read,
+        }
     };
 }
 
 /// All of them. Where two take the same lines and as many numbers from them, the first has them.
 pub const KINDS: &[Kind] = &[
-    kind!(fio, "fio --output-format=json"),
-    kind!(sadf, "sadf -j"),
-    kind!(pg_test_fsync, "pg_test_fsync"),
-    kind!(pgbench_output, "pgbench"),
-    kind!(pgbench_any_log, "pgbench -l"),
-    kind!(zpool_iostat, "zpool iostat"),
-    kind!(iostat, "iostat"),
-    kind!(vmstat_output, "vmstat"),
-    kind!(zpool_get, "zpool and zfs: get, list, status"),
-    kind!(gpart, "gpart list"),
-    kind!(df, "df"),
-    kind!(mount_output, "mount"),
-    kind!(dd, "dd"),
+    kind!(fio, Load, "fio --output-format=json", ["fio"], ["fio"], []),
+    kind!(sadf, Watcher, "sadf -j", ["sadf"], ["sadf"], []),
+    kind!(pg_test_fsync, Load, "pg_test_fsync", ["pg_test_fsync"], ["pg_test_fsync"], []),
+    kind!(pgbench_output, Load, "pgbench", ["pgbench"], ["pgbench"], []),
+    kind!(pgbench_any_log, Load, "pgbench -l", ["pgbench -l", "pgbench --aggregate-interval"], ["pgbench_log"], []),
+    kind!(zpool_iostat, Watcher, "zpool iostat", ["zpool iostat"], ["zpool-iostat", "zpool_iostat"], []),
+    kind!(iostat, Watcher, "iostat", ["iostat"], ["iostat"], []),
+    kind!(vmstat_output, Watcher, "vmstat", ["vmstat", "vm_stat"], ["vmstat", "vm_stat"], []),
+    kind!(
+        zpool_get,
+        State,
+        "zpool and zfs: get, list, status",
+        ["zpool get", "zpool list", "zpool status", "zfs get", "zfs list"],
+        ["zpool"],
+        ["zfs-get", "zfs_get", "zfs-list", "zfs_list"]
+    ),
+    kind!(gpart, State, "gpart list", ["gpart list"], ["gpart"], []),
+    kind!(df, State, "df", ["df"], [], ["df"]),
+    kind!(mount_output, State, "mount", ["mount"], ["mount"], ["mounts"]),
+    kind!(dd, Load, "dd", ["dd"], [], ["dd"]),
 ];
 
 /// An output and which kind took it.
@@ -118,4 +158,28 @@ fn settle(taken: &mut Vec<Taken>) {
         output.unread.retain(|unread| owners.get(&unread.line).is_none_or(|owner| owner == kind));
     }
     taken.retain(|it| !it.output.rows.is_empty() || !it.output.facts.is_empty());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_of_the_kind_with_the_longest_of_its_names() {
+        for (tool, program, state) in [
+            ("pgbench", Some("pgbench"), false),
+            ("pgbench -l", Some("pgbench -l"), false),
+            ("pgbench --aggregate-interval", Some("pgbench -l"), false),
+            ("fio", Some("fio"), false),
+            ("dd", Some("dd"), false),
+            ("iostat -x", None, false),
+            ("zpool iostat -v", None, false),
+            ("zpool status", None, true),
+            ("df", None, true),
+            ("dfx", None, false),
+            ("published figures", None, false),
+        ] {
+            assert_eq!((load(tool), is_state(tool)), (program, state), "{tool}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ mod unpack;
 mod wraps;
 
 pub use group::{is_copy, trial};
-pub use kinds::{KINDS, Kind};
+pub use kinds::{KINDS, Kind, Role};
 pub use record::{Sorted, cases, measured, unknown};
 
 use crate::error::{Context, Error, Result};

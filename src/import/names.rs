@@ -1,6 +1,8 @@
 //! What the name of a file tells: what was measured (`iostat-x-fdatasync-8k.txt` and `pgbench-fdatasync-8k.txt` are of
 //! one case), which repetition, which process.
 
+use super::kinds::KINDS;
+
 /// A file's name, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Name {
@@ -18,24 +20,6 @@ pub(super) struct Name {
 
 const PACKED: [&str; 3] = [".gz", ".xz", ".zst"];
 const FORMS: [&str; 9] = [".txt", ".log", ".out", ".json", ".csv", ".dat", ".md", ".text", ".html"];
-/// Longest first where one begins like another.
-const TOOLS: [&str; 13] = [
-    "pg_test_fsync",
-    "pgbench_log",
-    "pgbench",
-    "zpool-iostat",
-    "zpool_iostat",
-    "zpool",
-    "iostat",
-    "vm_stat",
-    "vmstat",
-    "sadf",
-    "gpart",
-    "mount",
-    "fio",
-];
-/// Too short to be told from other words but at the very beginning.
-const SHORT_TOOLS: [&str; 7] = ["zfs-get", "zfs_get", "zfs-list", "zfs_list", "mounts", "df", "dd"];
 /// What stands behind a tool's name and is no part of the case.
 const ARGUMENTS: [&str; 12] =
     ["get", "list", "status", "all", "log", "output", "out", "result", "results", "summary", "stdout", "json"];
@@ -78,12 +62,13 @@ fn is_mark(c: char) -> bool {
 
 fn without_tool(stem: &str) -> &str {
     let parted = |rest: &str| rest.is_empty() || rest.starts_with(is_mark);
-    let tools = TOOLS.iter().chain(&SHORT_TOOLS);
+    let long = || KINDS.iter().flat_map(|kind| kind.stems).copied();
+    let all = long().chain(KINDS.iter().flat_map(|kind| kind.short_stems).copied());
     let found = |tool: &'static str| stem.strip_prefix(tool).filter(|rest| parted(rest)).map(|rest| (tool, rest));
-    let Some((tool, mut rest)) = tools.clone().find_map(|tool| found(tool)) else {
+    let Some((tool, mut rest)) = all.filter_map(found).max_by_key(|(tool, _)| tool.len()) else {
         // `zfs-8k-pgbench`: the tool at the end.
-        let behind = TOOLS.iter().find_map(|tool| stem.strip_suffix(tool).filter(|rest| rest.ends_with(is_mark)));
-        return behind.map_or(stem, |rest| rest.trim_end_matches(is_mark));
+        let behind = long().filter_map(|tool| stem.strip_suffix(tool).filter(|rest| rest.ends_with(is_mark)));
+        return behind.min_by_key(|rest| rest.len()).map_or(stem, |rest| rest.trim_end_matches(is_mark));
     };
     loop {
         rest = rest.trim_start_matches(is_mark);

@@ -37,6 +37,7 @@ fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
         let other = &reading.file.lines_of_no_output;
         assert!(other.is_empty(), "{name}: {other:?}");
         assert!(reading.outputs.iter().all(|output| output.unread.is_empty()), "{name}");
+        assert!(reading.outputs.iter().all(|output| super::kinds::of(&output.tool).is_some()), "{name}");
         assert_eq!(reading.log.is_some(), name.ends_with(".log"), "{name}");
     }
 }

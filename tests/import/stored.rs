@@ -201,8 +201,17 @@ fn what_figures_say_by_themselves_is_told_at_once() {
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["remarks"][0]["rule"], "facts_contradict");
     desk.put("vmstat.txt", fixture("vmstat/4.0.2-plain.txt"));
-    let output = desk.import(&["vmstat.txt"]);
-    assert!(!stdout(&output).contains("pgstrata compare"), "{}", said(&output));
+    // Lines of a log in a page are rows, and no whole log.
+    let log = String::from_utf8(fixture("pgbench/18-scripts.log")).unwrap();
+    let lines: Vec<&str> = log.lines().take(20).collect();
+    let page = [fixture("vmstat/4.0.2-plain.txt"), b"\n\n".to_vec(), lines.join("\n").into_bytes()].concat();
+    desk.put("page.txt", page);
+    assert!(desk.record(&["page.txt"]).to_string().contains("\"pgbench -l\""));
+    for name in ["vmstat.txt", "page.txt"] {
+        let output = desk.import(&[name]);
+        assert!(stdout(&output).contains("stored"), "{}", said(&output));
+        assert!(!stdout(&output).contains("pgstrata compare"), "{}", said(&output));
+    }
 }
 
 #[test]

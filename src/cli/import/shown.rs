@@ -1,5 +1,6 @@
 //! What `import` shows on the terminal: of each file what was taken from which lines, then cases and what is not known.
 
+use crate::analyse::compare::from_import;
 use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
@@ -208,8 +209,7 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
 
 /// Whether there are figures that `compare` can put beside others.
 fn is_comparable(record: &ImportRecord) -> bool {
-    let mut outputs = record.cases.iter().flat_map(|case| &case.trials).flat_map(|trial| &trial.outputs);
-    outputs.any(|output| matches!(output.tool.as_str(), "pg_test_fsync" | "pgbench" | "pgbench -l"))
+    from_import::sides(0, "", record, None).iter().any(|side| !side.measures.is_empty())
 }
 
 /// What the figures say by themselves, the gravest first.
