@@ -18,11 +18,13 @@ pub(super) fn outputs(text: &str, lines: &[Line<'_>]) -> Vec<Taken> {
     let Some(joined) = Joined::of(text) else { return alone };
     let (whole, parted) = joined.outputs();
     let unread = |taken: &[Taken]| taken.iter().map(|it| it.output.unread.len()).sum::<usize>();
-    if count(&whole) + parted >= count(&alone) && unread(&whole) <= unread(&alone) + parted {
+    let rows = |taken: &[Taken]| taken.iter().map(|it| it.output.rows.len() + it.output.facts.len()).sum::<usize>();
+    // Properties and mounts may be words alone.
+    let as_many_words = count(&alone) > 0 || rows(&whole) >= rows(&alone);
+    if as_many_words && count(&whole) + parted >= count(&alone) && unread(&whole) <= unread(&alone) + parted {
         return whole;
     }
     // What is read to the last line as it stands, and not when it is joined, was not broken.
-    let rows = |taken: &[Taken]| taken.iter().map(|it| it.output.rows.len() + it.output.facts.len()).sum::<usize>();
     let last = if text.ends_with('\n') { 0 } else { lines.last().map_or(0, |line| line.number) };
     let inner = alone.iter().flat_map(|it| &it.output.unread).filter(|unread| unread.line != last).count();
     if inner == 0 && (unread(&whole) > parted || rows(&whole) < rows(&alone)) {

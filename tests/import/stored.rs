@@ -204,7 +204,7 @@ fn what_figures_say_by_themselves_is_told_at_once() {
     // Lines of a log in a page are rows, and no whole log.
     let log = String::from_utf8(fixture("pgbench/18-scripts.log")).unwrap();
     let lines: Vec<&str> = log.lines().take(20).collect();
-    let page = [fixture("vmstat/4.0.2-plain.txt"), b"\n\n".to_vec(), lines.join("\n").into_bytes()].concat();
+    let page = [fixture("vmstat/4.0.2-plain.txt"), b"\n\n".to_vec(), (lines.join("\n") + "\n").into_bytes()].concat();
     desk.put("page.txt", page);
     assert!(desk.record(&["page.txt"]).to_string().contains("\"pgbench -l\""));
     for name in ["vmstat.txt", "page.txt"] {

@@ -162,3 +162,15 @@ fn a_row_that_a_page_wrapped_into_three_lines_is_read() {
     assert_eq!(figures(text).last(), Some(&("util_percent".to_owned(), 12.3)));
     assert_eq!(figures(text).len(), 14);
 }
+
+#[test]
+fn short_lists_of_words_are_not_taken_for_broken_lines() {
+    for text in [
+        "NAME PROPERTY VALUE SOURCE\ntank sync disabled local\n",
+        "/dev/sda1 on / type ext4 (rw,relatime)\n/dev/sdb1 on /home type xfs (rw)\n",
+    ] {
+        let reading = read("x.txt", &mut text.as_bytes()).unwrap();
+        let rows: usize = reading.outputs.iter().map(|output| output.rows.len() + output.unread.len()).sum();
+        assert_eq!(rows, text.lines().filter(|line| !line.starts_with("NAME")).count(), "{text}");
+    }
+}
