@@ -65,7 +65,11 @@ fn row(line: Line<'_>) -> Option<Row> {
     let (filesystem, mount, kind, options) = linux(text).or_else(|| bsd(text)).or_else(|| kernel(text))?;
     let labels = [("filesystem", filesystem), ("mount", mount), ("type", kind), ("options", options)];
     let mut row = table::row(labels.map(|(name, value)| (name, value.to_owned())).to_vec(), line.number);
-    for (option, text) in options.split(',').filter_map(|option| option.trim().split_once('=')) {
+    let mut parts = options.split(',').peekable();
+    while let Some(part) = parts.next() {
+        // No option begins with a digit: what follows goes on with this one's number.
+        let goes_on = parts.peek().is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
+        let Some((option, text)) = part.trim().split_once('=').filter(|_| !goes_on) else { continue };
         let known = OPTIONS.iter().find(|known| known.column == option);
         if let Some((known, value)) = known.and_then(|known| Some((known, table::bytes(text)?))) {
             row.figures.push(table::figure(known.name, known.unit, value * known.factor, text, line.number));
@@ -156,6 +160,13 @@ mod tests {
         assert_eq!((row.labels[2].1.as_str(), row.figures[0].value), ("tmpfs", 10_485_760.0 * 1024.0));
         assert_eq!(row.labels[3].1, "rw,noatime,nodiratime,size=10485760k");
         assert_eq!(outputs(TEXTS[3])[0].rows[0].labels[2].1, "ufs");
+    }
+
+    #[test]
+    fn a_comma_inside_of_a_quantity_leaves_no_number() {
+        let text = "tmpfs on /dev/shm type tmpfs (rw,relatime,size=2468401,234.584k,nr_inodes=5)\n";
+        let names: Vec<String> = read(&web::lines(text))[0].rows[0].figures.iter().map(|it| it.name.clone()).collect();
+        assert!(!names.contains(&"size_bytes".to_owned()), "{names:?}");
     }
 
     #[test]

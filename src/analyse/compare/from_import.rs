@@ -8,6 +8,7 @@ use super::from_probe::{self, kilobytes, pieces};
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::durability::holds_back;
 use crate::analyse::findings::{Durability, DurabilityClass};
+use crate::analyse::shelf::rules_sync::beyond_storage;
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
 };
@@ -46,7 +47,7 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
 
 /// The sides of a case, from one that has everything but its measures.
 fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
-    let standing = Standing::of(&bare.facts);
+    let standing = Standing::of(&bare.facts, beyond_storage(case));
     let mut left_out = BTreeSet::new();
     // For each side its trials with their measures.
     let mut sides: Vec<Vec<(&ImportedTrial, Vec<Measure>)>> = vec![Vec::new()];
@@ -233,7 +234,8 @@ struct Standing {
 }
 
 impl Standing {
-    fn of(facts: &BTreeMap<String, String>) -> Standing {
+    /// From facts, and a rate that no storage is known to reach.
+    fn of(facts: &BTreeMap<String, String>, beyond_storage: Option<String>) -> Standing {
         let get = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).map(|value| value.trim().to_lowercase());
         let filesystem = get(&["wal_stack.filesystem", "stack.filesystem", "filesystem"]);
         let medium = match get(&["stack.medium", "medium"]).as_deref() {
@@ -257,7 +259,8 @@ impl Standing {
         } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
             volatile("zfs sync=disabled: a sync does nothing")
         } else {
-            held_back.and_then(|it| volatile(&format!("mount option {it}: the filesystem sends no flushes")))
+            let held_back = held_back.map(|it| format!("mount option {it}: the filesystem sends no flushes"));
+            held_back.or(beyond_storage).and_then(|why| volatile(&why))
         };
         let by_server = if is(&["postgresql.fsync"], "off") {
             volatile("fsync = off")
@@ -267,7 +270,10 @@ impl Standing {
         } else {
             None
         };
-        let unknown = || Durability { class: DurabilityClass::Unknown, reason: "no flushes were counted".to_owned() };
+        let unknown = || Durability {
+            class: DurabilityClass::Unknown,
+            reason: "flushes are not judged from imported files".to_owned(),
+        };
         let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
         Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
     }

@@ -120,11 +120,9 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
         let word = |measure: &Measure| if measure.data == DataPlace::Memory { "fit into RAM" } else { "on disk" };
         return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", word(a), word(b)));
     }
-    let known = |measure: &Measure| {
-        measure.durability.as_ref().map(|found| found.class).filter(|class| *class != DurabilityClass::Unknown)
-    };
-    match (known(a), known(b)) {
-        (Some(one), Some(other)) if one != other => {
+    let class = |measure: &Measure| measure.durability.as_ref().map(|found| found.class);
+    match (class(a), class(b)) {
+        (Some(one), Some(other)) if !may_promise_the_same(one, other) => {
             let word = |durability: &Option<Durability>| {
                 let found = durability.as_ref();
                 found.map_or_else(String::new, |d| format!("{} ({})", class_word(d.class), d.reason))
@@ -137,6 +135,12 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
         }
         _ => None,
     }
+}
+
+/// Whether what is not known may be what is known: what loses commits is no peer of what is not known to.
+fn may_promise_the_same(one: DurabilityClass, other: DurabilityClass) -> bool {
+    use DurabilityClass::{Flushed, Unknown};
+    one == other || matches!((one, other), (Flushed, Unknown) | (Unknown, Flushed))
 }
 
 fn form_words(form: UnsyncedForm) -> &'static str {

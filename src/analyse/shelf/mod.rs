@@ -13,7 +13,7 @@ mod rules_commit;
 mod rules_facts;
 mod rules_place;
 mod rules_price;
-mod rules_sync;
+pub(in crate::analyse) mod rules_sync;
 mod select;
 #[cfg(test)]
 mod tests;

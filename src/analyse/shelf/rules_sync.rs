@@ -42,6 +42,13 @@ pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &Impor
     all.into_iter().flatten().collect()
 }
 
+/// A rate of synced writes that no storage is known to reach, in words.
+pub(in crate::analyse) fn beyond_storage(case: &ImportedCase) -> Option<String> {
+    let (_, method, rate) =
+        case.trials.iter().filter_map(|trial| fastest(case, trial)).find(|it| it.2 > MOST_SYNCS_PER_S)?;
+    Some(format!("{method} ran at {} a second, which no storage that keeps data is known to do", shown(rate)))
+}
+
 /// The fastest row of one synced write.
 fn fastest<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Option<(Found<'a>, &'a str, f64)> {
     synced(rows_of_trial(case, trial), "one write").max_by(|a, b| a.2.total_cmp(&b.2))

@@ -270,3 +270,17 @@ fn summaries_of_pgbench_have_one_key_over_its_versions() {
     let refused = compare(&[new, Side { argument: 1, ..including }]).refused;
     assert_eq!(refused[0].reason, Reason::OtherConditions, "{refused:?}");
 }
+
+#[test]
+fn a_rate_that_no_storage_reaches_wins_against_nothing_that_may_be_kept() {
+    let side = |place, rate| {
+        let record = published(&[], vec![imported("one write", "fdatasync", rate)], "15");
+        from_import::sides(place, "x", &record, None).remove(0)
+    };
+    let (slow, memory) = (side(0, 8877.0), side(1, 962_756.0));
+    assert_eq!(memory.measures[0].durability.as_ref().unwrap().class, DurabilityClass::Volatile);
+    let found = compare(&[slow.clone(), memory]);
+    assert_eq!((found.refused[0].reason, found.compared_anything()), (Reason::OtherDurability, false));
+    assert!(found.refused[0].words.contains("962 756 a second, which no storage"), "{}", found.refused[0].words);
+    assert!(compare(&[slow, side(1, 9000.0)]).compared_anything(), "what is known of neither may be the same");
+}
