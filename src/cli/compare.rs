@@ -135,7 +135,14 @@ pub fn run(args: &Args) -> Result<u8> {
 fn refuse_to_overwrite(path: &Path) -> Result<()> {
     use std::io::Read;
     const BEGINNING_BYTES: u64 = 4096;
-    let Ok(facts) = std::fs::metadata(path) else { return Ok(()) };
+    let Ok(facts) = std::fs::metadata(path) else {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return match folder.is_dir() {
+            true => Ok(()),
+            false => Err(Error::user(format!("there is no folder {} for --html {}", folder.display(), path.display()))
+                .hint("make it, or name a file in another one")),
+        };
+    };
     let mut beginning = Vec::new();
     if facts.is_file() {
         let opened = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
@@ -297,12 +304,22 @@ fn missing(text: &str) -> Error {
     let mut names: Vec<String> = entries.map(|entry| beside(&entry.file_name())).collect();
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
     let error = Error::user(format!("there is no {text}"));
+    // What lies in a folder of results is nothing to be probed.
+    if let Some(folder) = parent.filter(|folder| is_of_results(folder)) {
+        let case = path.file_name().unwrap_or_default().to_string_lossy();
+        return error.hint(format!("a case of a folder stands behind a colon: {}:{case}", folder.display()));
+    }
     // The name of a publication without what stands before it is near as well.
     let wanted = [text.to_owned(), format!("{SHELF}{text}")];
     match wanted.iter().find_map(|wanted| near(wanted, &names)) {
         Some(name) => error.hint(format!("did you mean `{name}`? {}", capital(FORMS))),
         None => error.hint(FORMS),
     }
+}
+
+/// Whether a folder is one of a run or an import.
+fn is_of_results(folder: &Path) -> bool {
+    folder.join(RUN).is_file() || ImportFolder::is_one(folder)
 }
 
 fn capital(text: &str) -> String {
