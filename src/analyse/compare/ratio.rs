@@ -39,7 +39,7 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
             Err(none(Method::SingleRuns, "a single trial each"))
         }
         (one, other) if has_own(one) || has_own(other) => {
-            Err(none(Method::SingleRuns, "a single run without spread; that of the other side is not lent to it"))
+            Err(none(Method::SingleRuns, "one of the two was run once, and how it scatters is not known"))
         }
         _ => Err(none(Method::SingleRuns, "a single run without spread")),
     };

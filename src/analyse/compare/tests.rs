@@ -242,7 +242,7 @@ fn a_spread_is_lent_inside_one_run_and_not_to_another_machine() {
         for found in [ratio::compare(&own, &single), ratio::compare(&single, &own)] {
             let found = found.unwrap();
             assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
-            assert!(found.how.ends_with("that of the other side is not lent to it"), "{}", found.how);
+            assert!(found.how.ends_with("how it scatters is not known"), "{}", found.how);
         }
     }
     let found = ratio::compare(&of(trials("r", &[50.0])), &own).unwrap();
