@@ -100,7 +100,13 @@ fn tells_facts(tool: &str) -> bool {
 /// Whether the figures of an output are in those of another one: of a log beside its summary.
 fn is_used(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
     let has_summary = || trial.outputs.iter().any(|other| summary(other).is_some());
-    output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0) && has_summary()
+    let of_first = || has_summary() || !is_first_log(output, trial);
+    output.tool == "pgbench -l" && trial.log.as_ref().is_some_and(|log| log.latency.count > 0) && of_first()
+}
+
+/// Whether an output is the log of a trial's first thread: the trial's log is that of all of them.
+fn is_first_log(output: &ImportedOutput, trial: &ImportedTrial) -> bool {
+    trial.outputs.iter().find(|first| first.tool == "pgbench -l").is_some_and(|first| std::ptr::eq(first, output))
 }
 
 /// The summary that an output of pgbench ends with.
@@ -112,7 +118,7 @@ fn measures(output: &ImportedOutput, trial: &ImportedTrial, facts: &BTreeMap<Str
     match output.tool.as_str() {
         "pg_test_fsync" | "published figures" => pg_test_fsync(output, facts),
         "pgbench" => pgbench(output, trial.log.as_ref(), facts),
-        "pgbench -l" => log_alone(trial, facts),
+        "pgbench -l" if is_first_log(output, trial) => log_alone(trial, facts),
         _ => Vec::new(),
     }
 }

@@ -284,3 +284,15 @@ fn a_rate_that_no_storage_reaches_wins_against_nothing_that_may_be_kept() {
     assert!(found.refused[0].words.contains("962 756 a second, which no storage"), "{}", found.refused[0].words);
     assert!(compare(&[slow, side(1, 9000.0)]).compared_anything(), "what is known of neither may be the same");
 }
+
+#[test]
+fn the_logs_of_several_threads_are_one_side() {
+    let output = || ImportedOutput { tool: "pgbench -l".to_owned(), ..ImportedOutput::default() };
+    let log = ImportedLog { latency: times(&[(7000, 990), (20_000, 10)]), done: 1000, ..ImportedLog::default() };
+    let trial = ImportedTrial { outputs: vec![output(), output()], log: Some(log), ..ImportedTrial::default() };
+    let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+    let record = ImportRecord { cases: vec![case], ..ImportRecord::default() };
+    let sides = from_import::sides(0, "x", &record, None);
+    assert_eq!((sides.len(), sides[0].left_out.len()), (1, 0));
+    assert!(sides[0].measures.iter().any(|measure| measure.key().ends_with("latency p99")));
+}
