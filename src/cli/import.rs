@@ -168,11 +168,53 @@ fn clear(results: &Path) {
     }
 }
 
+/// Facts that comparisons and rules go by.
+const KEYS: [&str; 26] = [
+    "data.fits",
+    "data.place",
+    "mount.options",
+    "postgresql.fsync",
+    "postgresql.synchronous_commit",
+    "postgresql.version",
+    "stack.controller",
+    "stack.dataset",
+    "stack.device",
+    "stack.devices",
+    "stack.filesystem",
+    "stack.media",
+    "stack.medium",
+    "stack.mount",
+    "stack.mount_options",
+    "stack.pool",
+    "wal_stack.filesystem",
+    "workload.clients",
+    "workload.rate",
+    "workload.scale",
+    "workload.script",
+    "zfs.dataset",
+    "zfs.logbias",
+    "zfs.recordsize",
+    "zfs.sync",
+    "zpool.pool",
+];
+
+/// The fact that a key was most likely meant to be: any other key is kept and shown, but one that is a slip of the finger
+/// away from these would be missed in silence.
+fn misspelt(key: &str) -> Option<&'static str> {
+    const SLIPS: usize = 2;
+    let distance = |known: &&&str| strsim::damerau_levenshtein(key, known);
+    KEYS.iter().min_by_key(distance).filter(|known| (1..=SLIPS).contains(&distance(known))).copied()
+}
+
 /// What `--set` tells: facts of the cases, and `origin.*`.
 fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Origin)> {
     let (mut facts, mut origin) = (BTreeMap::new(), Origin::default());
     for (key, value) in settings {
         let Some(part) = key.strip_prefix("origin.") else {
+            if let Some(known) = misspelt(key) {
+                return Err(Error::user(format!("there is no fact {key} that anything goes by"))
+                    .hint(format!("did you mean {known}?")));
+            }
             if facts.insert(key.clone(), value.clone()).is_some() {
                 return Err(twice(key));
             }

@@ -335,8 +335,7 @@ impl Reading<'_> {
     fn begin(&mut self, line: u32, at: usize) {
         self.close();
         let from = self.outputs.last().map_or(0, |output| output.lines.1);
-        let known = self.commands.partition_point(|(number, _)| *number <= line);
-        let command = web::command_of(&self.commands[..known], "pg_test_fsync", from, line);
+        let command = web::command_of(&self.commands, "pg_test_fsync", from, line);
         let facts = command.map(|command| ("command".to_owned(), command.to_owned())).into_iter().collect();
         self.outputs.push(Output { tool: "pg_test_fsync", lines: (line, line), facts, ..Output::default() });
         self.spans.push((at, at));

@@ -158,8 +158,9 @@ pub fn words_without<'a>(lines: &[Line<'a>], commands: &[(u32, &str)]) -> Vec<Wo
 /// The last of `commands` that names `program` between two lines: what an output from line `to` on was made by.
 #[must_use]
 pub fn command_of<'a>(commands: &[(u32, &'a str)], program: &str, from: u32, to: u32) -> Option<&'a str> {
-    let is_its = |(number, command): &&(u32, &'a str)| (from..=to).contains(number) && command.contains(program);
-    commands.iter().rev().find(is_its).map(|(_, command)| *command)
+    let known = commands.partition_point(|(number, _)| *number <= to);
+    let mut since = commands[..known].iter().rev().take_while(|(number, _)| *number >= from);
+    since.find(|(_, command)| command.contains(program)).map(|(_, command)| *command)
 }
 
 /// Whether `before` is what shells print in front of their `$`.

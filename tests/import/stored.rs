@@ -121,10 +121,15 @@ fn a_copy_is_passed_over_and_facts_that_are_the_same_for_two_loads_are_not() {
 fn settings_that_mean_nothing_are_refused() {
     let desk = Desk::new();
     desk.put("x.txt", fixture("pg_test_fsync/15-en.txt"));
-    for set in ["filesystem", "filesystem=zfs", "origin.colour=red", "a.b="] {
+    for set in ["filesystem", "filesystem=zfs", "origin.colour=red", "a.b=", "stack.filesytem=zfs"] {
         let output = desk.import(&["x.txt", "--set", set]);
         assert_eq!(output.status.code(), Some(2), "{set}: {}", said(&output));
     }
+    let output = desk.import(&["x.txt", "--set", "stack.filesytem=zfs"]);
+    assert!(stderr(&output).contains("did you mean stack.filesystem?"), "{}", said(&output));
+    let output =
+        desk.import(&["x.txt", "--set", "stack.encryption=luks", "--set", "stack.media=rotating", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let output = desk.import(&["x.txt", "--name", "../x"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(desk.results().is_empty());
