@@ -261,7 +261,7 @@ fn facts_of_a_case_with_several_trials_are_told_once() {
         desk.put(&format!("in/run{run}/pgbench.txt"), summary.replace("tps = 1", &format!("tps = 1{run}")));
         desk.put(&format!("in/run{run}/zfs-get.txt"), properties);
     }
-    let output = desk.import(&["in", "--set", "zfs.sync=disabled", "--json"]);
+    let output = desk.import(&["in", "--set", "zfs.sync=standard", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     let remarks = printed["remarks"].as_array().unwrap();
