@@ -2,6 +2,7 @@
 
 use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
 use super::single;
+use crate::analyse::findings::Estimate;
 use crate::units::significant;
 
 /// Rows that decide what a server does, the most telling first.
@@ -38,7 +39,8 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
         _ => comparison.how.clone(),
     };
     // What is known of the scatter between runs is of rates that were measured once.
-    let points = comparison.method.is_of_single_runs() && row.more_is_better && single::points_a_way(comparison.ratio);
+    let of_rates = comparison.method.is_of_single_runs() && row.more_is_better;
+    let points = of_rates && lie_apart(row) && single::points_a_way(comparison.ratio);
     let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
     let first = match comparison.outcome {
         Outcome::Faster | Outcome::Slower => {
@@ -75,6 +77,16 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
         counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let figures = if compared.len() == 1 { "figure" } else { "figures" };
     format!("{first} Of {} {figures} compared: {}.", compared.len(), counts.join(", "))
+}
+
+/// Whether neither figure lies in what the other one is known to scatter.
+fn lie_apart(row: &Row) -> bool {
+    let ends = |estimate: &Estimate| {
+        let value = estimate.value;
+        (estimate.low.unwrap_or(value), estimate.high.unwrap_or(value))
+    };
+    let (one, other) = (ends(&row.value), ends(&row.reference));
+    one.1 < other.0 || other.1 < one.0
 }
 
 fn count(compared: &[(&PairFinding, &Row, &Comparison)], outcome: Outcome) -> usize {

@@ -3,7 +3,7 @@
 //! Two single runs carry no interval of their own, and show nothing (`compare::single`). What can be said of their ratio, in
 //! this order: whether chance in the counting explains it, if operations came at random (a Poisson count of n has the
 //! relative error 1/sqrt(n); operations that wait for a turning disk or a timer come regularly, and their count scatters
-//! less, but runs scatter by other things too); whether it is beyond any scatter between runs that is known; whether it is
+//! less, but runs scatter by other things too); whether it is more than runs on idle machines are known to scatter; whether it is
 //! beyond what was measured twice; and how well runs would have to repeat for it to hold.
 
 use super::findings::{Comparison, ConclusionFinding, Repeat, Support};
