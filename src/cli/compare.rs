@@ -60,9 +60,9 @@ lies, so it is refused with the command that imports it. Probed in any case are 
 which name a place, and data directories of PostgreSQL.
 
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
-against data on disk; files in memory against files on a device; other durability classes; means
-against percentiles; the row of pg_test_fsync without a sync where versions do it differently. What
-one side does not tell is listed.";
+against data on disk; files in memory against files on a device; means against percentiles; the row
+of pg_test_fsync without a sync where versions do it differently. What is known to lose commits is
+held against nothing that may keep them. What one side does not tell is listed.";
 const EXIT_CODES: &str =
     "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 
