@@ -295,7 +295,10 @@ impl Reader {
             }
         };
         if !wide.named {
-            table::note(&mut current.output, "the line with the names of the disks is missing: they are numbered");
+            table::note(
+                &mut current.output,
+                "the line with the names of the disks is missing: their figures are left out",
+            );
         }
         table::extend(&mut current.output, line.number);
         current.header = None;

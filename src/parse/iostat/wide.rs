@@ -71,30 +71,21 @@ impl Wide {
             }
             row
         });
-        Some(Ok(rows.collect()))
+        // A disk without its name is none that anybody knows.
+        Some(Ok(rows.filter(|row| self.named || row.labels[0].0 != "device").collect()))
     }
 }
 
-/// Gives the disks their names; numbers them when the line before does not name just as many.
+/// Gives the disks their names, where the line before names just as many.
 fn name(groups: &mut [Group], before: Option<Line<'_>>) -> bool {
     let words = before.map_or("", |line| line.text).split_whitespace();
     let names: Vec<&str> = words.filter(|word| !matches!(*word, "tty" | "cpu" | "load" | "average")).collect();
-    let disks = groups.iter_mut().filter(|group| group.label == "device");
-    let fits = groups_fit(&names);
-    let mut count = 0;
-    for (index, group) in disks.enumerate() {
-        count += 1;
-        group.name = names.get(index).filter(|_| fits).map_or_else(|| (index + 1).to_string(), |&name| name.to_owned());
+    let disks: Vec<&mut Group> = groups.iter_mut().filter(|group| group.label == "device").collect();
+    let fits = disks.len() == names.len() && groups_fit(&names);
+    if fits {
+        disks.into_iter().zip(names).for_each(|(group, name)| group.name = name.to_owned());
     }
-    if count == names.len() && fits {
-        return true;
-    }
-    groups
-        .iter_mut()
-        .filter(|group| group.label == "device")
-        .zip(1..)
-        .for_each(|(group, n)| group.name = n.to_string());
-    false
+    fits
 }
 
 /// Whether these look like names of disks: letters first, no sentence marks.
