@@ -354,6 +354,10 @@ impl Current {
                 Ok(rows) => {
                     let report = self.report;
                     self.report += 1;
+                    if !wide.named {
+                        let wanted = "the names of the disks above their columns".to_owned();
+                        self.output.unread.push(table::unread(lines[at], wanted));
+                    }
                     rows.into_iter().for_each(|row| self.push(row, report));
                 }
                 Err(unread) => self.output.unread.push(unread),

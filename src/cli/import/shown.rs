@@ -4,6 +4,7 @@ use crate::analyse::compare::from_import;
 use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
+use crate::host::command::quoted;
 use crate::import::Reading;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
 use crate::report;
@@ -199,7 +200,10 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
     text.push_str(&said(remarks));
     match folder.map(|folder| out::harmless(&folder.display().to_string())) {
         Some(folder) if is_comparable(record) => {
-            text.push_str(&format!("\nstored      {folder}\ncompare     pgstrata compare {} .\n", quoted(&folder)));
+            text.push_str(&format!(
+                "\nstored      {folder}\ncompare     pgstrata compare {} .\n",
+                quoted(folder.as_ref())
+            ));
         }
         Some(folder) => text.push_str(&format!("\nstored      {folder}\n")),
         None => text.push_str("\nnothing was stored\n"),
@@ -220,10 +224,4 @@ fn said(remarks: &[Remark]) -> String {
         text.push_str(&format!("  and {} more: --json has all\n", remarks.len() - MOST_SHOWN));
     }
     text
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
-    if path.chars().all(plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -216,6 +216,7 @@ fn freebsd_of_today_and_macos_are_read() {
     let cut = text.split_once('\n').unwrap().1;
     let found = one(cut);
     assert!(found.notes.iter().any(|note| note.contains("their figures are left out")), "{:?}", found.notes);
+    assert_eq!((found.unread.len(), found.unread[0].line), (1, 2));
     assert_eq!(value(&found, "ada0", "ops_per_s").or(value(&found, "1", "ops_per_s")), None);
 }
 
