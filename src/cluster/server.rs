@@ -119,6 +119,15 @@ pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interr
     super::copy::copy(template, spec, interrupt)
 }
 
+/// The statement that makes a tablespace in a folder, which is there, empty, and the server user's.
+///
+/// # Errors
+/// When the path is not UTF-8.
+pub fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
+    let path = folder.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", folder.display())))?;
+    Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{}'", name.replace('"', "\"\""), path.replace('\'', "''")))
+}
+
 /// Why a plan may not hand this argument to initdb; `None` where it may.
 #[must_use]
 pub fn reserved_argument(argument: &str) -> Option<&'static str> {

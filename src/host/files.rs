@@ -7,8 +7,19 @@ use rustix::path::Arg;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Reads `length` bytes of a file or device from `offset` on.
+///
+/// # Errors
+/// With the path; also where it ends before.
+pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let read = || format!("read {length} bytes of {} from {offset} on", path.display());
+    File::open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).or_host(read)?;
+    Ok(bytes)
+}
 
 /// Writes a file of a run folder whole or not at all: beside its place, synced, renamed into it, folder synced.
 ///

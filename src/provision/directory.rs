@@ -1,11 +1,11 @@
 //! `directory`: what is there; nothing is formatted, no root is needed. Works in a private folder within it.
 
 use super::ledger::Thing;
-use super::{Built, Ground, Layer, Position, Site, Unmet, folder};
+use super::{Built, Given, Ground, Layer, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files};
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use rustix::fs::{Access, access};
 use std::path::Path;
@@ -16,7 +16,6 @@ pub struct Directory;
 const OPTIONS: &[OptionSpec] = &[OptionSpec {
     key: "directory",
     kind: OptionKind::Path,
-    axis: false,
     required: true,
     default: None,
     doc: "A folder that is there; the data go into a private folder within it.",
@@ -27,12 +26,12 @@ impl Layer for Directory {
         "directory"
     }
 
-    fn position(&self) -> Position {
-        Position::Folder
-    }
-
     fn doc(&self) -> &'static str {
         "A folder on whatever is there; nothing is formatted, no root is needed."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -63,16 +62,16 @@ impl Layer for Directory {
         }
     }
 
-    fn capacity(&self, options: &Options) -> Option<Bytes> {
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
         options.text("directory").and_then(|path| files::free_bytes(Path::new(path)).ok()).map(Bytes)
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
         let path = super::mount::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let details = [("folder".to_owned(), path.display().to_string())].into();
-        Ok(Built { ground: Ground::Folder(path), facts: LayerFacts { layer: self.name().to_owned(), details } })
+        Ok(Built::one(Ground::Folder(path), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

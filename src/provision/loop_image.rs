@@ -5,14 +5,15 @@
 
 use super::ledger::Thing;
 use super::sysfs::{self, Node};
-use super::{Built, Ground, Layer, Position, Room, Site, Unmet, folder, guard, mount, needs};
+use super::{Built, Given, Ground, Layer, Room, Site, Unmet, folder, guard, mount, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::host::{Host, files};
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "loop",
         kind: OptionKind::Size,
-        axis: false,
         required: true,
         default: None,
         doc: "Size of the image file, and of the device.",
@@ -35,7 +35,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "in",
         kind: OptionKind::Path,
-        axis: false,
         required: false,
         default: Some(DEFAULT_FOLDER),
         doc: "Folder for the image file: the device under test is the one that holds this folder.",
@@ -43,7 +42,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "preallocate",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("false"),
         doc: "Reserve the image's blocks (fallocate; unwritten), until a discard gives them back; else it is sparse.",
@@ -51,7 +49,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "direct_io",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("true"),
         doc: "Pass the page cache of the filesystem below by (O_DIRECT); refused where that filesystem cannot.",
@@ -67,12 +64,12 @@ impl Layer for LoopImage {
         "loop"
     }
 
-    fn position(&self) -> Position {
-        Position::Device
-    }
-
     fn doc(&self) -> &'static str {
         "A loop device on an image file, with direct I/O: what the disk below can do, without giving it away."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -100,7 +97,7 @@ impl Layer for LoopImage {
         needs::root().into_iter().chain(needs::loop_devices(host)).chain(programs).chain(no_folder).collect()
     }
 
-    fn capacity(&self, options: &Options) -> Option<Bytes> {
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
         options.size("loop")
     }
 
@@ -108,28 +105,28 @@ impl Layer for LoopImage {
         Some(Room::Disk(place(options).to_owned(), options.size("loop")?))
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
         let direct_io = options.boolean("direct_io").unwrap_or(true);
         let preallocate = options.boolean("preallocate").unwrap_or(false);
         let image = make_image(site, place(options), size, preallocate)?;
         site.interrupt.check()?;
         let device = attach(site, &image, direct_io)?;
-        let facts = facts(site.host, &image, &device, preallocate)?;
-        Ok(Built { ground: Ground::Device(device), facts })
+        let details = facts(site.host, &image, &device, preallocate)?;
+        Ok(Built::one(Ground::Device(device), details))
     }
 
     /// mkfs discards the whole device, and each discard punches a hole into the image: reserved blocks are reserved again.
     /// (Switching discards off, `queue/discard_max_bytes` = 0, would outlive our device, and Linux 6.18 takes no other
     /// value after it.)
-    fn finish(&self, _host: &Host, options: &Options, facts: &mut LayerFacts) -> Result<()> {
-        let Some(image) = facts.details.get("image").map(PathBuf::from) else { return Ok(()) };
+    fn finish(&self, _host: &Host, options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+        let Some(image) = details.get("image").map(PathBuf::from) else { return Ok(()) };
         if options.boolean("preallocate") == Some(true) {
             let file = fs::OpenOptions::new().write(true).open(&image);
             let file = file.or_host(|| format!("open {}", image.display()))?;
             reserve(&file, options.size("loop").unwrap_or_default(), &image)?;
         }
-        facts.details.insert("allocated".to_owned(), allocated(&image)?.to_string());
+        details.insert("allocated".to_owned(), allocated(&image)?.to_string());
         Ok(())
     }
 
@@ -210,7 +207,7 @@ fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<LayerFacts> {
+fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<BTreeMap<String, String>> {
     let found = fs::metadata(image).or_host(|| format!("look at {}", image.display()))?;
     let node = guard::Device::find(device)?.node;
     let below = mount::mount_of(host, image)?;
@@ -224,8 +221,7 @@ fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<
         ("direct I/O", direct_io.to_owned()),
         ("filesystem of the image", format!("{} on {}", below.fstype, below.source)),
     ];
-    let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(LayerFacts { layer: "loop".to_owned(), details })
+    Ok(details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// The loop devices whose file is `image`.

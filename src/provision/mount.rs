@@ -60,8 +60,12 @@ pub(super) struct Wanted<'a> {
     pub fstype: &'static str,
     /// Device, or a name for filesystems without one.
     pub source: &'a str,
+    /// Its further devices, any of which the kernel may show as the source (btrfs).
+    pub others: Vec<&'a str>,
     /// Mount options, one each.
     pub options: &'a [String],
+    /// Mount options of ours that name its further devices; the kernel need not show them.
+    pub members: Vec<String>,
     /// How the kernel prints those that it does not print as they were asked.
     pub rules: &'static [Rule],
     /// Further evidence of options in force, beside the mount table.
@@ -106,11 +110,13 @@ pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
     let thing = Thing::new(wanted.owner, "mount")
         .with_path("target", &target)?
         .with("source", wanted.source)
+        .with("others", wanted.others.join(" "))
         .with("fstype", wanted.fstype);
     site.ledger.enter(thing)?;
     let mut command = Command::new("mount").args(["-t", wanted.fstype]);
-    if !wanted.options.is_empty() {
-        command = command.arg("-o").arg(wanted.options.join(","));
+    let options: Vec<&str> = wanted.options.iter().chain(&wanted.members).map(String::as_str).collect();
+    if !options.is_empty() {
+        command = command.arg("-o").arg(options.join(","));
     }
     let begun_s = uptime_s(site.host);
     let mounted = site.host.run(&command.arg(wanted.source).arg(&target));
@@ -147,7 +153,8 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         // The topmost mount on the target is the last in the table.
         let table = table(host)?;
         let Some(found) = table.iter().rev().find(|mount| mount.target == target) else { return Ok(()) };
-        if found.fstype != thing.mark("fstype")? || found.source != thing.mark("source")? {
+        let mut sources = std::iter::once(thing.mark("source")?).chain(thing.mark("others")?.split(' '));
+        if found.fstype != thing.mark("fstype")? || sources.all(|source| source != found.source) {
             return Err(Error::host(format!(
                 "{target} is not what pgstrata mounted there: {} of type {}",
                 found.source, found.fstype

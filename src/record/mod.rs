@@ -4,13 +4,16 @@
 //! A reading that could not be had is `None`, never zero. Fields are only ever added as `Option` within a format
 //! version; any other change raises [`run::FORMAT`] or [`trial::FORMAT`].
 
+pub mod built;
 pub mod case;
 pub mod event;
 pub mod facts;
 pub mod imported;
 pub mod options;
 pub mod probe;
+pub mod promise;
 pub mod publication;
 pub mod run;
 pub mod seconds;
+pub mod stack;
 pub mod trial;

@@ -15,9 +15,10 @@ use crate::plan::{self, Plan};
 use crate::provision::folder;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
-use crate::record::case::{CaseSpec, StackSpec, TrialKey};
+use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::Event;
 use crate::record::run::{self, RunRecord};
+use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
 use crate::store::folder::{RunFolder, Writer};
 use crate::units::Bytes;
@@ -84,8 +85,8 @@ pub struct Session<'a> {
     pub folder: PathBuf,
     /// Data sets made so far.
     pub templates: Templates,
-    /// Stacks that are kept for all trials (`reuse = true`), by name.
-    pub kept: BTreeMap<String, KeptStack>,
+    /// Stacks that are kept for all trials (`reuse = true`), each with what was asked.
+    pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why something could not be undone: nothing further is built after that.
     pub stuck: Option<Error>,
 }
@@ -274,7 +275,7 @@ impl<'a> Session<'a> {
             user,
             memory: Bytes(record.host.memory_bytes),
             templates: Templates::new(&places.state, &record.id),
-            kept: BTreeMap::new(),
+            kept: Vec::new(),
             stuck: None,
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
@@ -287,7 +288,12 @@ impl<'a> Session<'a> {
     /// Whether a stack is kept for all its trials and stands already.
     #[must_use]
     pub fn stands(&self, stack: &StackSpec) -> bool {
-        stack.reuse && self.kept.contains_key(&stack.name)
+        stack.reuse && self.kept.iter().any(|(kept, _)| kept == stack)
+    }
+
+    /// The stack that is kept for these nodes and options.
+    pub fn kept_mut(&mut self, stack: &StackSpec) -> Option<&mut KeptStack> {
+        self.kept.iter_mut().find(|(kept, _)| kept == stack).map(|(_, kept)| kept)
     }
 
     /// Undoes everything from a mark of the ledger on. A failure is kept in `stuck`.

@@ -46,7 +46,7 @@ impl Running {
         let events = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut running = Running { child, events };
         running.wait_for(&["\"trial_done\""]);
-        running.wait_for(&["\"stage_started\"", "\"measure\""]);
+        running.wait_for(&["\"step_started\"", "\"measure\""]);
         running.wait_for(&["\"second\""]);
         running
     }

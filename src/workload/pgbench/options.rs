@@ -20,7 +20,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "script",
         kind: OptionKind::TextOrList,
-        axis: false,
         required: false,
         default: Some(DEFAULT_SCRIPT),
         doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`, relative to the plan's \
@@ -29,7 +28,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "scale",
         kind: OptionKind::IntegerOrShare,
-        axis: true,
         required: true,
         default: None,
         doc: "size of the data: units of 100 000 accounts (15 MiB each), or a share of memory: `50% of RAM`",
@@ -37,7 +35,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "clients",
         kind: OptionKind::Integer { min: 1 },
-        axis: true,
         required: false,
         default: Some("1"),
         doc: "clients that work at the same time, each on a connection of its own",
@@ -45,7 +42,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "jobs",
         kind: OptionKind::Integer { min: 1 },
-        axis: false,
         required: false,
         default: Some("as many as CPUs, at most as many as clients"),
         doc: "threads of pgbench that the clients share",
@@ -53,7 +49,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "mode",
         kind: OptionKind::OneOf(&["simple", "extended", "prepared"]),
-        axis: true,
         required: false,
         default: Some("simple"),
         doc: "protocol that queries are sent with",
@@ -61,7 +56,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "rate",
         kind: OptionKind::Number,
-        axis: true,
         required: false,
         default: None,
         doc: "transactions a second to aim at, for all clients together; latency then counts from when a transaction \
@@ -70,7 +64,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "latency_limit",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: None,
         doc: "slower transactions count as late; with `rate`, those already later than this are skipped",
@@ -78,7 +71,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "duration",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: Some("60s"),
         doc: "how long it is measured, in whole seconds",
@@ -86,7 +78,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: Some("10s"),
         doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all",
@@ -94,7 +85,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "cache",
         kind: OptionKind::OneOf(&["warm", "cold"]),
-        axis: true,
         required: false,
         default: Some("warm"),
         doc: "state of the operating system's page cache when the warm-up begins: warm from the copying of the data, or \
@@ -103,7 +93,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "statements",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("true"),
         doc: "mean latency of each statement (pgbench -r; costs two readings of the clock a statement)",
