@@ -11,6 +11,7 @@ pub use cpu_time::{Named, cpu_times, named};
 
 use super::Host;
 use super::command::RUN_VARIABLE;
+use super::paths;
 use super::time::{now, sleep};
 use crate::error::{Context, Error, Result};
 use crate::parse::{proc_pid_stat, proc_pid_status};
@@ -79,7 +80,7 @@ pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
 /// When `/proc` cannot be listed.
 pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
     // The kernel shows links resolved.
-    let resolved = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let resolved = paths::resolved(folder);
     let below = |target: &Path| target.starts_with(folder) || target.starts_with(&resolved);
     Ok(pids(host)?
         .into_iter()
@@ -94,7 +95,7 @@ pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
 /// # Errors
 /// When `/proc` cannot be listed.
 pub fn standing_in(host: &Host, folder: &Path) -> Result<Vec<Process>> {
-    let resolved = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let resolved = paths::resolved(folder);
     let stands = |pid: &u32| link(&host.path(format!("/proc/{pid}/cwd"))).is_some_and(|cwd| cwd == resolved);
     Ok(pids(host)?.into_iter().filter(stands).filter_map(|pid| read(host, pid)).collect())
 }

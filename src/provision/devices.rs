@@ -6,7 +6,7 @@
 use super::mount;
 use super::sysfs::{self, Node};
 use crate::error::Result;
-use crate::host::Host;
+use crate::host::{Host, paths};
 use crate::parse::mountinfo::Mount;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use std::path::{Path, PathBuf};
@@ -27,22 +27,14 @@ pub struct Below {
     pub ends: Vec<String>,
 }
 
-/// The block devices below a folder or file, depth 0 the one that its filesystem stands on. Empty for filesystems
-/// without one.
-///
-/// # Errors
-/// When the folder does not exist or the mount table cannot be read.
-pub fn devices_below(host: &Host, folder: &Path) -> Result<Vec<DeviceFacts>> {
-    below(host, folder).map(|below| below.devices)
-}
-
-/// Same, with the reasons where the way down ends early.
+/// The block devices below a folder or file, depth 0 the one that its filesystem stands on; none for filesystems without
+/// one. With them the reasons where the way down ends early.
 ///
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
 pub fn below(host: &Host, folder: &Path) -> Result<Below> {
     let mut walk = Walk { host, table: mount::table(host)?, below: Below::default(), overlays: 0 };
-    walk.file(&mount::resolve(folder)?, 0);
+    walk.file(&paths::resolve(folder)?, 0);
     Ok(walk.below)
 }
 
@@ -108,9 +100,8 @@ fn devices_of(host: &Host, mount: &Mount) -> Vec<Node> {
 
 /// `/dev/mapper/vg-pg` -> `dm-0`.
 fn kernel_name(host: &Host, source: &str) -> Option<String> {
-    let real = std::fs::canonicalize(host.path(source)).ok();
-    let path = real.as_deref().unwrap_or(Path::new(source));
-    source.starts_with("/dev/").then(|| path.file_name())?.map(|name| name.to_string_lossy().into_owned())
+    let real = paths::resolved(&host.path(source));
+    source.starts_with("/dev/").then(|| real.file_name())?.map(|name| name.to_string_lossy().into_owned())
 }
 
 /// The folder that an overlay writes into, where this process can see it: a container sees the name that the folder has
@@ -119,8 +110,8 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     let option = |name: &str| mount.super_options.iter().find_map(|option| option.strip_prefix(name));
     let upper = PathBuf::from(option("upperdir=").filter(|_| mount.fstype == "overlay")?);
     let work = Path::new(option("workdir=")?).join("work");
-    let here = upper.is_absolute() && upper.is_dir() && work.is_dir();
-    here.then(|| std::fs::canonicalize(upper).ok()).flatten()
+    let here = upper.is_absolute() && paths::is_folder(&upper) && paths::is_folder(&work);
+    here.then(|| paths::resolve(&upper).ok()).flatten()
 }
 
 fn described(mount: &Mount) -> String {
