@@ -34,10 +34,7 @@ pub fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()
 fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
     let beside = beside(path);
     // Made anew and through no symlink: the folder may belong to somebody who would have root write elsewhere.
-    match fs::remove_file(&beside) {
-        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
+    if_there(fs::remove_file(&beside))?;
     let mut file = create_new(&beside, mode)?;
     let written = (|| {
         file.write_all(bytes)?;
@@ -116,7 +113,8 @@ pub fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
     given.or_store(|| format!("give {} to {}", folder.display(), user.name))
 }
 
-fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
+/// Opens a folder below an open one, through no symbolic link.
+pub(crate) fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(at, name, flags, Mode::empty())
 }
@@ -171,12 +169,10 @@ pub fn random_id() -> Result<String> {
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// What a file holds.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).or_host(|| format!("read {}", path.display()))
 }
 
-/// The text of a file.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).or_host(|| format!("read {}", path.display()))
 }
@@ -188,7 +184,6 @@ pub(crate) fn read_given(path: &Path, most: u64, what: impl FnOnce() -> String) 
     Ok(bytes)
 }
 
-/// Opens a file to be read.
 pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).or_host(|| format!("open {}", path.display()))
 }
@@ -198,7 +193,8 @@ pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).open(path)).or_host(|| format!("open {}", path.display()))
 }
 
-fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+/// What was done; `None` where there was nothing to do it to.
+pub(super) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         done => done.map(Some),

@@ -20,7 +20,6 @@ pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Removes a folder with all that it holds.
 pub(crate) fn remove_all(path: &Path) -> Result<()> {
     fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
 }

@@ -1,8 +1,9 @@
 //! What a path leads to. Symbolic links are followed unless a function says otherwise.
 
+use super::files::if_there;
 use crate::error::{Context, Result};
 use std::fs::{self, File, Metadata};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,6 @@ pub(crate) fn stat(path: &Path) -> io::Result<Facts> {
     fs::metadata(path).map(Facts::from)
 }
 
-/// The facts of what must be there.
 pub(crate) fn look_at(path: &Path) -> Result<Facts> {
     stat(path).or_host(|| format!("look at {}", path.display()))
 }
@@ -60,10 +60,8 @@ pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<Facts> {
 
 /// The facts of the name itself, a symbolic link not followed; `None` where there is none.
 pub(crate) fn look_for(path: &Path) -> Result<Option<Facts>> {
-    match fs::symlink_metadata(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        found => found.map(|found| Some(found.into())).or_host(|| format!("look at {}", path.display())),
-    }
+    let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("look at {}", path.display()))?;
+    Ok(found.map(Facts::from))
 }
 
 pub(crate) fn exists(path: &Path) -> bool {

@@ -40,10 +40,6 @@ pub struct Process {
 /// What can be sent to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT: PostgreSQL's fast shutdown.
-    Interrupt,
-    /// SIGTERM.
-    Terminate,
     /// SIGQUIT: PostgreSQL's immediate shutdown, which takes its children along.
     Quit,
     /// SIGKILL.
@@ -171,8 +167,6 @@ pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
 impl Signal {
     fn raw(self) -> rustix::process::Signal {
         match self {
-            Signal::Interrupt => rustix::process::Signal::INT,
-            Signal::Terminate => rustix::process::Signal::TERM,
             Signal::Quit => rustix::process::Signal::QUIT,
             Signal::Kill => rustix::process::Signal::KILL,
         }
@@ -344,7 +338,7 @@ mod tests {
         assert!(wait_until_gone(&host, std::slice::from_ref(&former), Duration::ZERO).is_empty());
         let left = wait_until_gone(&host, std::slice::from_ref(&real), Duration::ZERO);
         assert_eq!(left, std::slice::from_ref(&real));
-        assert!(signal(&host, &real, Signal::Terminate).unwrap());
+        assert!(signal(&host, &real, Signal::Kill).unwrap());
         assert!(wait_until_gone(&host, std::slice::from_ref(&real), Duration::from_secs(10)).is_empty());
         assert!(!signal(&host, &real, Signal::Kill).unwrap(), "it is gone");
     }
@@ -353,9 +347,9 @@ mod tests {
     fn init_and_pgstrata_itself_are_never_signalled() {
         let host = Host::this();
         let init = read(&host, 1).unwrap();
-        assert!(signal(&host, &init, Signal::Terminate).is_err());
+        assert!(signal(&host, &init, Signal::Quit).is_err());
         let ourselves = read(&host, std::process::id()).unwrap();
-        assert!(signal(&host, &ourselves, Signal::Terminate).is_err());
+        assert!(signal(&host, &ourselves, Signal::Quit).is_err());
         assert!(!list(&host).unwrap().contains(&ourselves));
     }
 }
