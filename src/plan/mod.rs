@@ -31,13 +31,13 @@ pub use problem::{Paint, Problems};
 pub use schema::schema;
 
 use crate::error::{Context, Error, Result};
+use crate::host::files;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Take};
 use problem::{Problem, clean, refuse_unknown};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 use tree::{Node, Pair, Value, get};
 
@@ -135,9 +135,7 @@ pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Plan> {
 /// As [`read`].
 pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let what = || format!("read the plan {}", clean(&path.display().to_string()));
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).or_user(what)?;
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).or_user(what)?;
+    let bytes = files::read_given(path, MAX_FILE + 1, what)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(Error::user(format!("it has more than the {MAX_FILE} bytes of any plan")).while_doing(what()));
     }

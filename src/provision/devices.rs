@@ -6,7 +6,7 @@
 use super::mount;
 use super::sysfs::{self, Node};
 use crate::error::Result;
-use crate::host::Host;
+use crate::host::{Host, paths};
 use crate::parse::mountinfo::Mount;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::promise::IN_MEMORY;
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
     /// When it does not exist.
     pub fn folder(&mut self, folder: &Path) -> Result<Tops> {
         let known = self.below.ends.len();
-        let devices = self.file(&mount::resolve(folder)?, 0, None);
+        let devices = self.file(&paths::resolve(folder)?, 0, None);
         let ends = self.below.ends[known..].iter().filter(|end| end.under.is_none()).cloned().collect();
         Ok(Tops { devices, ends })
     }
@@ -159,9 +159,8 @@ fn devices_of(host: &Host, mount: &Mount) -> Vec<Node> {
 
 /// `/dev/mapper/vg-pg` -> `dm-0`.
 fn kernel_name(host: &Host, source: &str) -> Option<String> {
-    let real = std::fs::canonicalize(host.path(source)).ok();
-    let path = real.as_deref().unwrap_or(Path::new(source));
-    source.starts_with("/dev/").then(|| path.file_name())?.map(|name| name.to_string_lossy().into_owned())
+    let real = paths::resolved(&host.path(source));
+    source.starts_with("/dev/").then(|| real.file_name())?.map(|name| name.to_string_lossy().into_owned())
 }
 
 /// The folder that an overlay writes into, where this process can see it: a container sees the name that the folder has
@@ -170,8 +169,8 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     let option = |name: &str| mount.super_options.iter().find_map(|option| option.strip_prefix(name));
     let upper = PathBuf::from(option("upperdir=").filter(|_| mount.fstype == "overlay")?);
     let work = Path::new(option("workdir=")?).join("work");
-    let here = upper.is_absolute() && upper.is_dir() && work.is_dir();
-    here.then(|| std::fs::canonicalize(upper).ok()).flatten()
+    let here = upper.is_absolute() && paths::is_folder(&upper) && paths::is_folder(&work);
+    here.then(|| paths::resolve(&upper).ok()).flatten()
 }
 
 fn described(mount: &Mount) -> String {

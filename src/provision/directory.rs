@@ -3,11 +3,10 @@
 use super::ledger::Thing;
 use super::{Built, Given, Ground, Layer, Site, Unmet, folder};
 use crate::error::{Error, Result};
-use crate::host::{Host, files};
+use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
-use rustix::fs::{Access, access};
 use std::path::Path;
 
 /// The layer.
@@ -50,10 +49,10 @@ impl Layer for Directory {
     fn unmet(&self, _host: &Host, options: &Options) -> Vec<Unmet> {
         let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
         let unmet = |what: String, hint: String| vec![Unmet { what, hint }];
-        if !path.is_dir() {
+        if !paths::is_folder(path) {
             return unmet(format!("the folder {}", path.display()), format!("mkdir -p {}", path.display()));
         }
-        match access(path, Access::WRITE_OK | Access::EXEC_OK) {
+        match files::may_write_in(path) {
             Ok(()) => Vec::new(),
             Err(e) => unmet(
                 format!("leave to write in {}: {e}", path.display()),
@@ -68,7 +67,7 @@ impl Layer for Directory {
 
     fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
-        let path = super::mount::resolve(Path::new(place))?.join(&site.name);
+        let path = paths::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let details = [("folder".to_owned(), path.display().to_string())].into();
         Ok(Built::one(Ground::Folder(path), details))

@@ -6,8 +6,8 @@ use super::ledger::Thing;
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::Rule;
 use crate::error::Result;
-use crate::host::Host;
 use crate::host::command::Command;
+use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
 use crate::record::options::Options;
 use crate::record::stack::{GroundKind, Role, Take};
@@ -124,7 +124,7 @@ const RULES: &[Rule] = &[
 
 /// The driver lists all options in force, defaults included, by the kernel's name of the device.
 fn in_force(host: &Host, device: &str) -> Vec<String> {
-    let real = std::fs::canonicalize(device).unwrap_or_else(|_| device.into());
+    let real = paths::resolved(Path::new(device));
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let listed = host.read_optional(format!("/proc/fs/ext4/{name}/options")).unwrap_or_default();
     listed.lines().map(str::to_owned).collect()

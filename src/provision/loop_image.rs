@@ -9,13 +9,11 @@ use super::{Built, Given, Ground, Layer, Room, Site, Unmet, folder, guard, mount
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
-use crate::host::{Host, files};
+use crate::host::{Host, files, folders, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Where images lie when the plan does not say.
@@ -88,7 +86,7 @@ impl Layer for LoopImage {
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let folder = place(options);
-        let no_folder = (!folder.is_dir() && folder != Path::new(DEFAULT_FOLDER)).then(|| Unmet {
+        let no_folder = (!paths::is_folder(folder) && folder != Path::new(DEFAULT_FOLDER)).then(|| Unmet {
             what: format!("the folder {} for the image", folder.display()),
             hint: format!("mkdir -p {}", folder.display()),
         });
@@ -122,11 +120,14 @@ impl Layer for LoopImage {
     fn finish(&self, _host: &Host, options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
         let Some(image) = details.get("image").map(PathBuf::from) else { return Ok(()) };
         if options.boolean("preallocate") == Some(true) {
-            let file = fs::OpenOptions::new().write(true).open(&image);
-            let file = file.or_host(|| format!("open {}", image.display()))?;
-            reserve(&file, options.size("loop").unwrap_or_default(), &image)?;
+            let gone = || Error::host(format!("the image {} is gone", image.display()));
+            reserve(
+                &files::open_to_change(&image)?.ok_or_else(gone)?,
+                options.size("loop").unwrap_or_default(),
+                &image,
+            )?;
         }
-        details.insert("allocated".to_owned(), allocated(&image)?.to_string());
+        details.insert("allocated".to_owned(), Bytes(paths::look_at(&image)?.allocated_bytes).to_string());
         Ok(())
     }
 
@@ -147,10 +148,10 @@ impl Layer for LoopImage {
 
 fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> Result<PathBuf> {
     if place == Path::new(DEFAULT_FOLDER) {
-        fs::create_dir_all(place).or_host(|| format!("make the folder {}", place.display()))?;
+        folders::make_all(place, 0o777)?;
     }
     // The kernel shows the path of the file without symlinks, and by that the device is found again.
-    let image = mount::resolve(place)?.join(format!("{}.img", site.name));
+    let image = paths::resolve(place)?.join(format!("{}.img", site.name));
     let free = Bytes(files::free_bytes(place)?);
     if size > free {
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
@@ -158,7 +159,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
     }
     site.ledger.enter(Thing::new("loop", "image").with_path("path", &image)?)?;
     let making = || format!("make the image {} of {size}", image.display());
-    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&image).or_host(making)?;
+    let file = files::create_new(&image, 0o600).or_host(making)?;
     file.set_len(size.0).or_host(making)?;
     if preallocate {
         reserve(&file, size, &image)?;
@@ -167,15 +168,8 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
     Ok(image)
 }
 
-fn reserve(file: &fs::File, size: Bytes, image: &Path) -> Result<()> {
-    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size.0)
-        .or_host(|| format!("reserve {size} for the image {}", image.display()))
-}
-
-/// Bytes that the image takes. `st_blocks` counts 512 bytes whatever the filesystem's block (stat(2)).
-fn allocated(image: &Path) -> Result<Bytes> {
-    let found = fs::metadata(image).or_host(|| format!("look at {}", image.display()))?;
-    Ok(Bytes(found.blocks().saturating_mul(512)))
+fn reserve(file: &files::File, size: Bytes, image: &Path) -> Result<()> {
+    files::reserve(file, size.0).or_host(|| format!("reserve {size} for the image {}", image.display()))
 }
 
 pub(super) fn attach(site: &Site<'_>, image: &Path, direct_io: bool) -> Result<PathBuf> {
@@ -208,16 +202,16 @@ fn on(flag: bool) -> &'static str {
 }
 
 fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<BTreeMap<String, String>> {
-    let found = fs::metadata(image).or_host(|| format!("look at {}", image.display()))?;
+    let found = paths::look_at(image)?;
     let node = guard::Device::find(device)?.node;
     let below = mount::mount_of(host, image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
     let details = [
         ("device", device.display().to_string()),
         ("image", image.display().to_string()),
-        ("size", Bytes(found.len()).to_string()),
+        ("size", Bytes(found.bytes).to_string()),
         ("allocation", if preallocate { "fallocate" } else { "sparse" }.to_owned()),
-        ("allocated", allocated(image)?.to_string()),
+        ("allocated", Bytes(found.allocated_bytes).to_string()),
         ("direct I/O", direct_io.to_owned()),
         ("filesystem of the image", format!("{} on {}", below.fstype, below.source)),
     ];
@@ -264,23 +258,21 @@ fn remove_image(host: &Host, image: &Path) -> Result<()> {
     if !image.is_absolute() || !name.starts_with(folder::PREFIX) || !name.ends_with(".img") {
         return Err(Error::bug(format!("{} is not the name of an image of pgstrata", image.display())));
     }
-    let found = match fs::symlink_metadata(image) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        found => found.or_host(|| format!("look at {}", image.display()))?,
-    };
-    if !found.is_file() {
+    let Some(found) = paths::look_for(image)? else { return Ok(()) };
+    if found.kind != paths::Kind::RegularFile {
         return Err(Error::host(format!("{} is not the file that pgstrata made", image.display())));
     }
     if !devices_on(host, &image.to_string_lossy()).is_empty() {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
-    fs::remove_file(image).or_host(|| format!("remove {}", image.display()))
+    files::remove(image).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::options::OptionValue;
+    use std::fs;
 
     fn sized(size: &str) -> Options {
         let mut options = Options::default();

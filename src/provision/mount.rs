@@ -9,7 +9,7 @@ use super::{Site, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
-use crate::host::{Host, processes};
+use crate::host::{Host, paths, processes};
 use crate::parse::mountinfo::{self, Mount};
 use crate::record::facts::MountFacts;
 use crate::record::options::{OptionProblem, Options};
@@ -105,7 +105,7 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
 /// With mount's words and the kernel's; or when an option was silently dropped.
 pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
     // The mount table shows paths without symlinks.
-    let target = resolve(&site.folder)?.join(&site.name);
+    let target = paths::resolve(&site.folder)?.join(&site.name);
     folder::make(site.ledger, folder::OWNER, &target)?;
     let thing = Thing::new(wanted.owner, "mount")
         .with_path("target", &target)?
@@ -194,12 +194,7 @@ pub fn table(host: &Host) -> Result<Vec<Mount>> {
 /// # Errors
 /// When the path does not exist or the table cannot be read.
 pub fn mount_of(host: &Host, path: &Path) -> Result<MountFacts> {
-    holding(&table(host)?, &resolve(path)?).map(facts)
-}
-
-pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
-    use crate::error::Context;
-    std::fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))
+    holding(&table(host)?, &paths::resolve(path)?).map(facts)
 }
 
 /// The mount with the longest target above `path` (which has no symlinks); of several on one target, the last.

@@ -2,7 +2,7 @@
 
 use crate::cluster::{install, server};
 use crate::error::{Error, Result};
-use crate::host::{Host, files};
+use crate::host::{Host, files, paths};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
 use crate::provision::{self, Room, Unmet};
@@ -307,10 +307,9 @@ impl Most {
 
 /// Adds up folders that lie on the same filesystem, under the first of them.
 fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
-    use std::os::unix::fs::MetadataExt;
     let mut sums: BTreeMap<Option<u64>, (PathBuf, u64)> = BTreeMap::new();
     for (folder, bytes) in disks {
-        let device = std::fs::metadata(&folder).ok().map(|facts| facts.dev());
+        let device = paths::look_at(&folder).ok().map(|facts| facts.filesystem);
         sums.entry(device).or_insert_with(|| (folder, 0)).1 += bytes;
     }
     sums.into_values().collect()

@@ -6,7 +6,7 @@ use super::template::Templates;
 use super::trial;
 use super::undo;
 use crate::cluster::install;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, micros, now};
 use crate::host::users::{self, User};
@@ -174,7 +174,7 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
     if let Some(path) = given {
         let what = format!("the plan {}", path.display());
-        same(&what, &std::fs::read(path).or_user(|| format!("read {what}"))?)?;
+        same(&what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
     }
     Ok(stored)
 }

@@ -3,11 +3,11 @@
 //!
 //! Twenty kills, spread over every step of a trial, each at a random moment of it. The seed is printed.
 
-use crate::machine::Machine;
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::machine::{shared_memory, still_there, traces};
+use crate::workshop::{Workshop, can_build_stacks, run_id, said};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +44,7 @@ const STEPS: [(&str, u64); 8] = [
     ("template", 2500),
     ("build", 300),
     ("load", 1500),
-    ("warmup", 900),
+    ("warm_up", 900),
     ("measure", 2200),
     ("tear_down", 400),
     ("store", 15),
@@ -55,12 +55,13 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
     if !can_build_stacks("kill -9 at 20 random moments of a run") {
         return;
     }
-    let workshop = Workshop::alone();
+    let workshop = Workshop::new();
     let images = workshop.path().join("images");
     fs::create_dir(&images).unwrap();
     let plan = workshop.file("plan.toml", &PLAN.replace("IMAGES", images.to_str().unwrap()));
     let bystander = Bystander::make(workshop.path());
-    let before = Machine::look();
+    let place = workshop.path().to_str().unwrap();
+    let before = traces(place);
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     println!("seed {SEED}");
     let mut folder: Option<PathBuf> = None;
@@ -72,9 +73,13 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
         let killed = run_and_kill(&workshop, &plan, folder.as_deref(), step, delay);
         println!("kill {kills}: {delay:?} into {step}: {}", if killed { "killed" } else { "had ended" });
         folder = newest(&workshop.results()).or(folder);
+        let id = folder.as_deref().map(run_id);
+        let marks = || id.as_deref().into_iter().chain([place]);
+        let memory: BTreeSet<String> = marks().flat_map(shared_memory).collect();
         let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
         assert!(cleaned.status.success(), "{}", said(&cleaned));
-        assert_eq!(Machine::look(), before, "after {delay:?} into {step}; clean said {}", said(&cleaned));
+        let left: BTreeSet<String> = marks().flat_map(traces).chain(still_there(memory)).collect();
+        assert_eq!(left, before, "after {delay:?} into {step}; clean said {}", said(&cleaned));
         assert!(fs::read_dir(&images).unwrap().next().is_none(), "an image is left");
         let state: Vec<_> = walk(&workshop.state()).collect();
         assert!(state.is_empty(), "ledgers or templates are left: {state:?}");
@@ -103,8 +108,9 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
             assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
         }
         assert!(folder.join("report.html").exists());
+        assert!(traces(&run_id(folder)).is_empty());
     }
-    assert_eq!(Machine::look(), before);
+    assert_eq!(traces(place), before);
     bystander.is_untouched();
 }
 

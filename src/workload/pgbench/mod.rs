@@ -14,6 +14,7 @@ mod tests;
 
 use super::{DataSet, Listener, Place, Raw, Workload};
 use crate::error::{Context, Error, Result};
+use crate::host::files;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::trial::Figures;
 use crate::units::{Bytes, Micros};
@@ -106,7 +107,7 @@ impl Workload for Pgbench {
             latencies.extend(settings.scripts.iter().map(|script| script.name.clone()).zip(histograms.drain(..)));
         }
         let out = place.raw.join("pgbench.out");
-        let summary = std::fs::read_to_string(&out).or_store(|| format!("read {}", out.display()))?;
+        let summary = files::read_text(&out)?;
         let counts = serde_json::to_value(counts).or_store(|| "keep what was counted".to_owned())?;
         Ok(Raw { files: vec![out, place.raw.join("pgbench.err")], latencies, counts, summary })
     }

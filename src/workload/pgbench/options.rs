@@ -1,5 +1,6 @@
 //! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
 
+use crate::host::paths;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::units::{Bytes, Micros};
 use std::path::{Path, PathBuf};
@@ -234,7 +235,7 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
 pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
     for script in &settings.scripts {
         if let ScriptSource::File(path) = &script.source
-            && !path.is_file()
+            && !paths::is_file(path)
         {
             return Err(OptionProblem::at("script", format!("there is no file {}", path.display()))
                 .help("a relative path starts at the plan's folder"));
