@@ -11,8 +11,12 @@ const SEAMS: [(&str, &str); 4] = [
     ("src/report", "Renderer"),
 ];
 
-/// The words between `ALL` and the end of its list.
+/// The words between `ALL` and the end of its list, or those of `layers! { ... }`, which makes the list.
 fn words_of_all(tokens: &[Token]) -> Vec<String> {
+    if let Some(made) = tokens.windows(3).position(|t| t[0].is("layers") && t[1].is_sign('!') && t[2].is_sign('{')) {
+        let list = tokens[made + 3..].iter().take_while(|t| !t.is_sign('}'));
+        return list.filter_map(|t| t.word().map(str::to_owned)).collect();
+    }
     let start = tokens.windows(2).position(|t| t[0].is("const") && t[1].is("ALL")).unwrap_or(tokens.len());
     let list = tokens[start..].iter().skip_while(|t| !t.is_sign('=')).take_while(|t| !t.is_sign(';'));
     list.filter_map(|t| t.word().map(str::to_owned)).collect()
