@@ -94,7 +94,9 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     assert_eq!((devices["slog"].1, devices["l2arc"].1, devices["b"].1), (Role::Log, Role::Cache, Role::Data));
     assert_ne!(pool.data, pool.wal);
     let split = &stacks["split"];
-    assert!(below(split, split.data.as_ref()).contains_key("slow") && below(split, split.wal.as_ref()).contains_key("fast"));
+    assert!(
+        below(split, split.data.as_ref()).contains_key("slow") && below(split, split.wal.as_ref()).contains_key("fast")
+    );
     assert!(below(split, split.tablespaces.get("hot")).contains_key("hot"));
     let trio = &stacks["trio"];
     let (left, right) = (below(trio, trio.data.as_ref()), below(trio, trio.wal.as_ref()));

@@ -20,7 +20,8 @@ fn on_two(place: &Place, layer: &str, options: Options, size: &str, roles: [Role
     let image = || options_of(&[("loop", text(size)), ("in", text(place.path().to_str().unwrap()))]);
     let mut spec = StackSpec::linear("two", vec![("loop", image())]);
     let inputs = [("a", roles[0]), ("b", roles[1])];
-    spec.nodes = vec![node("a", "loop", image(), &[]), node("b", "loop", image(), &[]), node("fs", layer, options, &inputs)];
+    spec.nodes =
+        vec![node("a", "loop", image(), &[]), node("b", "loop", image(), &[]), node("fs", layer, options, &inputs)];
     spec.data = GroundName("fs".to_owned());
     spec
 }
