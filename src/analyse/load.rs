@@ -3,9 +3,10 @@
 use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
 use super::{Analysis, columns};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
+use crate::record::probe;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::RunFolder;
 use crate::store::latency;
@@ -74,6 +75,14 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
         return Ok(TrialInput { record, seconds: Seconds::new(0), latencies: Vec::new() });
     }
     let path = folder.trial_path(key);
+    let Some(counts) = &record.counts else {
+        let what = format!("{} was measured, but holds no counts", path.join("trial.json").display());
+        return Err(Error::store(what).hint("remove the trial's folder, and `pgstrata run --resume` measures it again"));
+    };
+    if let Some(newer) = counts.probe.as_ref().filter(|probe| probe.format > probe::FORMAT) {
+        let what = format!("a probe of format {}; this pgstrata reads up to {}", newer.format, probe::FORMAT);
+        return Err(Error::store(what).hint("use the pgstrata that measured it, or a newer one"));
+    }
     let seconds = rows(seconds::read(&path, columns::wanted)?);
     let latencies = latency::read(&path)?;
     Ok(TrialInput { record, seconds, latencies })

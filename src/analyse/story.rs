@@ -4,11 +4,13 @@ use super::Analysis;
 use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
 use crate::record::case::{CaseSpec, LayerSpec, PostgresSpec, StackSpec, TrialKey, WorkloadSpec};
+use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::event::Stage;
 use crate::record::facts::{DataFacts, DeviceFacts, Fits, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::run::RunRecord;
-use crate::record::trial::{Figures, Measure, Outcome, TrialRecord, WaitFigures};
+use crate::record::trial::{Outcome, TrialRecord, WaitFigures};
 use crate::stats::simulation::{Noise, autoregressive};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ pub struct Act {
     pub stack: StackFacts,
     pub wal_stack: Option<StackFacts>,
     pub workload: &'static str,
-    pub script: &'static str,
+    pub writes: Writes,
     pub clients: u64,
     pub tps: f64,
     pub seconds: usize,
@@ -73,7 +75,7 @@ impl Act {
             stack: StackFacts { name: stack.to_owned(), mount: Some(mount), devices, ..StackFacts::default() },
             wal_stack: None,
             workload: "tpcb",
-            script: "tpcb-like",
+            writes: Writes::Always,
             clients: 16,
             tps: 1000.0,
             seconds: 60,
@@ -139,7 +141,6 @@ impl Act {
             ("clients", self.clients.to_string()),
         ];
         let mut options = Options::default();
-        options.set("script", OptionValue::Text(self.script.to_owned()));
         options.set("clients", OptionValue::Integer(self.clients as i64));
         let stack = |stack: &StackFacts| StackSpec {
             name: stack.name.clone(),
@@ -158,22 +159,38 @@ impl Act {
         }
     }
 
+    fn operation(&self) -> Operation {
+        let (noun, unit) = if self.workload == "sync" { ("sync", "ops/s") } else { ("transaction", "tps") };
+        Operation {
+            noun: noun.to_owned(),
+            unit: unit.to_owned(),
+            writes: self.writes,
+            clients: self.clients,
+            rate: None,
+            latency_limit_us: None,
+            cache: None,
+            scripts: Vec::new(),
+            scale: None,
+            query_mode: None,
+            settings: BTreeMap::new(),
+        }
+    }
+
     fn record(&self, trial: u32, done: &[u64]) -> TrialRecord {
         let total: u64 = done.iter().sum();
         let transactions = Measure {
             name: "transactions".to_owned(),
-            operation: "transaction".to_owned(),
             done: Some(total),
             elapsed_us: done.len() as u64 * 1_000_000,
             latency_us_sum: total * 900,
             ..Measure::default()
         };
+        let slice = |per_s: f64| MeasureSlice { operations: (per_s * 10.0) as u64, elapsed_ns: 10_000_000_000 };
         let slices = ["fdatasync", "fsync", "open_datasync"].map(|name| Measure {
             name: name.to_owned(),
-            operation: "8 kB write + sync".to_owned(),
             done: Some(total / 3),
             elapsed_us: done.len() as u64 * 1_000_000 / 3,
-            slice_rates: vec![self.tps * 0.99, self.tps, self.tps * 1.01],
+            slices: [0.99, 1.0, 1.01].map(|part| slice(self.tps * part)).to_vec(),
             ..Measure::default()
         });
         let measures = if self.workload == "sync" { slices.to_vec() } else { vec![transactions] };
@@ -184,6 +201,7 @@ impl Act {
             run: "0badcafe".to_owned(),
             trial,
             case: self.spec(),
+            operation: self.operation(),
             outcome: Outcome::Measured,
             started: "2025-01-01T00:00:00Z".to_owned(),
             stages: Vec::new(),
@@ -198,7 +216,7 @@ impl Act {
                 copy_s: None,
                 template_s: None,
             }),
-            figures: Some(Figures { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Figures::default() }),
+            counts: Some(Counts { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Counts::default() }),
             waits: self.waits.clone(),
             columns: Vec::new(),
             gaps: Vec::new(),

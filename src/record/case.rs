@@ -64,6 +64,14 @@ pub struct CaseSpec {
     pub axes: BTreeMap<String, String>,
 }
 
+impl CaseSpec {
+    /// Whether an axis is the workload's: its name, or one of its options.
+    #[must_use]
+    pub fn is_workload_axis(&self, axis: &str) -> bool {
+        axis == "workload" || self.workload.options.get(axis).is_some()
+    }
+}
+
 /// One trial of the run's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrialKey {

@@ -5,9 +5,12 @@
 //! version; any other change raises [`run::FORMAT`] or [`trial::FORMAT`].
 
 pub mod case;
+pub mod counts;
 pub mod event;
 pub mod facts;
 pub mod imported;
+pub mod latency;
+pub mod operation;
 pub mod options;
 pub mod probe;
 pub mod publication;

@@ -4,9 +4,9 @@
 //! of the stage and the reason that there are none.
 
 use super::forecast;
-use super::measure::{Measured, Measurement};
+use super::measure::Measurement;
 use super::session::{KeptStack, Session};
-use super::template::{self, CacheState, Template};
+use super::template::{self, Template};
 use super::undo;
 use crate::cluster::install::{self, Installation};
 use crate::cluster::server::{self, Server, ServerSpec};
@@ -19,6 +19,7 @@ use crate::provision::stack::{self, BuiltStack};
 use crate::record::case::{CaseSpec, PostgresSpec, StackSpec, TrialKey};
 use crate::record::event::{Event, Stage};
 use crate::record::facts::{DataFacts, Fits, ServerFacts};
+use crate::record::operation::CacheState;
 use crate::record::trial::{self as record, Outcome, StageTime, TrialRecord};
 use crate::store::staging::Staging;
 use crate::telemetry::{ServerAddress, Target};
@@ -55,20 +56,19 @@ pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result
     let begun = now();
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let staging = session.events.writer().stage(key)?;
-    let mut draft = Draft::new(session, case, key);
+    let mut draft = Draft::new(session, case, key)?;
     let outcome = attempt(session, &mut draft, &staging);
-    let measured = match outcome {
-        Ok(measured) => Some(measured),
+    match outcome {
+        Ok(()) => {}
         Err(e) if matches!(e.kind(), Kind::Interrupted | Kind::Store | Kind::Bug) => return Err(e),
         Err(e) => {
             refuse_full_store(session, &e)?;
             draft.record.outcome =
                 Outcome::NotRun { stage: draft.stage, reason: e.chain(), hint: e.hint_text().map(str::to_owned) };
-            None
         }
-    };
+    }
     draft.enter(session, Stage::Store)?;
-    let measured_us = finish(session, draft, staging, measured, micros(begun.elapsed()))?;
+    let measured_us = finish(session, draft, staging, micros(begun.elapsed()))?;
     match session.stuck.take() {
         // Going on would measure on top of what is left.
         Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
@@ -87,32 +87,22 @@ fn refuse_full_store(session: &Session<'_>, failure: &Error) -> Result<()> {
 }
 
 /// Stores a trial and tells how it ended.
-fn finish(
-    session: &Session<'_>,
-    mut draft: Draft<'_>,
-    staging: Staging,
-    measured: Option<Measured>,
-    wall_us: u64,
-) -> Result<u64> {
+fn finish(session: &Session<'_>, mut draft: Draft<'_>, staging: Staging, wall_us: u64) -> Result<u64> {
     draft.end_stage();
     write_commands(&staging, &session.host.take_command_log())?;
     let trial = draft.key.clone();
-    let Some(measured) = measured else {
-        staging.commit(&draft.record)?;
-        if let Outcome::NotRun { stage, reason, .. } = draft.record.outcome {
-            session.events.emit(Event::TrialNotRun { trial, stage, reason })?;
-        }
-        return Ok(0);
-    };
-    let figures = draft.record.figures.clone().unwrap_or_default();
-    staging.write_latencies(&measured.raw.latencies, measured.began_us.unwrap_or(0), figures.elapsed_us)?;
     staging.commit(&draft.record)?;
-    let rate = figures
+    if let Outcome::NotRun { stage, reason, .. } = draft.record.outcome {
+        session.events.emit(Event::TrialNotRun { trial, stage, reason })?;
+        return Ok(0);
+    }
+    let counts = draft.record.counts.unwrap_or_default();
+    let rate = counts
         .measures
         .first()
         .and_then(|m| m.done.filter(|_| m.elapsed_us > 0).map(|done| done as f64 * 1e6 / m.elapsed_us as f64));
-    session.events.emit(Event::TrialDone { trial, wall_us, measured_us: figures.elapsed_us, rate })?;
-    Ok(figures.elapsed_us)
+    session.events.emit(Event::TrialDone { trial, wall_us, measured_us: counts.elapsed_us, rate })?;
+    Ok(counts.elapsed_us)
 }
 
 fn write_commands(staging: &Staging, log: &[CommandLog]) -> Result<()> {
@@ -125,7 +115,7 @@ fn write_commands(staging: &Staging, log: &[CommandLog]) -> Result<()> {
 }
 
 /// Everything up to the tear-down, and the tear-down.
-fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) -> Result<Measured> {
+fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) -> Result<()> {
     draft.enter(session, Stage::Check)?;
     let unmet = forecast::case_unmet(&session.host, draft.case, &|stack| session.stands(stack));
     if let Some(missing) = unmet.first() {
@@ -151,8 +141,7 @@ fn attempt(session: &mut Session<'_>, draft: &mut Draft<'_>, staging: &Staging) 
     if measured.is_err() {
         draft.stage = failed_in;
     }
-    let measured = measured?;
-    told.map(|()| measured)
+    measured.and(told)
 }
 
 /// Builds the stacks of the case that are kept for the whole run and are not there yet.
@@ -207,7 +196,7 @@ fn on_stack(
     staging: &Staging,
     workload: &dyn Workload,
     server: Option<(PostgresSpec, Installation, Template)>,
-) -> Result<Measured> {
+) -> Result<()> {
     draft.enter(session, Stage::Build)?;
     let data = ground(session, &draft.case.stack, draft.key)?;
     draft.record.stack = Some(data.facts.clone());
@@ -225,7 +214,7 @@ fn on_stack(
     };
     let spec = server_spec(session, draft.case, &postgres, install, &folder, &grounds, staging)?;
     let running = load(session, draft, &template, spec)?;
-    let measured = run_workload(session, draft, staging, workload, &folder, Some(&running), &grounds)?;
+    run_workload(session, draft, staging, workload, &folder, Some(&running), &grounds)?;
     // The measurement is complete: what fails from here on is noted, and the figures stand.
     if let Err(e) = draft.data_size(&running, session) {
         draft.record.notes.push(format!("the size of the data after the measurement is not known: {}", e.chain()));
@@ -234,7 +223,7 @@ fn on_stack(
     if let Err(e) = running.stop(&session.host) {
         draft.record.notes.push(format!("after the measurement the server did not stop in good order: {}", e.chain()));
     }
-    Ok(measured)
+    Ok(())
 }
 
 /// A folder on a stack for the server's user. On a stack that is kept the ledger has it too: it goes before the stack.
@@ -277,10 +266,7 @@ fn load(session: &Session<'_>, draft: &mut Draft<'_>, template: &Template, spec:
     let begun = now();
     let bytes = server::copy(&session.host, &template.data, &spec, &session.interrupt)?;
     let copy_s = begun.elapsed().as_secs_f64();
-    let cache = match draft.case.workload.options.text("cache") {
-        Some("cold") => CacheState::Cold,
-        _ => CacheState::Warm,
-    };
+    let cache = draft.record.operation.cache.unwrap_or(CacheState::Warm);
     template::set_cache(&spec.data, cache)?;
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
@@ -291,7 +277,7 @@ fn load(session: &Session<'_>, draft: &mut Draft<'_>, template: &Template, spec:
     draft.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
         fits: fits(template.database_bytes, &facts, session.memory.0),
-        cache_state: cache.described().to_owned(),
+        cache_state: template::described(cache).to_owned(),
         origin: format!("{bytes} bytes copied as files from a template made in this run, then synced, then CHECKPOINT"),
         copy_s: Some(copy_s),
         template_s: Some(template.seconds),
@@ -318,7 +304,7 @@ fn run_workload(
     folder: &Path,
     server: Option<&Server>,
     grounds: &Grounds,
-) -> Result<Measured> {
+) -> Result<()> {
     let options = &draft.case.workload.options;
     let raw_folder = staging.raw();
     let place = Place {
@@ -352,27 +338,29 @@ fn run_workload(
         target: &target,
         events: &session.events,
     }
-    .run(&place, &staging.seconds())?;
-    draft.record.figures = Some(workload.read(options, &measured.raw)?);
+    .run(&place, &staging.seconds(), &staging.latencies())?;
     if measured.began_us.is_none() {
         return Err(
             Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
         );
     }
-    draft.record.waits.clone_from(&measured.waits);
-    draft.record.columns.clone_from(&measured.columns);
-    draft.record.gaps.clone_from(&measured.gaps);
+    draft.record.counts = Some(measured.counts);
+    draft.record.waits = measured.waits;
+    draft.record.columns = measured.columns;
+    draft.record.gaps = measured.gaps;
     draft.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
-    Ok(measured)
+    Ok(())
 }
 
 impl<'a> Draft<'a> {
-    fn new(session: &Session<'_>, case: &'a CaseSpec, key: &'a TrialKey) -> Draft<'a> {
+    fn new(session: &Session<'_>, case: &'a CaseSpec, key: &'a TrialKey) -> Result<Draft<'a>> {
+        let operation = forecast::workload(&case.workload.kind)?.operation(&case.workload.options)?;
         let record = TrialRecord {
             format: record::FORMAT,
             run: session.record.id.clone(),
             trial: key.trial,
             case: case.clone(),
+            operation,
             outcome: Outcome::Measured,
             started: time::rfc3339(time::wall_us()),
             stages: Vec::new(),
@@ -380,14 +368,14 @@ impl<'a> Draft<'a> {
             wal_stack: None,
             server: None,
             data: None,
-            figures: None,
+            counts: None,
             waits: None,
             columns: Vec::new(),
             gaps: Vec::new(),
             telemetry_cpu_us: None,
             notes: Vec::new(),
         };
-        Draft { key, case, record, stage: Stage::Check, stage_began: now() }
+        Ok(Draft { key, case, record, stage: Stage::Check, stage_began: now() })
     }
 
     /// Ends the stage before and begins this one (nothing to do when it is this one already).

@@ -3,7 +3,7 @@
 use pgstrata::analyse::findings::*;
 use pgstrata::record::event::Stage;
 use pgstrata::record::facts::*;
-use pgstrata::record::trial::{CrossCheck, Gap, StageTime, StatementFigures};
+use pgstrata::record::trial::{Gap, StageTime};
 use std::collections::BTreeMap;
 
 /// A stack of the sample: name, tps at 1, 4 and 16 clients, mean of its fdatasync rate.
