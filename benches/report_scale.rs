@@ -5,7 +5,7 @@
 
 use hdrhistogram::Histogram;
 use pgstrata::host::time::now;
-use pgstrata::record::case::{CaseSpec, LayerSpec, StackSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::case::{CaseSpec, TrialKey, WorkloadSpec};
 use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::event::{Event, Stamped};
 use pgstrata::record::facts::HostFacts;
@@ -13,6 +13,7 @@ use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::{self, RunRecord};
 use pgstrata::record::seconds::{Column, ColumnType, Row, Value, client_columns, key_columns};
+use pgstrata::record::stack::StackSpec;
 use pgstrata::record::trial::{self, Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;
 use pgstrata::store::latency;
@@ -48,15 +49,10 @@ fn case(n: u32) -> CaseSpec {
     let mut options = Options::default();
     options.set("scale", OptionValue::Integer(10));
     options.set("clients", OptionValue::Integer(i64::from(n)));
-    let stack = StackSpec {
-        name: "ext4".to_owned(),
-        layers: vec![LayerSpec { layer: "directory".to_owned(), options: Options::default() }],
-        reuse: false,
-    };
+    let stack = StackSpec::linear("ext4", vec![("directory", Options::default())]);
     CaseSpec {
         id: format!("ext4.w.clients-{n}"),
         stack,
-        wal_stack: None,
         postgres: None,
         workload: WorkloadSpec { name: "w".to_owned(), kind: "pgbench".to_owned(), options },
         axes: BTreeMap::from([
@@ -103,7 +99,7 @@ fn make(results: &Path) -> std::path::PathBuf {
 fn trial(writer: &Writer, case: &CaseSpec) {
     let key = TrialKey { case: case.id.clone(), trial: 1 };
     let staging = writer.stage(&key).unwrap();
-    let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns());
+    let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&telemetry::Target::default()));
     let columns: Vec<Column> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
     let mut seconds = SecondsWriter::create(&staging.seconds(), columns.clone()).unwrap();
     let mut done = 0;
@@ -132,9 +128,8 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-01-01T00:00:00Z".to_owned(),
-        stages: Vec::new(),
+        steps: Vec::new(),
         stack: None,
-        wal_stack: None,
         server: None,
         data: None,
         counts: Some(counts),

@@ -2,12 +2,14 @@
 
 use super::bottleneck::{LOSS_WORTH_SAYING, elsewhere};
 use super::case::CaseSums;
-use super::durability::IN_MEMORY;
 use super::findings::{CaseFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
-use crate::record::facts::{DeviceFacts, Fits, HostFacts, StackFacts, WriteCache};
+use crate::record::built::StackFacts;
+use crate::record::facts::{DeviceFacts, Fits, HostFacts, WriteCache};
+use crate::record::promise::IN_MEMORY;
 use crate::record::run::RunRecord;
+use crate::record::stack::GroundName;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
@@ -158,10 +160,10 @@ fn absent(cases: &[CaseSums]) -> Vec<Remark> {
 /// Whether a source has nothing to read in a trial because of what the trial is.
 fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
     let in_memory = |stack: &StackFacts| {
-        stack.devices.is_empty() && stack.mount.as_ref().is_some_and(|m| IN_MEMORY.contains(&m.fstype.as_str()))
+        stack.devices().is_empty() && stack.mount().is_some_and(|m| IN_MEMORY.contains(&m.fstype.as_str()))
     };
     match source {
-        "diskstats" => trial.stack.is_some() && trial.stack.iter().chain(&trial.wal_stack).all(in_memory),
+        "diskstats" => trial.stack.as_ref().is_some_and(in_memory),
         "postgres" => trial.server.is_none(),
         _ => false,
     }
@@ -189,9 +191,11 @@ fn differing_facts(trials: &[TrialFinding]) -> Vec<Remark> {
 
 fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
     let mut facts = Vec::new();
-    for (stack, of) in [(&trial.stack, "the data"), (&trial.wal_stack, "pg_wal")] {
-        if let Some(stack) = stack {
-            stack_facts(stack, of, &mut facts);
+    if let Some(stack) = &trial.stack {
+        for (ground, of) in [(&stack.data, "the data"), (&stack.wal, "pg_wal")] {
+            if let Some(ground) = ground {
+                stack_facts(stack, ground, of, &mut facts);
+            }
         }
     }
     if let Some(server) = &trial.server {
@@ -201,14 +205,15 @@ fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
     facts
 }
 
-fn stack_facts(stack: &StackFacts, of: &str, facts: &mut Vec<(String, String)>) {
-    if let Some(mount) = &stack.mount {
+fn stack_facts(stack: &StackFacts, ground: &GroundName, of: &str, facts: &mut Vec<(String, String)>) {
+    if let Some(mount) = stack.mount_of(Some(ground)) {
         facts.push((format!("the filesystem of {of}"), mount.fstype.clone()));
         let options = mount.options.iter().chain(&mount.super_options).cloned();
         facts.push((format!("the mount options of {of}"), options.collect::<Vec<_>>().join(",")));
     }
-    for device in &stack.devices {
-        let at = format!("of the device {} below {of}", device.depth);
+    for below in stack.devices_below(Some(ground)) {
+        let device = below.device;
+        let at = format!("of {} below {of}", below.name());
         let mut add = |what: &str, value: Option<String>| {
             facts.extend(value.map(|value| (format!("the {what} {at}"), value)));
         };

@@ -2,12 +2,14 @@
 //!
 //! Titles hold no number of a loop device, so that the same series of two trials or two stacks bears the same title.
 
-use super::columns::{self, DATA_SLOTS, WAL_SLOTS, device};
+use super::columns::{self, device};
 use super::findings::Series;
 use super::input::{Counts, Seconds};
 use super::series::{Caption, Ticks, bucketed, rates, step};
-use super::strata::{facts_of, uncounted};
-use crate::record::facts::StackFacts;
+use super::strata::uncounted;
+use crate::record::built::{Below, StackFacts};
+use crate::record::facts::DeviceFacts;
+use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
 
 const MIB: f64 = (1u64 << 20) as f64;
@@ -37,9 +39,11 @@ pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str)
 #[must_use]
 pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: usize) -> Vec<Series> {
     let mut charts = Charts { seconds, ticks: Ticks::of(seconds), length, most, series: Vec::new() };
-    let data = if record.wal_stack.is_some() { "data on " } else { "" };
-    charts.devices(&DATA_SLOTS, record.stack.as_ref(), data);
-    charts.devices(&WAL_SLOTS, record.wal_stack.as_ref(), "pg_wal on ");
+    if let Some(stack) = &record.stack {
+        let data = if stack.wal.is_some() { "data on " } else { "" };
+        charts.devices(stack, stack.data.as_ref(), data);
+        charts.devices(stack, stack.wal.as_ref(), "pg_wal on ");
+    }
     charts.cpu();
     charts.memory();
     charts.pressure();
@@ -61,28 +65,23 @@ impl Charts<'_> {
         }
     }
 
-    /// The device on which the filesystem stands and the last one that can be seen.
-    fn devices(&mut self, slots: &[&'static str], stack: Option<&StackFacts>, prefix: &str) {
-        let there = |slot: &&str| self.seconds.counts(&device(slot, columns::DEVICE_WRITES)).is_some_and(|c| c.any());
-        let there: Vec<&str> = slots.iter().copied().filter(there).collect();
-        let mut shown: Vec<&str> = there.first().into_iter().chain(there.last()).copied().collect();
-        shown.dedup();
-        let names: Vec<String> = shown.iter().map(|slot| self.device_name(slot)).collect();
-        let devices = stack.map_or(&[][..], |stack| &stack.devices);
-        let families: Vec<&str> = names.iter().map(|name| family(name)).collect();
-        for ((slot, name), family) in shown.iter().zip(&names).zip(&families) {
-            // A loop device on a loop device: only the slots tell them apart.
-            let twice = families.iter().filter(|other| *other == family).count() > 1;
-            let label = if twice { format!("{prefix}{slot}") } else { format!("{prefix}{family}") };
-            let depth = slots.iter().position(|known| known == slot).unwrap_or_default();
-            let facts = facts_of(Some(name), depth, devices);
-            self.one_device(slot, &label, uncounted(name, &facts, devices).is_none());
+    /// The devices on which the filesystem stands and the last ones that can be seen.
+    fn devices(&mut self, stack: &StackFacts, ground: Option<&GroundName>, prefix: &str) {
+        let columns = stack.device_columns();
+        let all: Vec<&DeviceFacts> = columns.iter().map(|(_, _, device)| *device).collect();
+        let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
+        let mut there: Vec<(Below<'_>, &String)> = Vec::new();
+        for below in stack.devices_below(ground) {
+            let writes =
+                |of: &&String| self.seconds.counts(&device(of, columns::DEVICE_WRITES)).is_some_and(|c| c.any());
+            there.extend(column(&below).filter(writes).map(|of| (below, of)));
         }
-    }
-
-    fn device_name(&self, slot: &str) -> String {
-        let texts = self.seconds.texts(&device(slot, columns::DEVICE_NAME));
-        texts.and_then(|texts| texts.first()).unwrap_or(slot).to_owned()
+        let depths: Vec<u32> = there.iter().map(|(below, _)| below.depth).collect();
+        let ends = [depths.iter().min().copied(), depths.iter().max().copied()];
+        for (below, of) in there.iter().filter(|(below, _)| ends.contains(&Some(below.depth))) {
+            let label = format!("{prefix}{}", below.name());
+            self.one_device(of, &label, uncounted(below.device, &all).is_none());
+        }
     }
 
     fn one_device(&mut self, slot: &str, label: &str, counts_flushes: bool) {
@@ -168,9 +167,4 @@ impl Charts<'_> {
             self.add_rate(Caption { title, unit, group: "postgres" }, column, factor);
         }
     }
-}
-
-/// A device's name without the number of a loop device.
-fn family(name: &str) -> &str {
-    if name.starts_with("loop") { name.trim_end_matches(|c: char| c.is_ascii_digit()) } else { name }
 }

@@ -8,12 +8,7 @@ pub const CLIENT_DONE: &str = "client_done";
 /// Slowest operation of the second.
 pub const CLIENT_LATENCY_US_MAX: &str = "client_latency_us_max";
 
-/// Slots of block devices below the data, from the filesystem down.
-pub const DATA_SLOTS: [&str; 4] = ["data0", "data1", "data2", "data3"];
-/// The same below pg_wal, where it has a stack of its own.
-pub const WAL_SLOTS: [&str; 4] = ["wal0", "wal1", "wal2", "wal3"];
-
-/// Kernel name of a slot's device (text).
+/// Kernel name of a device (text).
 pub const DEVICE_NAME: &str = "name";
 /// Reads completed.
 pub const DEVICE_READS: &str = "reads";
@@ -30,10 +25,10 @@ pub const DEVICE_BUSY_MS: &str = "busy_ms";
 const DEVICE: [&str; 7] =
     [DEVICE_NAME, DEVICE_READS, DEVICE_READ_BYTES, DEVICE_WRITES, DEVICE_WRITE_BYTES, DEVICE_FLUSHES, DEVICE_BUSY_MS];
 
-/// Name of a slot's column.
+/// Name of a device's column; `prefix` is what [`crate::record::built::StackFacts::device_columns`] gives it.
 #[must_use]
-pub fn device(slot: &str, what: &str) -> String {
-    format!("{slot}_{what}")
+pub fn device(prefix: &str, what: &str) -> String {
+    format!("{prefix}_{what}")
 }
 
 /// Ticks in user mode.
@@ -136,11 +131,12 @@ pub fn wanted(name: &str) -> bool {
         let part = |slot: &&str| name.strip_prefix(*slot).and_then(|rest| rest.strip_prefix('_'));
         slots.iter().find_map(part).is_some_and(|part| parts.contains(&part))
     };
-    SINGLE.contains(&name)
-        || CPU.contains(&name)
-        || of(&DATA_SLOTS, &DEVICE)
-        || of(&WAL_SLOTS, &DEVICE)
-        || of(&TOP_SLOTS, &[TOP_NAME, TOP_CPU_SHARE])
+    SINGLE.contains(&name) || CPU.contains(&name) || is_device(name) || of(&TOP_SLOTS, &[TOP_NAME, TOP_CPU_SHARE])
+}
+
+fn is_device(name: &str) -> bool {
+    let ends = |what: &&str| name.strip_suffix(*what).is_some_and(|rest| rest.ends_with('_'));
+    name.starts_with("dev_") && DEVICE.iter().any(|what| ends(&what))
 }
 
 #[cfg(test)]
@@ -149,10 +145,10 @@ mod tests {
 
     #[test]
     fn columns_of_every_family_are_wanted_and_strangers_are_not() {
-        for name in ["time_us", "data0_flushes", "wal3_name", "cpu_steal", "top5_cpu_share", "pg_wal_syncs"] {
+        for name in ["time_us", "dev_d1_flushes", "dev_xfs_loop_name", "cpu_steal", "top5_cpu_share", "pg_wal_syncs"] {
             assert!(wanted(name), "{name}");
         }
-        for name in ["run", "data4_reads", "data0_queue_ms", "top1_pid", "data0", "client_failed"] {
+        for name in ["run", "d1_reads", "dev_d1_queue_ms", "top1_pid", "dev_d1", "client_failed"] {
             assert!(!wanted(name), "{name}");
         }
     }

@@ -86,6 +86,12 @@ impl Flow {
         }
     }
 
+    /// Both amounts over the same operations: those of several devices.
+    #[must_use]
+    pub fn and(&self, other: &Flow) -> Flow {
+        Flow { amount: self.amount + other.amount, operations: self.operations.max(other.operations) }
+    }
+
     /// Amount for each operation; `None` without operations.
     #[must_use]
     pub fn per_operation(&self) -> Option<f64> {

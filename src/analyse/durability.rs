@@ -11,26 +11,17 @@
 
 use super::findings::{Durability, DurabilityClass, TrialFinding};
 use super::strata::{COMMIT, DeviceSums, StrataSums, noun};
+use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
-use crate::record::facts::{DeviceFacts, MountFacts, StackFacts};
 use crate::record::operation::{Operation, Writes};
+use crate::record::promise::Claim;
+use crate::record::stack::GroundName;
 use crate::units::significant;
 
 /// Flushes that must be seen for each sync of the WAL. A sync asks for one; the kernel merges those that are due at the
 /// same time (block/blk-flush.c), and the journal of a filesystem may serve two at once: hence not 1. A stack that
 /// swallows flushes shows close to 0.
 const FLUSHES_PER_SYNC: f64 = 0.5;
-/// Filesystems that live in memory.
-pub const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-/// Block devices that live in memory, by the kernel's name for them.
-const MEMORY_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
-/// Mount options that keep a filesystem from flushing: ext3, ext4, btrfs, old xfs, reiserfs, f2fs, overlayfs.
-const HOLD_BACK: [&str; 6] =
-    ["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
-
-/// Detail of a layer that says where and why the devices below it can be followed no further.
-const DEVICES_END: &str = "devices end";
-
 /// What the workload asked of the devices below the WAL.
 struct Demand<'a> {
     /// What an operation is called.
@@ -63,20 +54,24 @@ pub fn judge(
     if case.postgres.is_some() && (operation.writes == Writes::Never || sums.read_only() == Some(true)) {
         return unknown("the workload only reads: no commit needed a flush, so none could be seen");
     }
-    let on_its_own = trials.iter().any(|trial| trial.wal_stack.is_some());
-    let chain: Vec<&DeviceSums> = if on_its_own { sums.wal().collect() } else { sums.data().collect() };
+    let on_its_own = trials.iter().filter_map(|trial| trial.stack.as_ref()).any(|stack| stack.wal.is_some());
+    let chain: Vec<DeviceSums> = if on_its_own { sums.wal() } else { sums.data() };
     let demand = match &case.postgres {
         Some(_) => Demand::of_server(noun(case, operation, sums.read_only()), operation, trials, sums),
         None => Demand::of_sync(&operation.noun, done, &chain),
     };
-    let stack = trials.iter().find_map(|trial| trial.wal_stack.as_ref().or(trial.stack.as_ref()));
-    let end = stack.and_then(devices_end);
-    let shared = stack.is_some_and(|stack| stack.layers.iter().any(|layer| layer.layer == "directory"));
+    let stack = trials.iter().find_map(|trial| trial.stack.as_ref());
+    let end = stack.and_then(hidden_below);
+    let shared = stack.is_some_and(|stack| {
+        let way = stack.way_down(stack.wal_ground());
+        way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
+    });
     match chain.last() {
         Some(lowest) if shared => with_others(by_flushes(&chain, lowest, end, &demand)),
         Some(lowest) => by_flushes(&chain, lowest, end, &demand),
         None => {
-            let below = stack.and_then(|stack| stack.mount.as_ref()).map_or("the data", |mount| &mount.fstype);
+            let mount = stack.and_then(|stack| stack.mount_of(stack.wal_ground()));
+            let below = mount.map_or("the data", |mount| &mount.fstype);
             let why = end.map_or_else(String::new, |end| format!(": {end}"));
             unknown(&format!("no block device with counters is visible below {below}{why}"))
         }
@@ -99,7 +94,7 @@ impl<'a> Demand<'a> {
     }
 
     /// Without a server each operation is a sync; those by a file opened with O_(D)SYNC may do with FUA.
-    fn of_sync(noun: &'a str, done: &[(String, u64)], chain: &[&DeviceSums]) -> Demand<'a> {
+    fn of_sync(noun: &'a str, done: &[(String, u64)], chain: &[DeviceSums]) -> Demand<'a> {
         let sum = |open: bool| {
             done.iter().filter(|(name, _)| name.starts_with("open_") == open).map(|(_, n)| *n).sum::<u64>()
         };
@@ -124,58 +119,26 @@ fn volatile(trial: &TrialFinding) -> Option<String> {
     if setting(trial, "fsync") == Some("off") {
         return Some("fsync = off: PostgreSQL forces nothing out".to_owned());
     }
-    let stacks = [(trial.wal_stack.as_ref(), "pg_wal"), (trial.stack.as_ref(), "the data")];
-    stacks.into_iter().find_map(|(stack, what)| volatile_stack(stack?, what))
+    let stack = trial.stack.as_ref()?;
+    let wal = stack.wal.as_ref().map(|wal| (wal.clone(), "pg_wal".to_owned()));
+    let data = stack.data.as_ref().map(|data| (data.clone(), "the data".to_owned()));
+    let tablespaces = stack.tablespaces.iter().map(|(name, ground)| (ground.clone(), format!("tablespace {name}")));
+    let mut ends = wal.into_iter().chain(data).chain(tablespaces);
+    ends.find_map(|(ground, what)| loses_all(stack, &ground, &what))
 }
 
-fn volatile_stack(stack: &StackFacts, what: &str) -> Option<String> {
-    if let Some(mount) = &stack.mount {
-        if IN_MEMORY.contains(&mount.fstype.as_str()) {
-            return Some(format!("{what} lies on {}: in memory only", mount.fstype));
-        }
-        if let Some(option) = held_back(mount) {
-            return Some(format!("mount option {option} of {}: its filesystem sends no flushes", stack.name));
-        }
+/// Why what lies on a ground is lost at a power cut.
+fn loses_all(stack: &StackFacts, ground: &GroundName, what: &str) -> Option<String> {
+    if let Some((_, promise)) = stack.promise(Some(ground), Claim::Volatile) {
+        return Some(format!("{what} lies in memory: {}", promise.source));
     }
-    if let Some(device) = stack.devices.iter().find(|device| is_in_memory(device)) {
-        let name = if is_scsi_debug(device) { "scsi_debug" } else { &device.name };
-        return Some(format!("{what} lies on {name}: a device in memory"));
-    }
-    let end = devices_end(stack).filter(|end| ends_in_memory(end));
-    end.map(|end| format!("{what} lies in memory: {end}"))
+    let (node, promise) = stack.promise(Some(ground), Claim::HoldsFlushesBack)?;
+    Some(format!("{} of {} ({}): it sends no flushes", promise.source, stack.name, node.name))
 }
 
-/// Whether a block device keeps what is written in memory.
-pub(super) fn is_in_memory(device: &DeviceFacts) -> bool {
-    let numbered = |kind: &str| {
-        device.name.strip_prefix(kind).is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    MEMORY_DEVICES.iter().any(|kind| numbered(kind)) || is_scsi_debug(device)
-}
-
-fn is_scsi_debug(device: &DeviceFacts) -> bool {
-    device.model.as_deref().map(str::trim) == Some("scsi_debug")
-}
-
-/// Whether the way down ended at a filesystem in memory, by the sentence that says where it ended.
-pub(super) fn ends_in_memory(end: &str) -> bool {
-    IN_MEMORY.iter().any(|kind| end.contains(&format!("({kind})")))
-}
-
-/// Why the way down from the stack ends before a device that stands on nothing else.
-fn devices_end(stack: &StackFacts) -> Option<&str> {
-    stack.layers.iter().find_map(|layer| layer.details.get(DEVICES_END)).map(String::as_str)
-}
-
-/// The mount option that holds flushes back.
-pub(super) fn held_back(mount: &MountFacts) -> Option<&str> {
-    let options = mount.super_options.iter().chain(&mount.options).map(String::as_str);
-    options.into_iter().find(|option| holds_back(option, &mount.fstype))
-}
-
-/// Whether a mount option holds flushes back; `volatile` is one of overlayfs alone.
-pub(super) fn holds_back(option: &str, filesystem: &str) -> bool {
-    HOLD_BACK.contains(&option) && (!option.ends_with("volatile") || filesystem == "overlay")
+/// Why the way down from the WAL ends before a device that stands on nothing else.
+fn hidden_below(stack: &StackFacts) -> Option<&str> {
+    stack.promise(stack.wal_ground(), Claim::HiddenBelow).map(|(_, promise)| promise.source.as_str())
 }
 
 /// A folder that was there already lies on a device that others use too.
@@ -189,7 +152,7 @@ fn with_others(found: Durability) -> Durability {
 }
 
 /// Judges by the flushes that were counted below the WAL.
-fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand<'_>) -> Durability {
+fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand<'_>) -> Durability {
     let name = lowest.name();
     let above = chain.iter().rev().skip(1).find_map(|device| {
         let flushes = device.flushes.per_operation().filter(|flushes| *flushes > 0.0)?;
@@ -234,8 +197,8 @@ fn by_flushes(chain: &[&DeviceSums], lowest: &DeviceSums, end: Option<&str>, dem
     unknown(&format!("only {} seen at {at}: at least {enough} were to be expected", demand.words(least)))
 }
 
-fn takes_fua(chain: &[&DeviceSums]) -> bool {
-    !chain.is_empty() && chain.iter().all(|device| device.takes_fua())
+fn takes_fua(chain: &[DeviceSums]) -> bool {
+    !chain.is_empty() && chain.iter().all(DeviceSums::takes_fua)
 }
 
 fn setting<'a>(trial: &'a TrialFinding, name: &str) -> Option<&'a str> {

@@ -2,10 +2,12 @@
 
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
 pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
+pub use crate::record::built::StackFacts;
 pub use crate::record::counts::StatementFigures;
-pub use crate::record::event::Stage;
-pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, StackFacts, WriteCache};
-pub use crate::record::trial::{Gap, StageTime};
+pub use crate::record::event::Step;
+pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
+pub use crate::record::stack::{Input, Role};
+pub use crate::record::trial::{Gap, StepTime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -349,8 +351,8 @@ pub struct FlushShare {
 /// What one operation was at one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStrata {
-    /// Slot in `seconds.parquet`: `data0`, `wal1`.
-    pub slot: String,
+    /// Name of its node in the stack: `loop`, `vda`.
+    pub node: String,
     /// Kernel name (`loop`-numbers may differ between trials: then the class, `loop`).
     pub device: String,
     /// Writes per operation.
@@ -428,12 +430,10 @@ pub struct TrialFinding {
     pub processes: Vec<(String, f64)>,
     /// Holes in the telemetry.
     pub gaps: Vec<Gap>,
-    /// Its stages.
-    pub stages: Vec<StageTime>,
+    /// Its steps.
+    pub steps: Vec<StepTime>,
     /// What was really there.
     pub stack: Option<StackFacts>,
-    /// The stack of pg_wal.
-    pub wal_stack: Option<StackFacts>,
     /// The server.
     pub server: Option<ServerFacts>,
     /// Cache state, origin of the data.
@@ -483,8 +483,8 @@ pub struct NotRun {
     pub case: String,
     /// Trials concerned (same reason).
     pub trials: Vec<u32>,
-    /// In which stage it ended; `None` = not yet run.
-    pub stage: Option<String>,
+    /// In which step it ended; `None` = not yet run.
+    pub step: Option<String>,
     /// Why.
     pub reason: String,
     /// What would make it go.

@@ -8,7 +8,6 @@ use super::case::CaseSums;
 use super::findings::{Estimate, FlushShare, TrialFinding};
 use super::measures::MeasureSums;
 use super::strata::{COMMIT, noun};
-use crate::record::case::StackSpec;
 use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
 use crate::units::significant;
@@ -30,7 +29,7 @@ pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     let (commits, syncs) = (main.estimate()?, synced.estimate()?);
     let share = share(&commits, &syncs, ratio(&main.rates, &synced.rates)?)?;
     let clients = operation.clients;
-    let place = if case.spec.wal_stack.is_some() { "the stack of pg_wal" } else { "this stack" };
+    let place = if case.spec.stack.wal.is_some() { "the stack of pg_wal" } else { "this stack" };
     let sentence = Words { noun, method, place, clients, commits: commits.value, syncs: syncs.value }.about(&share);
     Some(FlushShare {
         sentence,
@@ -80,18 +79,27 @@ fn is_off(case: &CaseSums, name: &str) -> bool {
 /// The `sync` case on the stack of the WAL that shares most axes with `case`, the first in the plan's order where
 /// several do, and its measure of `method`.
 fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(&'a CaseSums, &'a MeasureSums)> {
-    let stack: &StackSpec = case.spec.wal_stack.as_ref().unwrap_or(&case.spec.stack);
     let shared = |other: &CaseSums| {
         other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
     };
     // Without a server, a measure by the name of a method is of synced writes.
-    let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && other.spec.stack == *stack);
+    let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
     let measured = fitting.filter_map(|other| {
         let measure = other.measures.iter().find(|measure| measure.name == method)?;
         (!measure.rates.is_empty()).then_some((other, measure))
     });
     // Of equals `max_by_key` takes the last: from the back, so that it is the plan's first.
     measured.collect::<Vec<_>>().into_iter().rev().max_by_key(|(other, _)| shared(other))
+}
+
+/// Whether a case without a server stands on what holds the WAL of another.
+fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
+    let (own, other) = (&case.spec.stack, &synced.spec.stack);
+    match (&own.wal, &own.wal_stack) {
+        (None, _) => own.data_alone() == *other,
+        (Some(_), Some(name)) => other.name == *name,
+        (Some(_), None) => false,
+    }
 }
 
 /// What the sentence is made of.

@@ -77,9 +77,9 @@ impl Analysis {
             self.cases.len() - 1
         });
         match &trial.record.outcome {
-            Outcome::NotRun { stage, reason, hint } => {
+            Outcome::NotRun { step, reason, hint } => {
                 self.trials_not_run += 1;
-                self.not_run.add(id, trial.record.trial, *stage, reason, hint.as_deref());
+                self.not_run.add(id, trial.record.trial, *step, reason, hint.as_deref());
             }
             Outcome::Measured => self.cases[known].add(trial, self.buckets),
         }

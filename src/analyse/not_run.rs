@@ -2,16 +2,16 @@
 
 use super::findings::NotRun;
 use crate::record::case::TrialKey;
-use crate::record::event::Stage;
+use crate::record::event::Step;
 
 /// Entries in the order in which their first trial came.
 #[derive(Debug, Clone, Default)]
 pub struct NotRunSums(Vec<NotRun>);
 
 impl NotRunSums {
-    /// Adds a trial that ended in `stage`.
-    pub fn add(&mut self, case: &str, trial: u32, stage: Stage, reason: &str, hint: Option<&str>) {
-        self.merge(case, trial, Some(words(stage)), reason, hint);
+    /// Adds a trial that ended in `step`.
+    pub fn add(&mut self, case: &str, trial: u32, step: Step, reason: &str, hint: Option<&str>) {
+        self.merge(case, trial, Some(step.doing()), reason, hint);
     }
 
     /// Adds a trial that has not been run yet.
@@ -20,10 +20,10 @@ impl NotRunSums {
         self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
     }
 
-    fn merge(&mut self, case: &str, trial: u32, stage: Option<&str>, reason: &str, hint: Option<&str>) {
+    fn merge(&mut self, case: &str, trial: u32, step: Option<&str>, reason: &str, hint: Option<&str>) {
         let same = |known: &&mut NotRun| {
             known.case == case
-                && known.stage.as_deref() == stage
+                && known.step.as_deref() == step
                 && known.reason == reason
                 && known.hint.as_deref() == hint
         };
@@ -35,7 +35,7 @@ impl NotRunSums {
             None => self.0.push(NotRun {
                 case: case.to_owned(),
                 trials: vec![trial],
-                stage: stage.map(str::to_owned),
+                step: step.map(str::to_owned),
                 reason: reason.to_owned(),
                 hint: hint.map(str::to_owned),
             }),
@@ -49,20 +49,6 @@ impl NotRunSums {
     }
 }
 
-/// A stage as a person reads it.
-fn words(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Check => "check",
-        Stage::Template => "making the data",
-        Stage::Build => "building the stack",
-        Stage::Load => "loading",
-        Stage::Warmup => "warm-up",
-        Stage::Measure => "measurement",
-        Stage::TearDown => "tear-down",
-        Stage::Store => "storing",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,14 +56,14 @@ mod tests {
     #[test]
     fn trials_with_the_same_reason_are_one_entry() {
         let mut sums = NotRunSums::default();
-        sums.add("xfs", 2, Stage::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
-        sums.add("xfs", 1, Stage::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
-        sums.add("xfs", 3, Stage::Load, "disk full", None);
-        sums.add("btrfs", 1, Stage::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add("xfs", 2, Step::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add("xfs", 1, Step::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
+        sums.add("xfs", 3, Step::Load, "disk full", None);
+        sums.add("btrfs", 1, Step::Build, "mkfs.xfs not found", Some("apt install xfsprogs"));
         sums.add_pending(&TrialKey { case: "ext4".to_owned(), trial: 3 });
         let entries = sums.entries();
         let seen: Vec<(&str, &[u32])> = entries.iter().map(|e| (e.case.as_str(), e.trials.as_slice())).collect();
         assert_eq!(seen, [("xfs", &[1, 2][..]), ("xfs", &[3]), ("btrfs", &[1]), ("ext4", &[3])]);
-        assert_eq!(entries[3].stage, None);
+        assert_eq!(entries[3].step, None);
     }
 }

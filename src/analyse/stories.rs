@@ -1,7 +1,7 @@
 //! Whole runs through the analysis: verdicts, rankings, what is said of runs in which things went wrong.
 
 use super::findings::{DurabilityClass, Findings};
-use super::story::{Act, Story};
+use super::story::{Act, Story, first_device};
 use crate::record::counts::Reported;
 use crate::record::facts::{Fits, HostFacts};
 use crate::record::trial::{Gap, WaitCount, WaitFigures};
@@ -219,7 +219,7 @@ fn what_disturbs_a_case_is_said_beside_it() {
         let data = record.data.as_mut().unwrap();
         (data.fits, data.database_bytes) = (Fits::SharedBuffers, 100 << 20);
         record.stack.as_mut().unwrap().trials_before = record.trial - 1;
-        record.stack.as_mut().unwrap().devices[0].scheduler = Some(format!("s{}", record.trial % 2));
+        first_device(record).scheduler = Some(format!("s{}", record.trial % 2));
         record.telemetry_cpu_us = Some(6_000_000);
         let counts = record.counts.as_mut().unwrap();
         counts.measures[0].failed = 3;
@@ -238,7 +238,7 @@ fn what_disturbs_a_case_is_said_beside_it() {
         "transactions: 9 of 179 279 operations failed",
         "trial 2: transactions by the tool's own account 10, counted 59",
         "clock missed 6 seconds: late",
-        "its trials differ in the scheduler of the device 0 below the data: s1; s0",
+        "its trials differ in the scheduler of vda below the data: s1; s0",
         "trials 2, 3 ran on a used stack, which had served up to 2 before",
         "telemetry cost 10 % of one CPU",
         "full_page_writes = off",
@@ -285,8 +285,8 @@ fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
             let rows = 1 + rng.random::<u32>() as usize % 12;
             let mut seconds = super::input::Seconds::new(rows);
             let columns = super::columns::CPU.iter().map(|c| (*c).to_owned());
-            let more = ["client_done", "client_latency_us_max", "time_us", "data0_writes", "data0_write_bytes"];
-            let more = more.into_iter().chain(["data0_flushes", "data0_busy_ms", "pg_wal_bytes", "pg_wal_records"]);
+            let more = ["client_done", "client_latency_us_max", "time_us", "dev_vda_writes", "dev_vda_write_bytes"];
+            let more = more.into_iter().chain(["dev_vda_flushes", "dev_vda_busy_ms", "pg_wal_bytes", "pg_wal_records"]);
             for name in columns.chain(more.map(str::to_owned)) {
                 let values: Vec<u64> = (0..rows).map(|_| rng.random::<u64>() >> (rng.random::<u32>() % 64)).collect();
                 let values = if name == "client_done" { values.iter().map(|v| v % 5000).collect() } else { values };

@@ -1,7 +1,7 @@
 //! What is said before a figure is believed: once for all cases that it concerns, the most important first.
 
 use super::findings::Findings;
-use super::story::{Act, Story};
+use super::story::{Act, Story, first_device};
 use crate::record::facts::Fits;
 use crate::record::trial::{Gap, TrialRecord};
 
@@ -116,12 +116,13 @@ fn facts_in_which_trials_differ_are_named_once_for_several_cases() {
     let differ = |record: &mut TrialRecord| {
         let stack = record.stack.as_mut().unwrap();
         stack.trials_before = record.trial;
-        stack.devices[0].scheduler = Some(format!("s{}-{}", record.trial, stack.name));
+        let scheduler = format!("s{}-{}", record.trial, stack.name);
+        first_device(record).scheduler = Some(scheduler);
     };
     let act = |stack: &str| Act::on(stack).touched(differ);
     let found = Story::of(2, None).with(&act("ext4")).with(&act("xfs")).findings();
     let texts = [
-        "trials of a case differ in the scheduler of the device 0 below the data",
+        "trials of a case differ in the scheduler of vda below the data",
         "trials ran on stacks that had served others before",
     ];
     assert_eq!(said(&found).iter().map(|said| said.0).collect::<Vec<_>>(), texts);

@@ -1,9 +1,10 @@
 //! What the analysis says a commit survives, story by story: each sets one fact and looks at the class and its reason.
 
 use super::findings::{Durability, DurabilityClass};
-use super::story::{Act, Story, disk};
-use crate::record::facts::{LayerFacts, StackFacts, WriteCache};
+use super::story::{Act, Floor, Story, disk};
+use crate::record::facts::WriteCache;
 use crate::record::operation::Writes;
+use crate::record::promise::{Claim, Promise};
 
 fn judged(act: &Act) -> Durability {
     Story::of(2, None).with(act).findings().cases[0].durability.clone()
@@ -37,8 +38,7 @@ fn a_partition_counts_no_flushes_and_its_disk_is_asked() {
 #[test]
 fn a_folder_that_was_there_already_says_that_others_flush_its_device_too() {
     let mut act = on_loop();
-    let layer = "directory".to_owned();
-    act.stack.layers.push(crate::record::facts::LayerFacts { layer, ..Default::default() });
+    act.stack.layer = "directory";
     assert_judged(&act, DurabilityClass::Flushed, "the device is shared");
 }
 
@@ -64,10 +64,9 @@ fn a_loop_device_over_something_invisible_stays_unknown() {
     assert_judged(&act, DurabilityClass::Unknown, "the device below its file /var/lib/pgstrata/image cannot be seen");
 }
 
-/// Facts of a stack whose devices could not be followed to their end.
-fn devices_end(why: &str) -> Vec<LayerFacts> {
-    let details = [("devices end".to_owned(), why.to_owned())];
-    vec![LayerFacts { layer: "ext4".to_owned(), details: details.into() }]
+/// A stack whose devices could not be followed to their end.
+fn devices_end(why: &str) -> Vec<Promise> {
+    vec![Promise::new(Claim::HiddenBelow, why)]
 }
 
 #[test]
@@ -75,7 +74,7 @@ fn where_the_devices_can_be_followed_no_further_the_reason_is_given() {
     let mut act = on_loop();
     act.stack.devices.truncate(1);
     act.flushes.truncate(1);
-    act.stack.layers = devices_end("nothing below / (overlay): it does not tell");
+    act.stack.promises = devices_end("nothing below / (overlay): it does not tell");
     assert_judged(&act, DurabilityClass::Unknown, "were counted at loop3, but nothing below / (overlay)");
     act.stack.devices.clear();
     act.flushes.clear();
@@ -87,7 +86,6 @@ fn several_devices_at_one_depth_are_judged_together() {
     let mut act = Act::on("btrfs");
     act.stack.devices = vec![disk(0, "vda"), disk(0, "vdb")];
     act.flushes = vec![Some(2.0)];
-    act.slot_names = vec!["vda+vdb"];
     assert_judged(&act, DurabilityClass::Flushed, "2 flushes per commit (2 per WAL sync) seen at vda+vdb");
     act.stack.devices[1].write_cache = Some(WriteCache::WriteThrough);
     assert_judged(&act, DurabilityClass::Unknown, "vda+vdb says write through");
@@ -111,30 +109,31 @@ fn a_disk_that_says_write_through_is_sent_no_flush_and_only_its_word_is_left() {
 
 #[test]
 fn memory_is_volatile_wherever_it_lies() {
-    assert_judged(&Act::in_memory(), DurabilityClass::Volatile, "the data lies on tmpfs");
+    assert_judged(&Act::in_memory(), DurabilityClass::Volatile, "the data lies in memory: filesystem tmpfs");
     let mut act = Act::on("ext4");
     act.stack.devices[0].name = "zram0".to_owned();
-    assert_judged(&act, DurabilityClass::Volatile, "zram0: a device in memory");
+    assert_judged(&act, DurabilityClass::Volatile, "block device zram0");
     let mut act = on_loop();
     act.stack.devices.truncate(1);
-    act.stack.layers = devices_end("nothing below /tmp (tmpfs): it keeps its files in memory");
+    act.stack.promises =
+        vec![Promise::new(Claim::Volatile, "nothing below /tmp (tmpfs): it keeps its files in memory")];
     assert_judged(&act, DurabilityClass::Volatile, "the data lies in memory: nothing below /tmp (tmpfs)");
     let mut act = Act::on("ext4");
     act.wal_stack = Some(Act::in_memory().stack);
-    assert_judged(&act, DurabilityClass::Volatile, "pg_wal lies on tmpfs");
+    assert_judged(&act, DurabilityClass::Volatile, "pg_wal lies in memory: filesystem tmpfs");
 }
 
 #[test]
 fn mount_options_that_hold_flushes_back_are_volatile_whatever_is_counted() {
     for option in ["nobarrier", "barrier=0"] {
         let mut act = Act::on("ext4");
-        act.stack.mount.as_mut().unwrap().super_options = vec!["rw".to_owned(), option.to_owned()];
+        act.stack.mount.super_options = vec!["rw".to_owned(), option.to_owned()];
         assert_judged(&act, DurabilityClass::Volatile, &format!("mount option {option}"));
     }
     let mut act = Act::on("ext4");
-    act.stack.mount.as_mut().unwrap().super_options = vec!["volatile".to_owned()];
+    act.stack.mount.super_options = vec!["volatile".to_owned()];
     assert_judged(&act, DurabilityClass::Flushed, "");
-    act.stack.mount.as_mut().unwrap().fstype = "overlay".to_owned();
+    act.stack.mount.fstype = "overlay".to_owned();
     assert_judged(&act, DurabilityClass::Volatile, "mount option volatile");
 }
 
@@ -217,7 +216,7 @@ fn devices_that_count_nothing_are_not_taken_for_devices_that_got_nothing() {
 fn pg_wal_on_a_disk_of_its_own_is_judged_by_that_disk() {
     let mut act = Act::on("ext4");
     act.flushes = vec![Some(0.0)];
-    act.wal_stack = Some(StackFacts { devices: vec![disk(0, "vdb")], ..Act::on("xfs").stack });
+    act.wal_stack = Some(Floor { devices: vec![disk(0, "vdb")], ..Act::on("xfs").stack });
     act.wal_flushes = vec![Some(1.0)];
     assert_judged(&act, DurabilityClass::Flushed, "seen at vdb");
     let strata = Story::of(1, None).with(&act).findings().cases[0].strata.clone().unwrap();

@@ -1,8 +1,7 @@
 //! What arrives at the clients of what a stack does alone: cases with a server beside synced writes of one writer.
 
 use super::findings::{Findings, FlushShare};
-use super::story::{Act, Story};
-use crate::record::facts::StackFacts;
+use super::story::{Act, Floor, Story};
 use crate::record::operation::Writes;
 
 fn share(found: &Findings, case: usize) -> Option<FlushShare> {
@@ -67,7 +66,7 @@ fn another_stack_without_the_server_says_nothing() {
 #[test]
 fn pg_wal_on_its_own_stack_is_set_against_that_stack() {
     let mut act = Act::on("ext4");
-    act.wal_stack = Some(StackFacts { name: "xfs".to_owned(), ..act.stack.clone() });
+    act.wal_stack = Some(Floor { name: "xfs".to_owned(), ..act.stack.clone() });
     act.wal_flushes = vec![Some(1.0)];
     let found = Story::of(3, None)
         .with(&act)

@@ -1,9 +1,9 @@
 //! A run of days: what is kept of it stays small, and no stall is lost in it.
 
 use super::input::{Seconds, TrialInput};
-use super::story::{Act, Story};
+use super::story::{Act, Story, disk};
 use crate::analyse::Analysis;
-use crate::analyse::columns::{CPU, DATA_SLOTS, TOP_SLOTS, wanted};
+use crate::analyse::columns::{CPU, TOP_SLOTS, wanted};
 use crate::record::case::TrialKey;
 
 /// Rows of four days.
@@ -23,7 +23,8 @@ fn four_days() -> Seconds {
     names.extend(
         ["mem_dirty_bytes", "mem_writeback_bytes", "mem_cached_bytes", "mem_available_bytes"].map(str::to_owned),
     );
-    for (slot, device) in DATA_SLOTS.into_iter().zip(["loop3", "dm-0", "vda1", "vda"]) {
+    for device in ["loop3", "dm_0", "vda1", "vda"] {
+        let slot = format!("dev_{device}");
         for what in ["reads", "read_bytes", "writes", "write_bytes", "flushes", "busy_ms"] {
             names.push(format!("{slot}_{what}"));
         }
@@ -53,7 +54,9 @@ fn four_days() -> Seconds {
 #[test]
 fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
     const CASES: usize = 40;
-    let act = Act::on("ext4").trials(&[1]);
+    let mut act = Act::on("ext4").trials(&[1]);
+    let names = ["loop3", "dm_0", "vda1", "vda"].into_iter().zip(0..);
+    act.stack.devices = names.map(|(name, depth)| disk(depth, name)).collect();
     let mut story = Story::of(1, None).with(&act);
     story.input.run.order = (0..CASES).map(|case| TrialKey { case: format!("case{case}"), trial: 1 }).collect();
     let mut record = story.trials.remove(0).record;

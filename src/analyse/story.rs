@@ -3,13 +3,16 @@
 use super::Analysis;
 use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
-use crate::record::case::{CaseSpec, LayerSpec, PostgresSpec, StackSpec, TrialKey, WorkloadSpec};
+use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
+use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
-use crate::record::event::Stage;
-use crate::record::facts::{DataFacts, DeviceFacts, Fits, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use crate::record::event::Step;
+use crate::record::facts::{DataFacts, DeviceFacts, Fits, HostFacts, MountFacts, ServerFacts, WriteCache};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
+use crate::record::promise::{self, Promise};
 use crate::record::run::RunRecord;
+use crate::record::stack::{GroundName, Input, Role, StackSpec};
 use crate::record::trial::{Outcome, TrialRecord, WaitFigures};
 use crate::stats::simulation::{Noise, autoregressive};
 use hdrhistogram::Histogram;
@@ -25,8 +28,9 @@ pub struct Story {
 /// One case of a story with its truth.
 #[derive(Clone)]
 pub struct Act {
-    pub stack: StackFacts,
-    pub wal_stack: Option<StackFacts>,
+    pub stack: Floor,
+    /// What pg_wal lies on, where that is something else.
+    pub wal_stack: Option<Floor>,
     pub workload: &'static str,
     pub writes: Writes,
     pub clients: u64,
@@ -40,8 +44,6 @@ pub struct Act {
     /// Flushes per commit at each device, from top to bottom; `None` = no such column.
     pub flushes: Vec<Option<f64>>,
     pub wal_flushes: Vec<Option<f64>>,
-    /// Names of the data's slots; empty = those of the devices.
-    pub slot_names: Vec<&'static str>,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
@@ -51,6 +53,52 @@ pub struct Act {
     pub others: Option<(&'static str, f64)>,
     /// Last touch on every record.
     pub touch: fn(&mut TrialRecord),
+}
+
+/// A filesystem, with the devices below it, each depth on the next.
+#[derive(Clone)]
+pub struct Floor {
+    pub name: String,
+    pub layer: &'static str,
+    pub mount: MountFacts,
+    pub devices: Vec<DeviceFacts>,
+    pub promises: Vec<Promise>,
+}
+
+impl Floor {
+    /// The nodes, the filesystem first.
+    fn nodes(&self) -> Vec<NodeFacts> {
+        let at = |depth: u32| self.devices.iter().filter(move |device| device.depth == depth);
+        let inputs = |depth: u32| -> Vec<Input> {
+            let from = |device: &DeviceFacts| GroundName(device.name.clone());
+            at(depth).map(|device| Input { from: from(device), role: Role::Data, group: None }).collect()
+        };
+        let mut promises = self.promises.clone();
+        promises.extend(promise::of_mount(&self.mount));
+        let ground = GroundFacts { mount: Some(self.mount.clone()), ..GroundFacts::default() };
+        let mut nodes = vec![NodeFacts {
+            name: self.name.clone(),
+            layer: Some(self.layer.to_owned()),
+            inputs: inputs(0),
+            grounds: vec![ground],
+            promises,
+            ..NodeFacts::default()
+        }];
+        nodes.extend(self.devices.iter().map(|device| NodeFacts {
+            name: device.name.clone(),
+            inputs: inputs(device.depth + 1),
+            grounds: vec![GroundFacts { device: Some(device.clone()), ..GroundFacts::default() }],
+            promises: promise::of_device(device),
+            ..NodeFacts::default()
+        }));
+        nodes
+    }
+}
+
+/// The first device of a record's stack.
+pub fn first_device(record: &mut TrialRecord) -> &mut DeviceFacts {
+    let nodes = record.stack.as_mut().unwrap().nodes.iter_mut();
+    nodes.flat_map(|node| &mut node.grounds).find_map(|ground| ground.device.as_mut()).unwrap()
 }
 
 /// A disk as sysfs shows it.
@@ -72,7 +120,7 @@ impl Act {
         let devices = vec![disk(0, "vda")];
         let settings = [("fsync", "on"), ("synchronous_commit", "on"), ("wal_sync_method", "fdatasync")];
         Act {
-            stack: StackFacts { name: stack.to_owned(), mount: Some(mount), devices, ..StackFacts::default() },
+            stack: Floor { name: stack.to_owned(), layer: "ext4", mount, devices, promises: Vec::new() },
             wal_stack: None,
             workload: "tpcb",
             writes: Writes::Always,
@@ -84,7 +132,6 @@ impl Act {
             settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             flushes: vec![Some(1.0)],
             wal_flushes: Vec::new(),
-            slot_names: Vec::new(),
             wal_records: Some(8.0),
             wal_syncs: Some(1.0),
             waits: None,
@@ -142,17 +189,16 @@ impl Act {
         ];
         let mut options = Options::default();
         options.set("clients", OptionValue::Integer(self.clients as i64));
-        let stack = |stack: &StackFacts| StackSpec {
-            name: stack.name.clone(),
-            layers: vec![LayerSpec { layer: stack.name.clone(), options: Options::default() }],
-            reuse: false,
-        };
+        let mut stack = StackSpec::linear(&self.stack.name, vec![(&self.stack.name, Options::default())]);
+        if let Some(wal) = &self.wal_stack {
+            stack.wal = Some(GroundName("wal".to_owned()));
+            stack.wal_stack = Some(wal.name.clone());
+        }
         let kind = if self.workload == "sync" { "sync" } else { "pgbench" };
         let server = PostgresSpec { bin: "auto".to_owned(), settings: BTreeMap::new(), initdb: Vec::new() };
         CaseSpec {
             id: format!("{}-{}-c{}", self.stack.name, self.workload, self.clients),
-            stack: stack(&self.stack),
-            wal_stack: self.wal_stack.as_ref().map(stack),
+            stack,
             postgres: (kind == "pgbench").then_some(server),
             workload: WorkloadSpec { name: self.workload.to_owned(), kind: kind.to_owned(), options },
             axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
@@ -174,6 +220,22 @@ impl Act {
             query_mode: None,
             settings: BTreeMap::new(),
         }
+    }
+
+    fn facts(&self) -> StackFacts {
+        let mut nodes = self.stack.nodes();
+        let mut wal = None;
+        if let Some(floor) = &self.wal_stack {
+            let own = floor.nodes().into_iter().enumerate().map(|(at, node)| match at {
+                0 => NodeFacts { name: "wal".to_owned(), ..node },
+                _ => node,
+            });
+            let own: Vec<NodeFacts> = own.filter(|node| nodes.iter().all(|known| known.name != node.name)).collect();
+            nodes.extend(own);
+            wal = Some(GroundName("wal".to_owned()));
+        }
+        let data = Some(GroundName(self.stack.name.clone()));
+        StackFacts { name: self.stack.name.clone(), nodes, data, wal, ..StackFacts::default() }
     }
 
     fn record(&self, trial: u32, done: &[u64]) -> TrialRecord {
@@ -204,9 +266,8 @@ impl Act {
             operation: self.operation(),
             outcome: Outcome::Measured,
             started: "2025-01-01T00:00:00Z".to_owned(),
-            stages: Vec::new(),
-            stack: Some(self.stack.clone()),
-            wal_stack: self.wal_stack.clone(),
+            steps: Vec::new(),
+            stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
             data: Some(DataFacts {
                 database_bytes: 5 << 30,
@@ -243,14 +304,26 @@ impl Act {
             let values = cumulative.iter().map(|sum| 1_000 + (*sum as f64 * each).round() as u64).collect();
             seconds.push_counts(name, values, &all);
         };
-        let slots = self.flushes.iter().enumerate().map(|(depth, flushes)| (format!("data{depth}"), flushes));
-        let wal = self.wal_flushes.iter().enumerate().map(|(depth, flushes)| (format!("wal{depth}"), flushes));
-        for (slot, flushes) in slots.chain(wal) {
-            counter(&format!("{slot}_writes"), 1.02);
-            counter(&format!("{slot}_write_bytes"), 1.02 * 16.4 * 1024.0);
-            counter(&format!("{slot}_reads"), 0.0);
-            if let Some(flushes) = flushes {
-                counter(&format!("{slot}_flushes"), *flushes);
+        let facts = self.facts();
+        let grounds = [(facts.data.as_ref(), &self.flushes), (facts.wal.as_ref(), &self.wal_flushes)];
+        let mut named: Vec<(String, String)> = Vec::new();
+        for (ground, flushes) in grounds {
+            for below in facts.devices_below(ground) {
+                let prefix = facts.device_columns().into_iter().find(|(name, _, _)| *name == below.name()).unwrap().1;
+                let Some(flushes) =
+                    flushes.get(below.depth as usize).filter(|_| named.iter().all(|(p, _)| *p != prefix))
+                else {
+                    continue;
+                };
+                let beside =
+                    facts.devices_below(ground).iter().filter(|other| other.depth == below.depth).count() as f64;
+                counter(&format!("{prefix}_writes"), 1.02 / beside);
+                counter(&format!("{prefix}_write_bytes"), 1.02 * 16.4 * 1024.0 / beside);
+                counter(&format!("{prefix}_reads"), 0.0);
+                if let Some(flushes) = flushes {
+                    counter(&format!("{prefix}_flushes"), *flushes / beside);
+                }
+                named.push((prefix, below.device.name.clone()));
             }
         }
         for (name, each) in [("pg_wal_records", self.wal_records), ("pg_wal_syncs", self.wal_syncs)] {
@@ -267,15 +340,8 @@ impl Act {
             seconds.push_texts("others_name", after_start.iter().map(|there| there.then_some(name)));
             seconds.push_reals("others_cpu_share", vec![share; rows], &after_start);
         }
-        for (stack, prefix) in [(Some(&self.stack), "data"), (self.wal_stack.as_ref(), "wal")] {
-            let devices = stack.map_or(&[][..], |stack| &stack.devices);
-            let mut names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-            if prefix == "data" && !self.slot_names.is_empty() {
-                names.clone_from(&self.slot_names);
-            }
-            for (slot, name) in names.into_iter().enumerate() {
-                seconds.push_texts(format!("{prefix}{slot}_name"), vec![Some(name); rows]);
-            }
+        for (prefix, name) in &named {
+            seconds.push_texts(format!("{prefix}_name"), vec![Some(name.as_str()); rows]);
         }
         seconds
     }
@@ -331,7 +397,7 @@ impl Story {
         let before = self.trials.len();
         self = self.with(act);
         for input in &mut self.trials[before..] {
-            input.record.outcome = Outcome::NotRun { stage: Stage::Build, reason: reason.to_owned(), hint: None };
+            input.record.outcome = Outcome::NotRun { step: Step::Build, reason: reason.to_owned(), hint: None };
         }
         self
     }

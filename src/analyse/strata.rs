@@ -1,14 +1,16 @@
 //! What one operation of the client was at each layer: device writes, flushes, WAL.
 
-use super::columns::{self, DATA_SLOTS, WAL_SLOTS, device};
+use super::columns::{self, device};
 use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
 use super::input::Seconds;
 use crate::record::case::CaseSpec;
-use crate::record::facts::{DeviceFacts, StackFacts, WriteCache};
+use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::operation::{Operation, Writes};
+use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
 use crate::units::{Bytes, significant};
+use std::collections::BTreeMap;
 
 /// Reads below this many per operation are left out of the sentence.
 const READS_WORTH_SAYING: f64 = 0.05;
@@ -19,13 +21,10 @@ const READ_ONLY_RECORDS: f64 = 0.05;
 /// (block/blk-flush.c counts at request queues only), so a zero would be a lie.
 const PASS_THROUGH: [&str; 4] = ["dm-", "md", "bcache", "drbd"];
 
-/// What joins the names of several devices that share a slot.
-const JOINED_BY: char = '+';
-
 /// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct StrataSums {
-    /// Slots with counters: those of the data first, from top to bottom.
+    /// Devices with counters: those of the data first, from top to bottom.
     pub devices: Vec<DeviceSums>,
     /// WAL bytes.
     pub wal_bytes: Flow,
@@ -37,14 +36,18 @@ pub struct StrataSums {
     pub wal_syncs: Flow,
 }
 
-/// Sums of one slot.
+/// Sums of one device, or of all at one depth.
 #[derive(Debug, Clone)]
 pub struct DeviceSums {
-    /// The slot.
-    pub slot: &'static str,
-    /// Its device's kernel names, one for each different one.
+    /// The name of its node.
+    pub node: String,
+    /// Steps below the data, where it is one of the devices there.
+    below_data: Option<u32>,
+    /// Steps below a pg_wal of its own.
+    below_wal: Option<u32>,
+    /// Its kernel names, one for each different one.
     pub names: Vec<String>,
-    /// Its devices as sysfs describes them, in the last trial that has them; several at one depth share a slot.
+    /// The devices as sysfs describes them, in the last trial that has them.
     pub facts: Vec<DeviceFacts>,
     /// Why its flushes can't be counted, where that is so.
     pub uncounted: Option<&'static str>,
@@ -65,38 +68,36 @@ impl StrataSums {
         self.wal_records.add(seconds.counts(columns::PG_WAL_RECORDS), operations);
         self.wal_fpi.add(seconds.counts(columns::PG_WAL_FPI), operations);
         self.wal_syncs.add(seconds.counts(columns::PG_WAL_SYNCS), operations);
-        for (slots, stack) in [(DATA_SLOTS, record.stack.as_ref()), (WAL_SLOTS, record.wal_stack.as_ref())] {
-            for (depth, slot) in slots.into_iter().enumerate() {
-                self.add_slot(slot, depth, stack, seconds, operations);
-            }
+        let Some(stack) = &record.stack else { return };
+        let depths = |ground: Option<&GroundName>| -> BTreeMap<String, u32> {
+            stack.devices_below(ground).into_iter().map(|below| (below.name().0, below.depth)).collect()
+        };
+        let (data, wal) = (depths(stack.data.as_ref()), depths(stack.wal.as_ref()));
+        let all: Vec<&DeviceFacts> = stack.devices().into_iter().map(|(_, device)| device).collect();
+        for (name, prefix, facts) in stack.device_columns() {
+            let place = (data.get(&name.0).copied(), wal.get(&name.0).copied());
+            self.add_device(Seen { name, prefix, facts, place }, &all, seconds, operations);
         }
+        self.devices.sort_by_key(|device| (device.below_data.unwrap_or(u32::MAX), device.below_wal));
     }
 
-    fn add_slot(
-        &mut self,
-        slot: &'static str,
-        depth: usize,
-        stack: Option<&StackFacts>,
-        seconds: &Seconds,
-        operations: &Operations,
-    ) {
-        let column = |what: &str| seconds.counts(&device(slot, what));
+    fn add_device(&mut self, seen: Seen<'_>, all: &[&DeviceFacts], seconds: &Seconds, operations: &Operations) {
+        let column = |what: &str| seconds.counts(&device(&seen.prefix, what));
         if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
             return;
         }
-        let devices = stack.map_or(&[][..], |stack| &stack.devices);
-        let name = seconds.texts(&device(slot, columns::DEVICE_NAME)).and_then(|texts| texts.first());
-        let facts = facts_of(name, depth, devices);
-        let sums = self.slot(slot);
-        let joined = || facts.iter().map(|facts| facts.name.as_str()).collect::<Vec<_>>().join("+");
-        let name = name.map_or_else(joined, str::to_owned);
-        sums.uncounted = uncounted(&name, &facts, devices).or(sums.uncounted);
-        if !name.is_empty() && !sums.names.contains(&name) {
-            sums.names.push(name);
+        let known = self.devices.iter().position(|known| known.node == seen.name.0);
+        let at = known.unwrap_or_else(|| {
+            self.devices.push(DeviceSums::empty(&seen.name.0));
+            self.devices.len() - 1
+        });
+        let sums = &mut self.devices[at];
+        (sums.below_data, sums.below_wal) = seen.place;
+        sums.uncounted = uncounted(seen.facts, all).or(sums.uncounted);
+        if !sums.names.contains(&seen.facts.name) {
+            sums.names.push(seen.facts.name.clone());
         }
-        if !facts.is_empty() {
-            sums.facts = facts.into_iter().cloned().collect();
-        }
+        sums.facts = vec![seen.facts.clone()];
         if sums.uncounted.is_none() {
             sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
         }
@@ -105,29 +106,20 @@ impl StrataSums {
         sums.reads.add(column(columns::DEVICE_READS), operations);
         if let Some(busy) = column(columns::DEVICE_BUSY_MS).and_then(growth) {
             sums.busy_ms += busy.amount as f64;
-            // Devices at one depth are added up in their slot.
-            let devices = sums.facts.len().max(1) as f64;
-            sums.busy_of_ms += 1e3 * devices * span_s(seconds.counts(columns::TIME_US), busy.first, busy.last);
+            sums.busy_of_ms += 1e3 * span_s(seconds.counts(columns::TIME_US), busy.first, busy.last);
         }
     }
 
-    fn slot(&mut self, slot: &'static str) -> &mut DeviceSums {
-        let rank = |slot: &str| DATA_SLOTS.iter().chain(&WAL_SLOTS).position(|known| *known == slot);
-        let place = self.devices.partition_point(|known| rank(known.slot) < rank(slot));
-        if self.devices.get(place).is_none_or(|known| known.slot != slot) {
-            self.devices.insert(place, DeviceSums::empty(slot));
-        }
-        &mut self.devices[place]
+    /// The devices below the data, from top to bottom, those at one depth added up.
+    #[must_use]
+    pub fn data(&self) -> Vec<DeviceSums> {
+        levels(&self.devices, |device| device.below_data)
     }
 
-    /// The devices below the data, from top to bottom.
-    pub fn data(&self) -> impl DoubleEndedIterator<Item = &DeviceSums> {
-        self.devices.iter().filter(|device| DATA_SLOTS.contains(&device.slot))
-    }
-
-    /// The devices below a pg_wal of its own, from top to bottom.
-    pub fn wal(&self) -> impl DoubleEndedIterator<Item = &DeviceSums> {
-        self.devices.iter().filter(|device| WAL_SLOTS.contains(&device.slot))
+    /// The devices below a pg_wal of its own, from top to bottom, those at one depth added up.
+    #[must_use]
+    pub fn wal(&self) -> Vec<DeviceSums> {
+        levels(&self.devices, |device| device.below_wal)
     }
 
     /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted.
@@ -156,10 +148,10 @@ impl StrataSums {
         })
     }
 
-    /// The lowest device below the data and, where that is another one, the lowest below pg_wal.
-    fn lowest(&self) -> Vec<&DeviceSums> {
-        let mut lowest: Vec<&DeviceSums> = self.data().next_back().into_iter().collect();
-        lowest.extend(self.wal().next_back().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
+    /// The lowest devices below the data and, where these are others, the lowest below pg_wal.
+    fn lowest(&self) -> Vec<DeviceSums> {
+        let mut lowest: Vec<DeviceSums> = self.data().pop().into_iter().collect();
+        lowest.extend(self.wal().pop().filter(|wal| lowest.iter().all(|data| data.names != wal.names)));
         lowest
     }
 
@@ -170,13 +162,13 @@ impl StrataSums {
     }
 
     fn sentence(&self, noun: &str) -> String {
-        let mut shown: Vec<&DeviceSums> = Vec::new();
-        for (top, low) in [(self.data().next(), self.data().next_back()), (self.wal().next(), self.wal().next_back())] {
+        let mut shown: Vec<DeviceSums> = Vec::new();
+        for levels in [self.data(), self.wal()] {
             // A partition says nothing that its disk does not say as well.
-            let top = top.filter(|top| top.uncounted.is_none());
-            for device in [top, low].into_iter().flatten() {
+            let top = levels.first().filter(|top| top.uncounted.is_none());
+            for device in [top, levels.last()].into_iter().flatten() {
                 if shown.iter().all(|known| known.names != device.names) {
-                    shown.push(device);
+                    shown.push(device.clone());
                 }
             }
         }
@@ -191,9 +183,11 @@ impl StrataSums {
 }
 
 impl DeviceSums {
-    fn empty(slot: &'static str) -> DeviceSums {
+    fn empty(node: &str) -> DeviceSums {
         DeviceSums {
-            slot,
+            node: node.to_owned(),
+            below_data: None,
+            below_wal: None,
             names: Vec::new(),
             facts: Vec::new(),
             uncounted: None,
@@ -206,11 +200,30 @@ impl DeviceSums {
         }
     }
 
-    /// What it is called: its kernel name; `loop` for several loop devices; the slot where it has no name.
+    /// Several devices at one depth as one: what they did added up, their names joined.
+    fn and(mut self, other: &DeviceSums) -> DeviceSums {
+        self.node = format!("{}+{}", self.node, other.node);
+        self.names = vec![format!("{}+{}", self.name(), other.name())];
+        self.facts.extend(other.facts.iter().cloned());
+        self.uncounted = self.uncounted.or(other.uncounted);
+        for (own, others) in [
+            (&mut self.flushes, &other.flushes),
+            (&mut self.writes, &other.writes),
+            (&mut self.write_bytes, &other.write_bytes),
+            (&mut self.reads, &other.reads),
+        ] {
+            *own = own.and(others);
+        }
+        self.busy_ms += other.busy_ms;
+        self.busy_of_ms += other.busy_of_ms;
+        self
+    }
+
+    /// What it is called: its kernel name; `loop` for several loop devices; the node where it has no name.
     #[must_use]
     pub fn name(&self) -> String {
         match self.names.as_slice() {
-            [] => self.slot.to_owned(),
+            [] => self.node.clone(),
             [name] => name.clone(),
             [name, ..] => name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned(),
         }
@@ -253,7 +266,7 @@ impl DeviceSums {
 
     fn finding(&self) -> DeviceStrata {
         DeviceStrata {
-            slot: self.slot.to_owned(),
+            node: self.node.clone(),
             device: self.name(),
             writes: self.writes.per_operation(),
             bytes_per_write: self.write_bytes.per(&self.writes),
@@ -274,28 +287,39 @@ pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<boo
     if commits { COMMIT } else { &operation.noun }
 }
 
-/// The facts of a slot's devices: by the name in its column, where several are joined, else by depth.
-#[must_use]
-pub fn facts_of<'a>(name: Option<&str>, depth: usize, devices: &'a [DeviceFacts]) -> Vec<&'a DeviceFacts> {
-    let of_slot = |facts: &&DeviceFacts| match name {
-        Some(name) => name.split(JOINED_BY).any(|part| part == facts.name),
-        None => facts.depth as usize == depth,
-    };
-    devices.iter().filter(of_slot).collect()
+/// A device of a trial.
+struct Seen<'a> {
+    name: GroundName,
+    prefix: String,
+    facts: &'a DeviceFacts,
+    /// Depth below the data and below pg_wal.
+    place: (Option<u32>, Option<u32>),
 }
 
-/// Why the flush counter of a slot's devices says nothing, where that is so. `all` are the devices of the stack.
+/// The devices of a way down, those at one depth as one.
+fn levels(devices: &[DeviceSums], depth: impl Fn(&DeviceSums) -> Option<u32>) -> Vec<DeviceSums> {
+    let mut levels: BTreeMap<u32, DeviceSums> = BTreeMap::new();
+    for device in devices {
+        let Some(depth) = depth(device) else { continue };
+        let level = match levels.remove(&depth) {
+            Some(level) => level.and(device),
+            None => device.clone(),
+        };
+        levels.insert(depth, level);
+    }
+    levels.into_values().collect()
+}
+
+/// Why the flush counter of a device says nothing, where that is so. `all` are the devices of the stack.
 #[must_use]
-pub fn uncounted(name: &str, facts: &[&DeviceFacts], all: &[DeviceFacts]) -> Option<&'static str> {
-    let mut parts = name.split(JOINED_BY);
-    if parts.clone().any(|part| all.iter().any(|below| is_partition_of(part, &below.name))) {
+pub fn uncounted(device: &DeviceFacts, all: &[&DeviceFacts]) -> Option<&'static str> {
+    if all.iter().any(|below| is_partition_of(&device.name, &below.name)) {
         return Some("the kernel counts flushes for whole disks, not for partitions");
     }
-    if parts.any(|part| PASS_THROUGH.iter().any(|driver| part.starts_with(driver))) {
+    if PASS_THROUGH.iter().any(|driver| device.name.starts_with(driver)) {
         return Some("its driver passes requests on uncounted");
     }
-    let no_counter = facts.iter().any(|facts| facts.counts_flushes == Some(false));
-    no_counter.then_some("this kernel does not count its flushes")
+    (device.counts_flushes == Some(false)).then_some("this kernel does not count its flushes")
 }
 
 /// Whether `name` is a partition of the disk `disk`: `vda1` of `vda`, `nvme0n1p2` of `nvme0n1`.

@@ -21,7 +21,7 @@ pub fn verdict(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRu
 }
 
 fn nothing_measured(not_run: &[NotRun]) -> String {
-    let failed = not_run.iter().find(|entry| entry.stage.is_some());
+    let failed = not_run.iter().find(|entry| entry.step.is_some());
     match failed {
         Some(entry) => format!(
             "Nothing was measured. The first reason, for {}: {}.",

@@ -1,7 +1,8 @@
 //! What plans can name: the lists of layers and workloads, as the plan wants them.
 
 use crate::plan::{Catalogue, Entry};
-use crate::provision::{self, Position};
+use crate::provision;
+use crate::record::stack::GroundKind;
 use crate::workload;
 
 /// Every layer and workload of this program.
@@ -9,23 +10,17 @@ use crate::workload;
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {
-        let entry = Entry {
+        catalogue.layers.push(Entry {
             name: layer.name(),
             doc: layer.doc(),
             options: layer.options(),
             resolve: Box::new(|_, _| ()),
             check: Box::new(move |options| layer.check(options)),
+            takes: layer.takes(),
+            offers: layer.offers(),
+            grounds: Box::new(move |options| layer.grounds(options)),
             needs_server: false,
-        };
-        match layer.position() {
-            Position::Device => catalogue.devices.push(entry),
-            Position::Volume => catalogue.volumes.push(entry),
-            Position::Filesystem => catalogue.filesystems.push(entry),
-            Position::Folder => {
-                catalogue.folders.push(entry.name);
-                catalogue.filesystems.push(entry);
-            }
-        }
+        });
     }
     for &workload in workload::ALL {
         catalogue.workloads.push(Entry {
@@ -34,6 +29,9 @@ pub fn catalogue() -> Catalogue {
             options: workload.options(),
             resolve: Box::new(move |options, folder| workload.resolve(options, folder)),
             check: Box::new(move |options| workload.check(options)),
+            takes: &[],
+            offers: GroundKind::Folder,
+            grounds: Box::new(|_| Vec::new()),
             needs_server: workload.needs_server(),
         });
     }
@@ -49,8 +47,7 @@ mod tests {
     #[test]
     fn no_two_entries_of_one_kind_share_a_name_or_an_option() {
         let catalogue = catalogue();
-        let layers = [&catalogue.devices, &catalogue.volumes, &catalogue.filesystems];
-        for kind in [layers.into_iter().flatten().collect::<Vec<_>>(), catalogue.workloads.iter().collect()] {
+        for kind in [&catalogue.layers, &catalogue.workloads] {
             let names: BTreeSet<&str> = kind.iter().map(|entry| entry.name).collect();
             assert_eq!(names.len(), kind.len());
             for entry in kind {
@@ -63,7 +60,7 @@ mod tests {
     #[test]
     fn the_example_of_what_this_program_has_is_a_plan() {
         let catalogue = catalogue();
-        if catalogue.filesystems.is_empty() || catalogue.workloads.is_empty() {
+        if catalogue.layers.is_empty() || catalogue.workloads.is_empty() {
             println!("skipped: this program has no filesystem or no workload, so no plan can be written for it");
             return;
         }

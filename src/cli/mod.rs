@@ -1,7 +1,7 @@
 //! The command line: flags in, plain options out; the only room that prints.
 //!
 //! A subcommand is one file with `Args` and `run`, its `mod` line, its variant and its arm below. Absent on purpose: how
-//! a stage works.
+//! a step works.
 
 mod catalogue;
 mod clean;

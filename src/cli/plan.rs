@@ -5,8 +5,9 @@ use super::places::PlaceArgs;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::plan::forecast::Forecast;
-use crate::plan::{self, Paint, Plan};
-use crate::record::case::{CaseSpec, StackSpec, TrialKey};
+use crate::plan::{self, Paint, Plan, drawing};
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::stack::StackSpec;
 use crate::run::forecast::{forecast, must_fit};
 use crate::units::Micros;
 use comfy_table::{ContentArrangement, Table, TableComponent, presets};
@@ -125,7 +126,11 @@ fn shown(plan: &Plan, forecast: Option<&Forecast>) -> String {
         text.push_str(&wrapped("Baseline: ", &axes.join(", ")));
     }
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
-    text.push_str(&format!("\n{}\n\nOrder of the cases by number:\n", cases_table(plan).trim_fmt()));
+    text.push_str(&format!(
+        "\n{}\n{}\nOrder of the cases by number:\n",
+        cases_table(plan).trim_fmt(),
+        stacks_shown(plan)
+    ));
     for block in 1..=plan.blocks {
         let trials = plan.order.iter().filter(|key| key.trial == block);
         let numbers: Vec<String> =
@@ -154,36 +159,30 @@ fn table(header: &[&str]) -> Table {
 }
 
 fn cases_table(plan: &Plan) -> Table {
-    let mut table = table(&["#", "case", "stack"]);
+    let mut table = table(&["#", "case"]);
     for (case, n) in plan.cases.iter().zip(1..) {
-        let mut stack = layers(&case.stack);
-        if let Some(wal) = &case.wal_stack {
-            stack.push_str(&format!("; pg_wal on {}", harmless(&wal.name)));
-        }
-        table.add_row([n.to_string(), harmless(&case.id), stack]);
+        table.add_row([n.to_string(), harmless(&case.id)]);
     }
     table
 }
 
-/// The layers, the lowest first, each with its options, an option of the layer's own name first:
-/// `loop 6GiB in=/var + ext4 mount=noatime`.
-fn layers(stack: &StackSpec) -> String {
-    let mut text = String::new();
-    for layer in &stack.layers {
-        if !text.is_empty() {
-            text.push_str(" + ");
-        }
-        text.push_str(&layer.layer);
-        let options = &layer.options.0;
-        if let Some(main) = options.get(&layer.layer) {
-            text.push_str(&format!(" {}", harmless(&main.plain())));
-        }
-        for (key, value) in options.iter().filter(|(key, _)| **key != layer.layer) {
-            text.push_str(&format!(" {key}={}", harmless(&value.plain())));
+/// Every stack that a case stands on, drawn from the database down, with the numbers of its cases.
+fn stacks_shown(plan: &Plan) -> String {
+    let mut stacks: Vec<(&StackSpec, Vec<String>)> = Vec::new();
+    for (case, number) in plan.cases.iter().zip(1..) {
+        match stacks.iter_mut().find(|(known, _)| **known == case.stack) {
+            Some((_, cases)) => cases.push(format!("#{number}")),
+            None => stacks.push((&case.stack, vec![format!("#{number}")])),
         }
     }
-    if stack.reuse {
-        text.push_str(", reused");
+    let mut text = String::new();
+    for (stack, cases) in stacks {
+        let reused = if stack.reuse { ", reused" } else { "" };
+        text.push_str(&wrapped(&format!("\nStack {}{reused}, for ", stack.name), &cases.join(" ")));
+        for line in drawing::drawing(stack) {
+            let label = line.find(|c: char| c.is_alphanumeric()).unwrap_or(0);
+            text.push_str(&wrapped(&format!("  {}", &line[..label]), &line[label..]));
+        }
     }
     text
 }
@@ -256,7 +255,7 @@ fn counted(n: usize, what: &str) -> String {
 mod tests {
     use super::*;
     use crate::plan::forecast::{CaseUnmet, RoomLine};
-    use crate::record::case::{LayerSpec, WorkloadSpec};
+    use crate::record::case::WorkloadSpec;
     use crate::record::options::{OptionValue, Options};
     use crate::units::Bytes;
 
@@ -265,14 +264,9 @@ mod tests {
             ("loop".to_owned(), OptionValue::Text(size.to_owned())),
             ("in".to_owned(), OptionValue::Text("/var/\u{1b}x".to_owned())),
         ]));
-        let layers = vec![
-            LayerSpec { layer: "loop".into(), options },
-            LayerSpec { layer: "ext4".into(), options: Options::default() },
-        ];
         CaseSpec {
             id: id.into(),
-            stack: StackSpec { name: "s".into(), layers, reuse: false },
-            wal_stack: None,
+            stack: StackSpec::linear("s", vec![("loop", options), ("ext4", Options::default())]),
             postgres: None,
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: BTreeMap::new(),
@@ -311,12 +305,20 @@ mod tests {
     Baseline: stack = s
 
     ────────────────────────────────────────────────────────────────────────────────────────────────────
-     #   case                                                          stack
+     #   case
     ════════════════════════════════════════════════════════════════════════════════════════════════════
-     1   ext4.sync                                                     loop 6GiB in=/var/\u{1b}x + ext4
-     2   xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx   loop 1GiB in=/var/\u{1b}x + ext4
-         xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+     1   ext4.sync
+     2   xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+         xxxxxx
     ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    Stack s, for #1
+      data  ext4
+            └ loop 6GiB in=/var/\u{1b}x
+
+    Stack s, for #2
+      data  ext4
+            └ loop 1GiB in=/var/\u{1b}x
 
     Order of the cases by number:
       block 1   2 1
@@ -353,7 +355,7 @@ mod tests {
         let document = serde_json::to_value(Document::new(&plan, Some(&forecast))).unwrap();
         assert_eq!(document["trials"], 4);
         assert_eq!(document["order"][0]["trial"], 1);
-        assert_eq!(document["cases"][0]["stack"]["layers"][0]["options"]["loop"], "6GiB");
+        assert_eq!(document["cases"][0]["stack"]["nodes"][0]["options"]["loop"], "6GiB");
         assert_eq!(document["forecast"]["rooms"][0]["has"], serde_json::Value::Null);
     }
 }

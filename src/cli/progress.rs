@@ -1,7 +1,7 @@
 //! What a person sees while a run goes on: a bar with the time left, or events as JSON, or plain lines.
 
 use super::out;
-use crate::record::event::{Event, Stage, Stamped};
+use crate::record::event::{Event, Stamped};
 use crate::units::{Micros, grouped, significant};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Mutex;
@@ -123,8 +123,8 @@ fn described(event: &Event) -> Option<Line> {
                 Line::Lasting(format!("{done} complete, {left} left, about {}", Micros(*expected_us)))
             }
         },
-        Event::StageStarted { trial, stage, .. } => {
-            Line::Passing(format!("{} #{}: {}", trial.case, trial.trial, stage_words(*stage)))
+        Event::StepStarted { trial, step, .. } => {
+            Line::Passing(format!("{} #{}: {}", trial.case, trial.trial, step.doing()))
         }
         Event::Second { trial, second, done, latency_us_p99 } => {
             let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());
@@ -141,17 +141,4 @@ fn described(event: &Event) -> Option<Line> {
         // The signal's handler has said it, at once.
         Event::TrialStarted { .. } | Event::Interrupted | Event::RunDone { .. } => return None,
     })
-}
-
-fn stage_words(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Check => "checking",
-        Stage::Template => "making the data (once)",
-        Stage::Build => "building the stack",
-        Stage::Load => "copying the data in, starting the server",
-        Stage::Warmup => "warming up",
-        Stage::Measure => "measuring",
-        Stage::TearDown => "tearing down",
-        Stage::Store => "storing",
-    }
 }

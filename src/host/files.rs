@@ -2,13 +2,27 @@
 
 use super::users::User;
 use crate::error::{Context, Result};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid};
+use rustix::fs::{Access, Advice, AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
 use rustix::path::Arg;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// An open file. Whoever holds it reads and writes; only this room opens it.
+pub(crate) use std::fs::File;
+/// Reads `length` bytes of a file or device from `offset` on.
+///
+/// # Errors
+/// With the path; also where it ends before.
+pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let read = || format!("read {length} bytes of {} from {offset} on", path.display());
+    File::open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).or_host(read)?;
+    Ok(bytes)
+}
 
 /// Writes a file of a run folder whole or not at all: beside its place, synced, renamed into it, folder synced.
 ///
@@ -27,14 +41,11 @@ pub fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()
     write_beside(path, bytes, mode, Some(user)).or_host(|| format!("write {}", path.display()))
 }
 
-fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> std::io::Result<()> {
+fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io::Result<()> {
     let beside = beside(path);
     // Made anew and through no symlink: the folder may belong to somebody who would have root write elsewhere.
-    match fs::remove_file(&beside) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+    if_there(fs::remove_file(&beside))?;
+    let mut file = create_new(&beside, mode)?;
     let written = (|| {
         file.write_all(bytes)?;
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
@@ -112,7 +123,8 @@ pub fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
     given.or_store(|| format!("give {} to {}", folder.display(), user.name))
 }
 
-fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
+/// Opens a folder below an open one, through no symbolic link.
+pub(crate) fn open_folder(at: impl AsFd, name: impl Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(at, name, flags, Mode::empty())
 }
@@ -142,8 +154,13 @@ fn give_below(folder: &OwnedFd, user: &User) -> rustix::io::Result<()> {
 /// # Errors
 /// With the path.
 pub fn free_bytes(path: &Path) -> Result<u64> {
+    Ok(free_bytes_if_limited(path)?.unwrap_or(0))
+}
+
+/// Same; `None` where the filesystem has no size (ramfs).
+pub(crate) fn free_bytes_if_limited(path: &Path) -> Result<Option<u64>> {
     let facts = rustix::fs::statvfs(path).or_host(|| format!("ask {} for its free space", path.display()))?;
-    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+    Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
 }
 
 /// The nearest folder at or above `path` that exists.
@@ -157,10 +174,119 @@ pub fn nearest_existing(path: &Path) -> PathBuf {
 /// # Errors
 /// When /dev/urandom cannot be read.
 pub fn random_id() -> Result<String> {
-    use std::io::Read;
     let mut bytes = [0u8; 4];
     File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes)).or_host(|| "read /dev/urandom".to_owned())?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).or_host(|| format!("read {}", path.display()))
+}
+
+pub(crate) fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).or_host(|| format!("read {}", path.display()))
+}
+
+/// What a file that the person named holds, `most` bytes of it; `what` completes "failed to ...".
+pub(crate) fn read_given(path: &Path, most: u64, what: impl FnOnce() -> String) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)).or_user(what)?;
+    Ok(bytes)
+}
+
+pub(crate) fn open(path: &Path) -> Result<File> {
+    File::open(path).or_host(|| format!("open {}", path.display()))
+}
+
+/// Opens a file to be read and changed; `None` where there is none.
+pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
+    if_there(OpenOptions::new().read(true).write(true).open(path)).or_host(|| format!("open {}", path.display()))
+}
+
+/// What was done; `None` where there was nothing to do it to.
+pub(super) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// Opens a file, made where it is missing, to be written at its end.
+pub(crate) fn append_to(path: &Path) -> Result<File> {
+    OpenOptions::new().create(true).append(true).open(path).or_host(|| format!("open {}", path.display()))
+}
+
+/// Opens a block device as nobody can while the kernel or anybody else holds it exclusively (open(2), `O_EXCL`).
+pub(crate) fn open_exclusively(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Opens a named pipe without waiting for its writer, enlarged to `bytes` where that is allowed; `None` where there is
+/// no pipe.
+pub(crate) fn open_pipe(path: &Path, bytes: usize) -> Result<Option<File>> {
+    match rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => Ok(None),
+        opened => {
+            let pipe = opened.or_host(|| format!("open the pipe {}", path.display()))?;
+            rustix::pipe::fcntl_setpipe_size(&pipe, bytes).ok();
+            Ok(Some(pipe.into()))
+        }
+    }
+}
+
+/// Makes an empty file of a run folder, or empties the one that is there.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    File::create(path).or_store(|| format!("write {}", path.display()))
+}
+
+/// Makes a file that must not be there yet; the umask takes its bits from `mode`.
+pub(crate) fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+}
+
+/// Removes a file. False where there was none.
+pub(crate) fn remove(path: &Path) -> Result<bool> {
+    Ok(if_there(fs::remove_file(path)).or_host(|| format!("remove {}", path.display()))?.is_some())
+}
+
+/// Gives a file a further name, which must not be there yet.
+pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
+    fs::hard_link(path, name)
+}
+
+/// Makes the symbolic link `link` to `target`.
+pub(crate) fn make_link(link: &Path, target: &Path) -> Result<()> {
+    std::os::unix::fs::symlink(target, link).or_host(|| format!("make the link {}", link.display()))
+}
+
+/// Locks an open file against everybody else, without waiting, until it is closed or unlocked (flock(2)).
+pub(crate) fn lock(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?)
+}
+
+/// Same, but others may do so, too.
+pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockShared)?)
+}
+
+/// Takes the lock away, also from children that have inherited the file.
+pub(crate) fn unlock(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::flock(file, FlockOperation::Unlock)?)
+}
+
+/// Reserves the first `bytes` of a file, unwritten (fallocate(2)).
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
+/// Drops the pages that the page cache holds of a file, as far as its filesystem does that.
+pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// Whether we may make files in a folder; else the kernel's word why not.
+pub(crate) fn may_write_in(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
 #[cfg(test)]

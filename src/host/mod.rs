@@ -1,12 +1,15 @@
 //! The one door to the machine: commands, files of the kernel, clock, signals, users.
 //!
-//! No other room spawns a process, opens `/proc` or `/sys`, or asks the time. Each command is logged with its
-//! arguments, exit code and duration. A [`Host`] can be rooted in a folder, so that tests write small fake trees.
+//! No other room spawns a process, asks the time or touches files, but for `store` in its run folders, `cli` where the
+//! person points, and `probe` where it measures. Each command is logged with its arguments, exit code and duration. A
+//! [`Host`] can be rooted in a folder, so that tests write small fake trees.
 
 pub mod command;
 pub mod files;
+pub(crate) mod folders;
 pub mod machine;
 pub mod mapped;
+pub(crate) mod paths;
 pub mod processes;
 pub mod ring;
 pub mod signals;
@@ -14,7 +17,7 @@ pub mod ticks;
 pub mod time;
 pub mod users;
 
-use crate::error::{Context, Result};
+use crate::error::Result;
 use command::CommandLog;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -58,8 +61,7 @@ impl Host {
     /// # Errors
     /// With the path, when it cannot be read or is not UTF-8.
     pub fn read(&self, path: impl AsRef<Path>) -> Result<String> {
-        let real = self.path(path);
-        std::fs::read_to_string(&real).or_host(|| format!("read {}", real.display()))
+        files::read_text(&self.path(path))
     }
 
     /// Reads a file of the machine into `buffer`, in place of what that held: for what is read often, as
@@ -77,6 +79,24 @@ impl Host {
     #[must_use]
     pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
+    }
+
+    /// Whether the machine has a file.
+    pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.path(path).exists()
+    }
+
+    /// Where a symbolic link of the machine points (`/proc/PID/exe`).
+    pub(crate) fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        std::fs::read_link(self.path(path)).ok()
+    }
+
+    /// Names of what a folder of the machine holds, sorted; none where it cannot be read.
+    pub(crate) fn names_in(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Takes the log of the commands run since the last call, oldest first.

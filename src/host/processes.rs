@@ -11,6 +11,7 @@ pub use cpu_time::{Named, cpu_times, named};
 
 use super::Host;
 use super::command::RUN_VARIABLE;
+use super::paths;
 use super::time::{now, sleep};
 use crate::error::{Context, Error, Result};
 use crate::parse::{proc_pid_stat, proc_pid_status};
@@ -39,10 +40,6 @@ pub struct Process {
 /// What can be sent to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGINT: PostgreSQL's fast shutdown.
-    Interrupt,
-    /// SIGTERM.
-    Terminate,
     /// SIGQUIT: PostgreSQL's immediate shutdown, which takes its children along.
     Quit,
     /// SIGKILL.
@@ -79,7 +76,7 @@ pub fn of_run(host: &Host, run_id: &str) -> Result<Vec<Process>> {
 /// When `/proc` cannot be listed.
 pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
     // The kernel shows links resolved.
-    let resolved = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let resolved = paths::resolved(folder);
     let below = |target: &Path| target.starts_with(folder) || target.starts_with(&resolved);
     Ok(pids(host)?
         .into_iter()
@@ -94,7 +91,7 @@ pub fn using_folder(host: &Host, folder: &Path) -> Result<Vec<Process>> {
 /// # Errors
 /// When `/proc` cannot be listed.
 pub fn standing_in(host: &Host, folder: &Path) -> Result<Vec<Process>> {
-    let resolved = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let resolved = paths::resolved(folder);
     let stands = |pid: &u32| link(&host.path(format!("/proc/{pid}/cwd"))).is_some_and(|cwd| cwd == resolved);
     Ok(pids(host)?.into_iter().filter(stands).filter_map(|pid| read(host, pid)).collect())
 }
@@ -170,8 +167,6 @@ pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
 impl Signal {
     fn raw(self) -> rustix::process::Signal {
         match self {
-            Signal::Interrupt => rustix::process::Signal::INT,
-            Signal::Terminate => rustix::process::Signal::TERM,
             Signal::Quit => rustix::process::Signal::QUIT,
             Signal::Kill => rustix::process::Signal::KILL,
         }
@@ -343,7 +338,7 @@ mod tests {
         assert!(wait_until_gone(&host, std::slice::from_ref(&former), Duration::ZERO).is_empty());
         let left = wait_until_gone(&host, std::slice::from_ref(&real), Duration::ZERO);
         assert_eq!(left, std::slice::from_ref(&real));
-        assert!(signal(&host, &real, Signal::Terminate).unwrap());
+        assert!(signal(&host, &real, Signal::Kill).unwrap());
         assert!(wait_until_gone(&host, std::slice::from_ref(&real), Duration::from_secs(10)).is_empty());
         assert!(!signal(&host, &real, Signal::Kill).unwrap(), "it is gone");
     }
@@ -352,9 +347,9 @@ mod tests {
     fn init_and_pgstrata_itself_are_never_signalled() {
         let host = Host::this();
         let init = read(&host, 1).unwrap();
-        assert!(signal(&host, &init, Signal::Terminate).is_err());
+        assert!(signal(&host, &init, Signal::Quit).is_err());
         let ourselves = read(&host, std::process::id()).unwrap();
-        assert!(signal(&host, &ourselves, Signal::Terminate).is_err());
+        assert!(signal(&host, &ourselves, Signal::Quit).is_err());
         assert!(!list(&host).unwrap().contains(&ourselves));
     }
 }

@@ -4,6 +4,7 @@
 //! values (a real disk has a real serial number) stands there as a comment.
 
 use super::problem::Problems;
+use super::stacks::{Slot, stands_alone};
 use super::values::describe;
 use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, stacks, tree, workloads};
 use crate::record::options::{OptionKind, OptionSpec};
@@ -73,19 +74,19 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
         "",
         "wal = \"STACK\" puts pg_wal on another stack. reuse = true lets trials share one stack that ages.",
     );
-    for entry in catalogue.devices.iter().chain(&catalogue.volumes) {
+    for entry in Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)) {
         out.push_str(&entry_shown(entry));
     }
-    let device = catalogue.devices.iter().map(|entry| layer(entry, Fill::Least)).find(|device| {
-        catalogue.filesystems.iter().any(|entry| {
-            !is_folder(catalogue, entry)
-                && stack_reads(&stack("x", Some(device), &layer(entry, Fill::Least)), catalogue)
+    let filesystems: Vec<&Entry> = Slot::Filesystem.entries(catalogue).collect();
+    let device = Slot::Device.entries(catalogue).map(|entry| layer(entry, Fill::Least)).find(|device| {
+        filesystems.iter().any(|entry| {
+            !stands_alone(entry) && stack_reads(&stack("x", Some(device), &layer(entry, Fill::Least)), catalogue)
         })
     });
     let mut names = Vec::new();
-    for entry in &catalogue.filesystems {
+    for entry in &filesystems {
         out.push_str(&entry_shown(entry));
-        let below = if is_folder(catalogue, entry) { None } else { device.as_deref() };
+        let below = if stands_alone(entry) { None } else { device.as_deref() };
         let text = stack(entry.name, below, &layer(entry, Fill::Least));
         if stack_reads(&text, catalogue) {
             names.push(entry.name.to_owned());
@@ -94,8 +95,8 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
             out.push_str(&commented(&stack(entry.name, below, &layer(entry, Fill::Texts))));
         }
     }
-    let on_a_device = catalogue.filesystems.iter().find(|entry| !is_folder(catalogue, entry));
-    for entry in catalogue.devices.iter().filter(|entry| Some(layer(entry, Fill::Least)) != device) {
+    let on_a_device = filesystems.iter().find(|entry| !stands_alone(entry));
+    for entry in Slot::Device.entries(catalogue).filter(|entry| Some(layer(entry, Fill::Least)) != device) {
         if let Some(filesystem) = on_a_device {
             out.push_str(&format!("\n# On a `{}`:\n", entry.name));
             let name = format!("{}-{}", filesystem.name, entry.name);
@@ -138,10 +139,6 @@ fn workloads_shown(catalogue: &Catalogue) -> (String, bool) {
     (out, any_server)
 }
 
-fn is_folder(catalogue: &Catalogue, entry: &Entry) -> bool {
-    catalogue.folders.contains(&entry.name)
-}
-
 fn stack(name: &str, device: Option<&str>, filesystem: &str) -> String {
     let device = device.map_or_else(String::new, |device| format!("device = {device}\n"));
     format!("[stack.{name}]\n{device}filesystem = {filesystem}\n")
@@ -176,7 +173,7 @@ fn layer(entry: &Entry, fill: Fill) -> String {
         _ => sample(spec),
     };
     let (main, rest) = match entry.options.split_first() {
-        Some((main, rest)) if main.required || main.kind == OptionKind::Size || all_texts => (Some(main), rest),
+        Some((main, rest)) if main.required || matches!(main.kind, OptionKind::Size) || all_texts => (Some(main), rest),
         Some((_, rest)) => (None, rest),
         None => (None, entry.options),
     };
@@ -199,7 +196,7 @@ fn layer(entry: &Entry, fill: Fill) -> String {
 
 /// A workload with what it must have, its spans, and one axis where `with_axis`.
 fn workload(entry: &Entry, with_axis: bool) -> String {
-    let is_count = |spec: &&OptionSpec| spec.axis && matches!(spec.kind, OptionKind::Integer { min } if min <= 1);
+    let is_count = |spec: &&OptionSpec| matches!(spec.kind, OptionKind::Integer { min } if min <= 1);
     let axis = entry.options.iter().filter(|_| with_axis).find(is_count).map(|spec| spec.key);
     let options: Vec<String> = entry
         .options
@@ -232,6 +229,12 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Size => "\"4GiB\"".to_owned(),
         OptionKind::Span => "\"60s\"".to_owned(),
         OptionKind::IntegerOrShare => "10".to_owned(),
+        OptionKind::Scalar => "\"...\"".to_owned(),
+        OptionKind::Properties => "{ }".to_owned(),
+        OptionKind::Table(specs) => {
+            let inside: Vec<String> = specs.iter().map(|spec| format!("{} = {}", spec.key, sample(spec))).collect();
+            format!("{{ {} }}", inside.join(", "))
+        }
     }
 }
 
@@ -247,7 +250,12 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
         OptionKind::Size => Bytes::parse(text).ok().map(|_| quoted()),
         OptionKind::Span => Micros::parse(text).ok().map(|_| quoted()),
         OptionKind::Path => text.starts_with('/').then(quoted),
-        OptionKind::Text | OptionKind::TextOrList | OptionKind::TextList => None,
+        OptionKind::Text
+        | OptionKind::TextOrList
+        | OptionKind::TextList
+        | OptionKind::Scalar
+        | OptionKind::Properties
+        | OptionKind::Table(_) => None,
     }
 }
 
@@ -258,9 +266,6 @@ fn entry_shown(entry: &Entry) -> String {
     let width = entry.options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
     for spec in entry.options {
         let mut text = describe(spec.kind);
-        if spec.axis {
-            text.push_str("; a list is an axis");
-        }
         match (spec.required, spec.default) {
             (true, _) => text.push_str("; required"),
             (false, Some(default)) => text.push_str(&format!("; default: {default}")),

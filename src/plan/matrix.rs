@@ -1,14 +1,14 @@
 //! Stacks x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
 
 use super::ids::{Parts, distinct_parts};
-use super::options::{Axis, combinations, is_matchable, options};
-use super::postgres::{BIN_AXIS, PostgresDraft};
+use super::options::{Axis, combinations, options};
+use super::postgres::{BIN_AXIS, INITDB, PostgresDraft, initdb_arguments};
 use super::problem::{Problem, Problems};
 use super::stacks::StackDraft;
 use super::tree::Span;
 use super::values::Choice;
 use super::workloads::WorkloadDraft;
-use crate::record::case::{CaseSpec, PostgresSpec, StackSpec, WorkloadSpec};
+use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
 use std::collections::{BTreeMap, HashMap};
 
 /// Most cases of a plan: with a minute each, a week.
@@ -17,7 +17,7 @@ pub(super) const MAX_CASES: usize = 10_000;
 /// Everything that is crossed.
 pub(super) struct Draft<'c> {
     /// Stacks, in the order of the plan.
-    pub stacks: Vec<StackDraft>,
+    pub stacks: Vec<StackDraft<'c>>,
     /// The servers and settings.
     pub postgres: PostgresDraft,
     /// Workloads, in the order of the plan.
@@ -48,10 +48,10 @@ pub(super) struct Candidate {
     place: Span,
 }
 
-/// Crosses everything; stacks turn slowest, then workloads, their options, servers, settings.
+/// Crosses everything; stacks turn slowest, then their options, workloads, their options, servers, settings.
 pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate> {
     refuse_clashing_names(draft, problems);
-    let server: Vec<Axis> = std::iter::once(&draft.postgres.bin).chain(&draft.postgres.settings).cloned().collect();
+    let server = draft.postgres.axes();
     if count(draft, &server).is_none_or(|count| count > MAX_CASES) {
         let message = format!("the plan has more than {MAX_CASES} cases");
         problems.add(Problem::at(0..0, message).help("shorten its lists of values"));
@@ -59,21 +59,22 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate
     if !problems.is_empty() {
         return Vec::new();
     }
-    let stacks: HashMap<&str, &StackSpec> =
-        draft.stacks.iter().map(|stack| (stack.spec.name.as_str(), &stack.spec)).collect();
     let servers = combinations(&server, MAX_CASES).unwrap_or_default();
     let mut candidates = Vec::new();
     for stack in &draft.stacks {
+        let alone = stack.data_alone();
         for workload in &draft.workloads {
-            for chosen in combinations(&workload.axes, MAX_CASES).unwrap_or_default() {
-                let mut candidate = start(stack, workload, &chosen);
-                if !workload.entry.needs_server {
-                    candidates.push(candidate);
-                    continue;
+            let stack = if workload.entry.needs_server { stack } else { &alone };
+            let axes = stack.axes();
+            for of_stack in combinations(&axes, MAX_CASES).unwrap_or_default() {
+                for chosen in combinations(&workload.axes, MAX_CASES).unwrap_or_default() {
+                    let candidate = start((stack, &axes, &of_stack), workload, &chosen);
+                    if workload.entry.needs_server {
+                        candidates.extend(servers.iter().map(|with| add_server(&candidate, draft, &server, with)));
+                    } else {
+                        candidates.push(candidate);
+                    }
                 }
-                let wal = stack.wal.as_deref().and_then(|wal| stacks.get(wal).copied());
-                candidate.case.wal_stack = wal.cloned();
-                candidates.extend(servers.iter().map(|with| add_server(&candidate, &draft.postgres, &server, with)));
             }
         }
     }
@@ -98,16 +99,27 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
 fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
     let product = |axes: &[Axis]| axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.choices.len()));
     let servers = product(server)?;
-    let one_stack = draft.workloads.iter().try_fold(0usize, |sum, workload| {
-        let with = if workload.entry.needs_server { servers } else { 1 };
-        sum.checked_add(product(&workload.axes)?.checked_mul(with)?)
-    })?;
-    one_stack.checked_mul(draft.stacks.len())
+    let mut all = 0usize;
+    for stack in &draft.stacks {
+        for workload in &draft.workloads {
+            let (stack, with) = match workload.entry.needs_server {
+                true => (product(&stack.axes())?, servers),
+                false => (product(&stack.data_alone().axes())?, 1),
+            };
+            let of_both = product(&workload.axes)?.checked_mul(with)?.checked_mul(stack)?;
+            all = all.checked_add(of_both)?;
+        }
+    }
+    Some(all)
 }
 
 /// The case without a server.
-fn start(stack: &StackDraft, workload: &WorkloadDraft<'_>, chosen: &[&Choice]) -> Candidate {
-    let (stack_name, workload_name) = (&stack.spec.name, &workload.name.text);
+fn start(
+    (stack, axes, of_stack): (&StackDraft<'_>, &[Axis], &[&Choice]),
+    workload: &WorkloadDraft<'_>,
+    chosen: &[&Choice],
+) -> Candidate {
+    let (stack_name, workload_name) = (&stack.name.text, &workload.name.text);
     let spec = WorkloadSpec {
         name: workload_name.clone(),
         kind: workload.entry.name.to_owned(),
@@ -115,8 +127,7 @@ fn start(stack: &StackDraft, workload: &WorkloadDraft<'_>, chosen: &[&Choice]) -
     };
     let case = CaseSpec {
         id: String::new(),
-        stack: stack.spec.clone(),
-        wal_stack: None,
+        stack: stack.spec(of_stack),
         postgres: None,
         workload: spec,
         axes: BTreeMap::new(),
@@ -134,7 +145,7 @@ fn start(stack: &StackDraft, workload: &WorkloadDraft<'_>, chosen: &[&Choice]) -
     }
     // Options are compared by name, so that their order in the plan doesn't matter.
     let mut same: Vec<String> = Vec::new();
-    for (axis, choice) in workload.axes.iter().zip(chosen) {
+    for (axis, choice) in axes.iter().zip(of_stack).chain(workload.axes.iter().zip(chosen)) {
         candidate.add(axis, choice, &choice.value.plain());
         same.push(format!("{:?}={:?}", axis.name, choice.identity));
     }
@@ -143,20 +154,27 @@ fn start(stack: &StackDraft, workload: &WorkloadDraft<'_>, chosen: &[&Choice]) -
     candidate
 }
 
-fn add_server(without: &Candidate, postgres: &PostgresDraft, axes: &[Axis], chosen: &[&Choice]) -> Candidate {
+fn add_server(without: &Candidate, draft: &Draft<'_>, axes: &[Axis], chosen: &[&Choice]) -> Candidate {
     let mut candidate = without.clone();
-    let bins: Vec<String> = postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
+    let bins: Vec<String> = draft.postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
     let short = distinct_parts(&bins);
-    let mut spec = PostgresSpec { bin: String::new(), settings: BTreeMap::new(), initdb: postgres.initdb.clone() };
+    let mut spec = PostgresSpec { bin: String::new(), settings: BTreeMap::new(), initdb: Vec::new() };
     for (axis, choice) in axes.iter().zip(chosen) {
         let text = choice.value.plain();
-        if axis.name == BIN_AXIS {
-            let shown = bins.iter().position(|bin| *bin == text).map_or(&text, |i| &short[i]);
-            candidate.add(axis, choice, shown);
-            spec.bin = text;
-        } else {
-            candidate.add(axis, choice, &text);
-            spec.settings.insert(axis.name.clone(), text);
+        match axis.option.0.as_str() {
+            BIN_AXIS => {
+                let shown = bins.iter().position(|bin| *bin == text).map_or(&text, |i| &short[i]);
+                candidate.add(axis, choice, shown);
+                spec.bin = text;
+            }
+            INITDB if axis.name.starts_with(INITDB) => {
+                candidate.add(axis, choice, &text);
+                spec.initdb.extend(initdb_arguments(axis, &choice.value));
+            }
+            _ => {
+                candidate.add(axis, choice, &text);
+                spec.settings.insert(axis.name.clone(), text);
+            }
         }
     }
     candidate.sameness.push_str(&format!("{spec:?}"));
@@ -172,9 +190,7 @@ impl Candidate {
             self.parts.axes.push((axis.name.clone(), shown.to_owned(), text.clone()));
             self.case.axes.insert(axis.name.clone(), text.clone());
         }
-        if is_matchable(&choice.value) {
-            self.values.insert(axis.name.clone(), Known { text, identity: choice.identity.clone() });
-        }
+        self.values.insert(axis.name.clone(), Known { text, identity: choice.identity.clone() });
     }
 }
 

@@ -6,6 +6,7 @@
 //! The way of a plan: text -> `tree` (spanned values) -> `stacks`, `postgres`, `workloads` (one table each, against the
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
+pub mod drawing;
 mod example;
 pub mod forecast;
 mod ids;
@@ -30,12 +31,13 @@ pub use problem::{Paint, Problems};
 pub use schema::schema;
 
 use crate::error::{Context, Error, Result};
+use crate::host::files;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Take};
 use problem::{Problem, clean, refuse_unknown};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 use tree::{Node, Pair, Value, get};
 
@@ -63,6 +65,9 @@ pub type Resolve = Box<dyn Fn(&mut Options, &Path) + Send + Sync>;
 /// See [`Entry::check`].
 pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync>;
 
+/// See [`Entry::grounds`].
+pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
+
 /// Something that a plan can name.
 pub struct Entry {
     /// Its name in plans.
@@ -76,6 +81,12 @@ pub struct Entry {
     pub resolve: Resolve,
     /// Checks what the specs cannot say.
     pub check: Check,
+    /// Layers: what it stands on.
+    pub takes: &'static [Take],
+    /// Layers: what it offers.
+    pub offers: GroundKind,
+    /// Layers: the names of what it offers.
+    pub grounds: GroundNames,
     /// Workloads: whether it needs a server. Layers: false.
     pub needs_server: bool,
 }
@@ -83,14 +94,8 @@ pub struct Entry {
 /// What can be named in a plan: filled from the lists of layers and workloads by the caller.
 #[derive(Default)]
 pub struct Catalogue {
-    /// For the key `device`.
-    pub devices: Vec<Entry>,
-    /// For the key `volume` (a list, bottom-up).
-    pub volumes: Vec<Entry>,
-    /// For the key `filesystem`: both those that need a device and those that need nothing below.
-    pub filesystems: Vec<Entry>,
-    /// Those of `filesystems` that need nothing below (tmpfs, directory).
-    pub folders: Vec<&'static str>,
+    /// For the tables `[stack.NAME]`.
+    pub layers: Vec<Entry>,
     /// For the tables `[workload.NAME]`.
     pub workloads: Vec<Entry>,
 }
@@ -130,9 +135,7 @@ pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Plan> {
 /// As [`read`].
 pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let what = || format!("read the plan {}", clean(&path.display().to_string()));
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).or_user(what)?;
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).or_user(what)?;
+    let bytes = files::read_given(path, MAX_FILE + 1, what)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(Error::user(format!("it has more than the {MAX_FILE} bytes of any plan")).while_doing(what()));
     }

@@ -7,7 +7,7 @@ use super::Entry;
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Span, Value};
 use super::values::{Choice, Refusal, describe, is_scalar, read};
-use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::path::Path;
 
 /// Most combinations of one entry's options: far above any plan that somebody can wait for.
@@ -16,37 +16,37 @@ pub(super) const MAX_COMBINATIONS: usize = 10_000;
 /// Something with a name and one or more values to choose from. It varies where there are several.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
-    /// Name of the option or setting.
+    /// Name of the axis: that of the option or setting; `NODE.OPTION` for a layer's.
     pub name: String,
-    /// Where the name is written.
+    /// The option's key, and the key within it where it is a table.
+    pub option: (String, Option<String>),
+    /// Where the name is entered.
     pub span: Span,
     /// At least one.
     pub choices: Vec<Choice>,
 }
 
 impl Axis {
+    /// Of something that is no option of a layer or workload.
+    pub fn of(name: &str, span: Span, choices: Vec<Choice>) -> Axis {
+        Axis { name: name.to_owned(), option: (name.to_owned(), None), span, choices }
+    }
+
     /// Whether it makes several cases.
     pub fn varies(&self) -> bool {
         self.choices.len() > 1
     }
 }
 
-/// What a list of scalar values means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lists {
-    /// An axis, where the spec allows it.
-    AreAxes,
-    /// A mistake: stacks are compared by writing two of them.
-    AreRefused,
-}
-
-/// An entry as it is written in the plan.
-pub(super) struct Written<'a> {
+/// The options of an entry as they are written in the plan.
+pub(super) struct Entered<'a> {
     /// Its description.
     pub entry: &'a Entry,
     /// What it is, for messages: "layer `ext4`".
     pub what: String,
-    /// Where its name is written.
+    /// What stands before the names of its axes: the node's name.
+    pub prefix: Option<&'a str>,
+    /// Where its name is entered.
     pub place: Span,
     /// The value of its own key, which is its first option.
     pub main: Option<&'a Node>,
@@ -57,94 +57,116 @@ pub(super) struct Written<'a> {
 }
 
 /// Reads and checks the options; `None` when anything is wrong with them, and then `problems` says what.
-pub(super) fn read_options(written: &Written<'_>, lists: Lists, problems: &mut Problems) -> Option<Vec<Axis>> {
+pub(super) fn read_options(entered: &Entered<'_>, problems: &mut Problems) -> Option<Vec<Axis>> {
     let before = problems.len();
-    let specs = written.entry.options;
-    let known: Vec<&str> = specs.iter().map(|spec| spec.key).collect();
-    let keys = written.pairs.iter().map(|(key, _)| key);
-    if specs.is_empty() && !written.pairs.is_empty() {
-        for key in keys {
-            problems.add(Problem::at(key.span.clone(), format!("{} has no options", written.what)));
+    let specs = entered.entry.options;
+    if specs.is_empty() && !entered.pairs.is_empty() {
+        for (key, _) in &entered.pairs {
+            problems.add(Problem::at(key.span.clone(), format!("{} has no options", entered.what)));
         }
     } else {
-        refuse_unknown(keys, &known, &written.what, problems);
+        let known: Vec<&str> =
+            specs.iter().map(|spec| spec.key).chain(entered.entry.takes.iter().map(|take| take.key)).collect();
+        refuse_unknown(entered.pairs.iter().map(|(key, _)| key), &known, &entered.what, problems);
     }
     let mut axes = Vec::new();
-    for (key, node) in with_main(written, problems) {
+    for (key, node) in with_main(entered, problems) {
         if let Some(spec) = specs.iter().find(|spec| spec.key == key.text) {
-            axes.extend(read_option(spec, &key, node, written, lists, problems));
+            axes.extend(read_option(spec, &key, node, entered, problems));
         }
     }
     for spec in specs.iter().filter(|spec| spec.required) {
-        let given = written.pairs.iter().any(|(key, _)| key.text == spec.key);
-        let is_main = written.main.is_some() && spec.key == specs[0].key;
+        let given = entered.pairs.iter().any(|(key, _)| key.text == spec.key);
+        let is_main = entered.main.is_some() && spec.key == specs[0].key;
         if !given && !is_main {
-            problems.add(
-                Problem::at(written.place.clone(), format!("{} needs `{}`", written.what, spec.key)).help(format!(
-                    "{} = {}: {}",
-                    spec.key,
-                    describe(spec.kind),
-                    spec.doc
-                )),
-            );
+            let problem = Problem::at(entered.place.clone(), format!("{} needs `{}`", entered.what, spec.key));
+            problems.add(problem.help(format!("{} = {}: {}", spec.key, describe(spec.kind), spec.doc)));
         }
     }
     if problems.len() == before {
-        check(written, &axes, problems);
+        check(entered, &axes, problems);
     }
     (problems.len() == before).then_some(axes)
 }
 
 /// The options with the main one under its own key.
-fn with_main<'a>(written: &Written<'a>, problems: &mut Problems) -> Vec<(Key, &'a Node)> {
+fn with_main<'a>(entered: &Entered<'a>, problems: &mut Problems) -> Vec<(Key, &'a Node)> {
     let mut all = Vec::new();
-    if let Some(node) = written.main {
-        match written.entry.options.first() {
+    if let Some(node) = entered.main {
+        match entered.entry.options.first() {
             Some(spec) => {
-                if let Some((key, _)) = written.pairs.iter().find(|(key, _)| key.text == spec.key) {
-                    let message = format!("`{}` of {} is given twice", spec.key, written.what);
+                if let Some((key, _)) = entered.pairs.iter().find(|(key, _)| key.text == spec.key) {
+                    let message = format!("`{}` of {} is given twice", spec.key, entered.what);
                     problems.add(Problem::at(key.span.clone(), message).also(node.span.clone(), "first here"));
                 }
-                all.push((Key { text: spec.key.to_owned(), span: written.place.clone() }, node));
+                all.push((Key { text: spec.key.to_owned(), span: entered.place.clone() }, node));
             }
-            None => problems.add(Problem::at(node.span.clone(), format!("{} takes no value", written.what))),
+            None => problems.add(Problem::at(node.span.clone(), format!("{} takes no value", entered.what))),
         }
     }
-    all.extend(written.pairs.iter().map(|(key, node)| (key.clone(), node)));
+    all.extend(entered.pairs.iter().map(|(key, node)| (key.clone(), node)));
     all
 }
 
-fn read_option(
-    spec: &OptionSpec,
+/// The axes of one option: one, or as many as its table has lines.
+fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>, problems: &mut Problems) -> Vec<Axis> {
+    let name = format!("`{}` of {}", spec.key, entered.what);
+    let of_table: &[OptionSpec] = match spec.kind {
+        OptionKind::Table(specs) => specs,
+        OptionKind::Properties => &[],
+        _ => {
+            return read_axis((spec.key, None), spec.kind, key, node, (entered, &name), problems).into_iter().collect();
+        }
+    };
+    let Value::Table(pairs) = &node.value else {
+        let message = format!("{name} wants {}, found {}", describe(spec.kind), node.noun());
+        problems.add(Problem::at(node.span.clone(), message).help(format!("write {} = {{ ... }}", spec.key)));
+        return Vec::new();
+    };
+    if matches!(spec.kind, OptionKind::Table(_)) {
+        let known: Vec<&str> = of_table.iter().map(|spec| spec.key).collect();
+        refuse_unknown(pairs.iter().map(|(key, _)| key), &known, &name, problems);
+    }
+    let mut axes = Vec::new();
+    for (inner, node) in pairs {
+        let kind = match spec.kind {
+            OptionKind::Properties => OptionKind::Scalar,
+            _ => match of_table.iter().find(|spec| spec.key == inner.text) {
+                Some(spec) => spec.kind,
+                None => continue,
+            },
+        };
+        let inner_name = format!("`{}` in {name}", inner.text);
+        let option = (spec.key, Some(inner.text.as_str()));
+        axes.extend(read_axis(option, kind, inner, node, (entered, &inner_name), problems));
+    }
+    axes
+}
+
+/// One axis: a list of values, or, where the value is itself a list, a list of lists.
+fn read_axis(
+    (option, inner): (&str, Option<&str>),
+    kind: OptionKind,
     key: &Key,
     node: &Node,
-    written: &Written<'_>,
-    lists: Lists,
+    (entered, name): (&Entered<'_>, &str),
     problems: &mut Problems,
 ) -> Option<Axis> {
-    let name = format!("`{}` of {}", spec.key, written.what);
+    let is_list = |node: &Node| matches!(node.value, Value::List(_));
     let items = match &node.value {
-        Value::List(items) if is_scalar(spec.kind) => {
-            if lists == Lists::AreRefused {
-                problems.add(
-                    Problem::at(node.span.clone(), format!("{name} wants {}, found a list", describe(spec.kind)))
-                        .help("to compare values, write a stack for each"),
-                );
-                return None;
-            }
-            if !spec.axis {
-                problems.add(
-                    Problem::at(node.span.clone(), format!("{name} cannot be an axis: it takes one value"))
-                        .help("to compare values, write a workload for each"),
-                );
-                return None;
-            }
-            items.as_slice()
-        }
+        Value::List(items) if is_scalar(kind) || items.iter().any(is_list) => items.as_slice(),
         _ => std::slice::from_ref(node),
     };
-    let choices = read_choices(&name, node, items, problems, |item| read(spec.kind, item))?;
-    Some(Axis { name: spec.key.to_owned(), span: key.span.clone(), choices })
+    let choices = read_choices(name, node, items, problems, |item| read(kind, item))?;
+    let plain = inner.unwrap_or(option);
+    let name = match entered.prefix {
+        // The size of the node `loop` is the axis `loop`.
+        Some(prefix) if prefix == plain => plain.to_owned(),
+        Some(prefix) => format!("{prefix}.{plain}"),
+        None => plain.to_owned(),
+    };
+    let option = (option.to_owned(), inner.map(str::to_owned));
+    Some(Axis { name, option, span: key.span.clone(), choices })
 }
 
 /// Reads the values of an axis: none may be wrong, missing or there twice.
@@ -184,32 +206,32 @@ pub(super) fn read_choices(
 }
 
 /// Hands every combination to the entry's own check.
-fn check(written: &Written<'_>, axes: &[Axis], problems: &mut Problems) {
+fn check(entered: &Entered<'_>, axes: &[Axis], problems: &mut Problems) {
     let Some(combinations) = combinations(axes, MAX_COMBINATIONS) else {
-        let message = format!("{} has more than {MAX_COMBINATIONS} combinations of options", written.what);
-        problems.add(Problem::at(written.place.clone(), message));
+        let message = format!("{} has more than {MAX_COMBINATIONS} combinations of options", entered.what);
+        problems.add(Problem::at(entered.place.clone(), message));
         return;
     };
     for combination in combinations {
-        let options = options(written.entry, written.folder, axes, &combination);
-        if let Err(problem) = (written.entry.check)(&options) {
-            report(written, axes, &combination, problem, problems);
+        let options = options(entered.entry, entered.folder, axes, &combination);
+        if let Err(problem) = (entered.entry.check)(&options) {
+            report(entered, axes, &combination, problem, problems);
         }
     }
 }
 
 fn report(
-    written: &Written<'_>,
+    entered: &Entered<'_>,
     axes: &[Axis],
     combination: &[&Choice],
     problem: OptionProblem,
     problems: &mut Problems,
 ) {
-    let at = problem.key.as_ref().and_then(|key| axes.iter().position(|axis| axis.name == *key));
-    let span = at.map_or(&written.place, |i| &combination[i].span).clone();
+    let at = problem.key.as_ref().and_then(|key| axes.iter().position(|axis| axis.option.0 == *key));
+    let span = at.map_or(&entered.place, |i| &combination[i].span).clone();
     let message = match &problem.key {
-        Some(key) => format!("`{key}` of {}: {}", written.what, problem.message),
-        None => format!("{}: {}", written.what, problem.message),
+        Some(key) => format!("`{key}` of {}: {}", entered.what, problem.message),
+        None => format!("{}: {}", entered.what, problem.message),
     };
     let shown = Problem::at(span, message);
     problems.add(match problem.help {
@@ -237,13 +259,17 @@ pub(super) fn combinations(axes: &[Axis], most: usize) -> Option<Vec<Vec<&Choice
 
 /// The options of an entry that a combination stands for, relative paths among them made to start at `folder`.
 pub(super) fn options(entry: &Entry, folder: &Path, axes: &[Axis], combination: &[&Choice]) -> Options {
-    let pairs = axes.iter().zip(combination);
-    let mut options = Options(pairs.map(|(axis, choice)| (axis.name.clone(), choice.value.clone())).collect());
+    let mut options = Options::default();
+    for (axis, choice) in axes.iter().zip(combination) {
+        match &axis.option {
+            (key, None) => options.set(key, choice.value.clone()),
+            (key, Some(inner)) => {
+                let mut table = options.table(key);
+                table.set(inner, choice.value.clone());
+                options.set(key, OptionValue::Map(table.0));
+            }
+        }
+    }
     (entry.resolve)(&mut options, folder);
     options
-}
-
-/// Whether a value can be matched by `[[exclude]]`: a list that is one value cannot.
-pub(super) fn is_matchable(value: &OptionValue) -> bool {
-    !matches!(value, OptionValue::List(_))
 }

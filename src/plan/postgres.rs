@@ -7,13 +7,16 @@ use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Value, get};
 use super::values::{Choice, Refusal, absolute_path, on_off, proper_text};
-use crate::record::options::OptionValue;
+use crate::record::options::{OptionKind, OptionValue};
 
 /// Keys of `[postgres]`.
 pub(super) const KEYS: [&str; 3] = ["bin", "settings", "initdb"];
 
 /// Name of the axis of servers.
 pub(super) const BIN_AXIS: &str = "postgres";
+
+/// The key of initdb's arguments, and the beginning of the names of their axes.
+pub(super) const INITDB: &str = "initdb";
 
 /// What `bin` is when the plan doesn't say.
 pub(super) const AUTO: &str = "auto";
@@ -23,17 +26,24 @@ pub(super) const AUTO: &str = "auto";
 pub(super) struct PostgresDraft {
     /// Folders of programs, or `auto`.
     pub bin: Axis,
+    /// Arguments of initdb: all in one axis, or one axis for each.
+    pub initdb: Vec<Axis>,
     /// Settings, in the order of the plan.
     pub settings: Vec<Axis>,
-    /// Arguments of initdb.
-    pub initdb: Vec<String>,
+}
+
+impl PostgresDraft {
+    /// Everything that is crossed: servers, arguments of initdb, settings.
+    pub fn axes(&self) -> Vec<Axis> {
+        std::iter::once(&self.bin).chain(&self.initdb).chain(&self.settings).cloned().collect()
+    }
 }
 
 /// Reads the table; a plan without one takes the server that is found, with its own defaults.
 pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresDraft {
     let auto = Choice { value: OptionValue::Text(AUTO.to_owned()), identity: AUTO.to_owned(), span: 0..0 };
-    let bin = Axis { name: BIN_AXIS.to_owned(), span: 0..0, choices: vec![auto] };
-    let mut draft = PostgresDraft { bin, settings: Vec::new(), initdb: Vec::new() };
+    let bin = Axis::of(BIN_AXIS, 0..0, vec![auto]);
+    let mut draft = PostgresDraft { bin, initdb: Vec::new(), settings: Vec::new() };
     let Some((key, node)) = get(root, "postgres") else { return draft };
     let Value::Table(pairs) = &node.value else {
         let message = format!("`postgres` wants a table, found {}", node.noun());
@@ -44,13 +54,13 @@ pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresD
     if let Some((key, node)) = get(pairs, "bin")
         && let Some(choices) = read_choices("`bin` of [postgres]", node, items(node), problems, read_bin)
     {
-        draft.bin = Axis { name: BIN_AXIS.to_owned(), span: key.span.clone(), choices };
+        draft.bin = Axis::of(BIN_AXIS, key.span.clone(), choices);
     }
     if let Some((_, node)) = get(pairs, "settings") {
         draft.settings = read_settings(node, problems);
     }
-    if let Some((_, node)) = get(pairs, "initdb") {
-        draft.initdb = read_initdb(node, problems);
+    if let Some((key, node)) = get(pairs, INITDB) {
+        draft.initdb = read_initdb(key, node, problems);
     }
     draft
 }
@@ -97,14 +107,14 @@ fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
         }
         let name = format!("setting `{}`", key.text);
         if let Some(choices) = read_choices(&name, node, items(node), problems, read_setting) {
-            axes.push(Axis { name: key.text, span: key.span, choices });
+            axes.push(Axis::of(&key.text, key.span, choices));
         }
     }
     axes
 }
 
 /// `auto_explain.log_analyze = true` is a table in TOML and one setting in PostgreSQL.
-fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
+pub(super) fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
     let mut flat = Vec::new();
     for (key, node) in pairs {
         match &node.value {
@@ -121,12 +131,12 @@ fn flatten(pairs: &[Pair]) -> Vec<(Key, &Node)> {
 
 /// Whether PostgreSQL can have a setting of that name, and whether it can be told from the other axes.
 fn is_setting_name(name: &str) -> bool {
-    let reserved = ["stack", "workload", BIN_AXIS];
+    let reserved = ["stack", "workload", BIN_AXIS, INITDB];
     name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
         && !name.ends_with('.')
-        && !reserved.contains(&name)
+        && !reserved.contains(&name.split('.').next().unwrap_or(name))
 }
 
 fn read_setting(node: &Node) -> Result<Choice, Refusal> {
@@ -145,18 +155,46 @@ fn read_setting(node: &Node) -> Result<Choice, Refusal> {
     Ok(Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() })
 }
 
-fn read_initdb(node: &Node, problems: &mut Problems) -> Vec<String> {
-    use crate::record::options::OptionKind;
-    match super::values::read(OptionKind::TextList, node) {
-        Ok(Choice { value: OptionValue::List(arguments), .. }) => arguments.iter().map(OptionValue::plain).collect(),
-        Ok(_) => Vec::new(),
-        Err(refusal) => {
-            let problem = Problem::at(refusal.span, format!("`initdb` of [postgres] {}", refusal.message));
-            problems.add(match refusal.help {
-                Some(help) => problem.help(help),
-                None => problem,
-            });
-            Vec::new()
+/// Reads `["--wal-segsize=64"]`, a list of such lists (an axis), or `{ wal-segsize = [16, 64] }`.
+fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
+    let is_list = |node: &Node| matches!(node.value, Value::List(_));
+    match &node.value {
+        Value::Table(pairs) => {
+            let mut axes = Vec::new();
+            for (key, node) in pairs {
+                let name = format!("`{}` of initdb", key.text);
+                if !key.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') || key.text.starts_with('-') {
+                    let message = format!("`{}` is no option of initdb", key.text);
+                    problems.add(
+                        Problem::at(key.span.clone(), message).help("write it as wal-segsize, without dashes before"),
+                    );
+                }
+                let read = |node: &Node| super::values::read(OptionKind::Scalar, node);
+                if let Some(choices) = read_choices(&name, node, items(node), problems, read) {
+                    let axis = format!("{INITDB}.{}", key.text);
+                    let option = (INITDB.to_owned(), Some(key.text.clone()));
+                    axes.push(Axis { name: axis, option, span: key.span.clone(), choices });
+                }
+            }
+            axes
         }
+        _ => {
+            let nested = matches!(&node.value, Value::List(inner) if inner.iter().any(is_list));
+            let values = if nested { items(node) } else { std::slice::from_ref(node) };
+            let read = |node: &Node| super::values::read(OptionKind::TextList, node);
+            let choices = read_choices("`initdb` of [postgres]", node, values, problems, read);
+            choices.map(|choices| Axis::of(INITDB, key.span.clone(), choices)).into_iter().collect()
+        }
+    }
+}
+
+/// The arguments that a value of an axis of initdb stands for.
+pub(super) fn initdb_arguments(axis: &Axis, value: &OptionValue) -> Vec<String> {
+    match (&axis.option.1, value) {
+        (None, OptionValue::List(arguments)) => arguments.iter().map(OptionValue::plain).collect(),
+        (None, one) => vec![one.plain()],
+        (Some(name), OptionValue::Boolean(true)) => vec![format!("--{name}")],
+        (Some(name), OptionValue::Boolean(false)) => vec![format!("--no-{name}")],
+        (Some(name), value) => vec![format!("--{name}={}", value.plain())],
     }
 }

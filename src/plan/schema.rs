@@ -3,9 +3,11 @@
 //! Made from the catalogue. It says what one table may look like; what needs several (a baseline that is there, names
 //! of other stacks) only [`super::check`] can say.
 
+use super::stacks::{Slot, stands_alone};
 use super::values::{describe, is_scalar};
 use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, MAX_BLOCKS, names};
 use crate::record::options::{OptionKind, OptionSpec};
+use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
 
 /// The schema (draft 2020-12) of plans that may name what the catalogue has.
@@ -100,8 +102,12 @@ fn postgres() -> Value {
                 "additionalProperties": setting
             },
             "initdb": {
-                "description": "Further arguments of initdb.",
-                "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1
+                "description": "Further arguments of initdb: a list, a list of lists (an axis), or a table of options.",
+                "anyOf": [
+                    text_list(),
+                    { "type": "array", "items": text_list(), "minItems": 1 },
+                    { "type": "object", "additionalProperties": axis_of(&scalar()) }
+                ]
             }
         },
         "additionalProperties": false
@@ -109,26 +115,40 @@ fn postgres() -> Value {
 }
 
 fn stack(catalogue: &Catalogue) -> Value {
+    let any = |description: &str, slot: Slot| any_layer(description, &slot.entries(catalogue).collect::<Vec<_>>());
     let mut properties = Map::new();
-    properties.insert("device".into(), any_layer("The block device.", &catalogue.devices));
-    if !catalogue.volumes.is_empty() {
-        let item = any_layer("A layer between device and filesystem.", &catalogue.volumes);
-        let list = json!({ "description": "Layers between device and filesystem, the lowest first.",
-            "type": "array", "items": item, "minItems": 1 });
+    let device = any("The block device.", Slot::Device);
+    let several = json!({ "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &device } });
+    let devices = json!({ "description": "Several devices: by name, or alike with a count.",
+        "anyOf": [several, &device] });
+    properties.insert("device".into(), device);
+    properties.insert("devices".into(), devices);
+    if Slot::Volume.entries(catalogue).next().is_some() {
+        let item = any("A layer between devices and filesystem.", Slot::Volume);
+        let list = json!({ "description": "Layers between devices and filesystem, the lowest first.",
+            "anyOf": [{ "type": "array", "items": &item, "minItems": 1 }, &item] });
         properties.insert("volume".into(), list);
     }
-    properties.insert("filesystem".into(), any_layer("The filesystem.", &catalogue.filesystems));
-    if let Some(main) = catalogue.filesystems.iter().find(|e| e.name == "directory").and_then(|e| e.options.first()) {
-        properties.insert("directory".into(), value(main));
+    let filesystem = any("The filesystem.", Slot::Filesystem);
+    let wal = json!({ "description": "Where pg_wal lies: another stack by name, or a filesystem of its own.",
+        "anyOf": [{ "type": "string" }, &filesystem] });
+    let tablespace = json!({ "description": "A filesystem for each tablespace, by its name.",
+        "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &filesystem },
+        "additionalProperties": false });
+    properties.insert("filesystem".into(), filesystem);
+    let directory = Slot::Filesystem.entries(catalogue).find(|entry| entry.name == "directory");
+    if let Some(main) = directory.and_then(|entry| entry.options.first()) {
+        properties.insert("directory".into(), axis(main));
     }
-    let wal = json!({ "description": "Name of another stack that holds pg_wal.", "type": "string" });
     properties.insert("wal".into(), wal);
+    properties.insert("tablespace".into(), tablespace);
     let reuse = json!({ "description": "Whether trials share one stack that ages.",
         "type": "boolean", "default": false });
     properties.insert("reuse".into(), reuse);
-    let folders: Vec<&str> = catalogue.folders.clone();
+    let alone: Vec<&str> =
+        Slot::Filesystem.entries(catalogue).filter(|entry| stands_alone(entry)).map(|entry| entry.name).collect();
     json!({
-        "description": format!("One storage stack. These need no device: {}.", folders.join(", ")),
+        "description": format!("One storage stack. These need no device: {}.", alone.join(", ")),
         "type": "object",
         "properties": properties,
         "oneOf": [{ "required": ["filesystem"] }, { "required": ["directory"] }],
@@ -136,8 +156,8 @@ fn stack(catalogue: &Catalogue) -> Value {
     })
 }
 
-fn any_layer(description: &str, entries: &[Entry]) -> Value {
-    let spellings: Vec<Value> = entries.iter().flat_map(layer).collect();
+fn any_layer(description: &str, entries: &[&Entry]) -> Value {
+    let spellings: Vec<Value> = entries.iter().flat_map(|entry| layer(entry)).collect();
     if spellings.is_empty() {
         return json!({ "description": description, "not": {} });
     }
@@ -159,15 +179,57 @@ fn layer(entry: &Entry) -> Vec<Value> {
             "additionalProperties": false
         })
     };
-    let inside = Map::from_iter([(entry.name.to_owned(), options(entry, false))]);
-    spellings.push(object(inside, vec![entry.name]));
+    let mut inside = options(entry);
+    if let Some(properties) = inside["properties"].as_object_mut() {
+        properties.extend(wiring(entry));
+    }
+    let mut own = Map::from_iter([(entry.name.to_owned(), inside)]);
+    own.extend(own_keys(entry));
+    spellings.push(object(own, vec![entry.name]));
     if let Some((main, rest)) = entry.options.split_first() {
-        let mut beside: Map<String, Value> = rest.iter().map(|spec| (spec.key.to_owned(), value(spec))).collect();
-        beside.insert(entry.name.to_owned(), value(main));
+        let mut beside: Map<String, Value> = rest.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
+        beside.extend(wiring(entry));
+        beside.extend(own_keys(entry));
+        beside.insert(entry.name.to_owned(), axis(main));
         let further = rest.iter().filter(|spec| spec.required).map(|spec| spec.key);
         spellings.push(object(beside, std::iter::once(entry.name).chain(further).collect()));
     }
     spellings
+}
+
+/// The keys by which a layer names what it stands on.
+fn wiring(entry: &Entry) -> Map<String, Value> {
+    let name = json!({ "type": "string", "minLength": 1 });
+    let names = json!({ "anyOf": [&name, { "type": "array", "items": &name, "minItems": 1 }] });
+    let take = |take: &Take| {
+        let groups: Map<String, Value> = take.groups.iter().map(|word| ((*word).to_owned(), names.clone())).collect();
+        let item = json!({ "anyOf": [&name, { "type": "object", "properties": groups, "minProperties": 1,
+            "additionalProperties": false }] });
+        let value = match take.groups {
+            [] => names.clone(),
+            _ => json!({ "anyOf": [&item, { "type": "array", "items": &item, "minItems": 1 }] }),
+        };
+        (take.key.to_owned(), json!({ "description": take.doc, "allOf": [value] }))
+    };
+    entry.takes.iter().map(take).collect()
+}
+
+/// The keys that a layer has by its place in the stack.
+fn own_keys(entry: &Entry) -> Map<String, Value> {
+    let key = match Slot::of(entry) {
+        Slot::Device => (
+            "count",
+            json!({ "description": "As many of them, named d1, d2, ...",
+            "type": "integer", "minimum": 1 }),
+        ),
+        Slot::Volume => (
+            "name",
+            json!({ "description": "By this name other layers can stand on it.",
+            "type": "string", "pattern": names::PATTERN }),
+        ),
+        Slot::Filesystem => return Map::new(),
+    };
+    Map::from_iter([(key.0.to_owned(), key.1)])
 }
 
 fn workload(catalogue: &Catalogue) -> Value {
@@ -176,7 +238,7 @@ fn workload(catalogue: &Catalogue) -> Value {
         if !entry.options.iter().any(|spec| spec.required) {
             kinds.push(json!({ "description": entry.doc, "const": entry.name }));
         }
-        let properties = Map::from_iter([(entry.name.to_owned(), options(entry, true))]);
+        let properties = Map::from_iter([(entry.name.to_owned(), options(entry))]);
         kinds.push(json!({
             "description": entry.doc,
             "type": "object",
@@ -188,16 +250,8 @@ fn workload(catalogue: &Catalogue) -> Value {
     if kinds.is_empty() { json!({ "not": {} }) } else { json!({ "anyOf": kinds }) }
 }
 
-fn options(entry: &Entry, axes: bool) -> Value {
-    let properties: Map<String, Value> = entry
-        .options
-        .iter()
-        .map(|spec| {
-            let one = value(spec);
-            let varies = axes && spec.axis && is_scalar(spec.kind);
-            (spec.key.to_owned(), if varies { axis(spec, &one) } else { one })
-        })
-        .collect();
+fn options(entry: &Entry) -> Value {
+    let properties: Map<String, Value> = entry.options.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
     let required: Vec<&str> = entry.options.iter().filter(|spec| spec.required).map(|spec| spec.key).collect();
     json!({
         "description": entry.doc,
@@ -208,9 +262,21 @@ fn options(entry: &Entry, axes: bool) -> Value {
     })
 }
 
-fn axis(spec: &OptionSpec, one: &Value) -> Value {
-    let mut schema = axis_of(one);
-    schema["description"] = json!(format!("{} A list is an axis.", spec.doc));
+/// One value of an option, or a list of them, which is an axis.
+fn axis(spec: &OptionSpec) -> Value {
+    let one = value(spec);
+    if matches!(spec.kind, OptionKind::Properties | OptionKind::Table(_)) {
+        return one;
+    }
+    let mut schema = axis_of(&one);
+    schema["description"] = json!(format!(
+        "{} A list{} is an axis.",
+        spec.doc,
+        match is_scalar(spec.kind) {
+            true => "",
+            false => " of lists",
+        }
+    ));
     schema
 }
 
@@ -231,6 +297,12 @@ fn value(spec: &OptionSpec) -> Value {
         OptionKind::Span => json!({ "type": "string", "pattern": SPAN }),
         OptionKind::IntegerOrShare => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": SHARE }] })
+        }
+        OptionKind::Scalar => scalar(),
+        OptionKind::Properties => json!({ "type": "object", "additionalProperties": axis_of(&scalar()) }),
+        OptionKind::Table(specs) => {
+            let inside: Map<String, Value> = specs.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
+            json!({ "type": "object", "properties": inside, "additionalProperties": false })
         }
     };
     let default = spec.default.map_or_else(String::new, |default| format!(" Default: {default}."));

@@ -1,6 +1,7 @@
 //! `[[exclude]]` and `baseline`: cases named by their values.
 
 use super::matrix::Candidate;
+use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
 use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::identities;
@@ -60,15 +61,15 @@ fn read_conditions(table: &Node, candidates: &[Candidate], problems: &mut Proble
     }
     let before = problems.len();
     let mut conditions = Vec::new();
-    for (key, node) in pairs {
+    for (key, node) in &flatten(pairs) {
         let Some(values) = values_of(key, candidates, "exclude", problems) else { continue };
-        let items = match &node.value {
+        let items: &[Node] = match &node.value {
             Value::List(items) if items.is_empty() => {
                 problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", key.text)));
                 continue;
             }
             Value::List(items) => items.as_slice(),
-            _ => std::slice::from_ref(node),
+            _ => std::slice::from_ref(*node),
         };
         let found = items.iter().filter_map(|item| find_value(key, item, &values, problems));
         let identities = found.map(|(identity, _)| identity).collect();
@@ -136,7 +137,7 @@ pub(super) fn baseline(
             add_axis(&stack, node, all, &mut wanted, problems);
         }
         Value::Table(pairs) if !pairs.is_empty() => {
-            for (axis, value) in pairs {
+            for (axis, value) in &flatten(pairs) {
                 add_axis(axis, value, all, &mut wanted, problems);
             }
         }

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 32;
 const MAX_KEY_PARTS: usize = 1000;
 
 /// A key with its place.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     /// The key, unquoted.
     pub text: String,

@@ -57,6 +57,12 @@ pub(super) fn describe(kind: OptionKind) -> String {
         OptionKind::IntegerOrShare => {
             "a whole number of at least 1, or a share of memory such as \"50% of RAM\"".to_owned()
         }
+        OptionKind::Scalar => "text, a number, true or false".to_owned(),
+        OptionKind::Properties => "a table of names with a value each".to_owned(),
+        OptionKind::Table(specs) => {
+            let keys: Vec<String> = specs.iter().map(|spec| format!("`{}`", spec.key)).collect();
+            format!("a table of {}", keys.join(", "))
+        }
     }
 }
 
@@ -75,8 +81,12 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
         (OptionKind::Number, Value::Integer(_) | Value::Number(_)) => {
             return Err(Refusal::new(&node.span, "must be above 0"));
         }
-        (OptionKind::Boolean, Value::Boolean(flag)) => OptionValue::Boolean(*flag),
-        (OptionKind::Text | OptionKind::TextOrList, Value::Text(_)) => OptionValue::Text(proper_text(node)?),
+        (OptionKind::Boolean | OptionKind::Scalar, Value::Boolean(flag)) => OptionValue::Boolean(*flag),
+        (OptionKind::Scalar, Value::Integer(n)) => OptionValue::Integer(*n),
+        (OptionKind::Scalar, Value::Number(n)) => OptionValue::Number(*n),
+        (OptionKind::Text | OptionKind::TextOrList | OptionKind::Scalar, Value::Text(_)) => {
+            OptionValue::Text(proper_text(node)?)
+        }
         (OptionKind::Path, Value::Text(_)) => OptionValue::Text(absolute_path(node)?),
         (OptionKind::OneOf(words), Value::Text(text)) if words.contains(&text.as_str()) => {
             OptionValue::Text(text.clone())
@@ -113,7 +123,7 @@ fn refuse(kind: OptionKind, node: &Node) -> Refusal {
 
 fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
     let Some(text) = node.text() else { return Err(refuse(kind, node)) };
-    let identity = if kind == OptionKind::Size {
+    let identity = if matches!(kind, OptionKind::Size) {
         match Bytes::parse(text) {
             Ok(Bytes(0)) => return Err(Refusal::new(&node.span, "must be above 0")),
             Ok(Bytes(bytes)) => Ok(format!("bytes:{bytes}")),

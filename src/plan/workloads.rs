@@ -1,7 +1,7 @@
 //! The tables `[workload.NAME]`: exactly one key, the kind, with its options.
 
 use super::names::{self, named_tables};
-use super::options::{Axis, Lists, Written, read_options};
+use super::options::{Axis, Entered, read_options};
 use super::problem::{Problem, Problems, nearest, suggestion};
 use super::tree::{Key, Node, Pair, Value};
 use super::{Catalogue, Entry};
@@ -68,8 +68,9 @@ fn read_workload<'c>(
         }
     };
     let what = format!("workload `{}`", entry.name);
-    let written = Written { entry, what, place: kind.span.clone(), main: None, pairs: pairs.iter().collect(), folder };
-    let axes = read_options(&written, Lists::AreAxes, problems)?;
+    let place = kind.span.clone();
+    let entered = Entered { entry, what, prefix: None, place, main: None, pairs: pairs.iter().collect(), folder };
+    let axes = read_options(&entered, problems)?;
     Some(WorkloadDraft { name: name.clone(), entry, axes, folder })
 }
 

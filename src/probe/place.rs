@@ -1,12 +1,11 @@
 //! The folder: whether it can be probed, what lies below it, and how large the files may be.
 
 use super::site::SEGMENT_BYTES;
-use crate::error::{Context, Error, Result};
-use crate::host::{Host, machine};
+use crate::error::{Error, Result};
+use crate::host::{Host, files, machine, paths};
 use crate::provision::{devices, mount};
 use crate::record::probe::PlaceFacts;
 use crate::units::Bytes;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,7 @@ const SMALLEST_SEGMENT: u64 = 1 << 20;
 /// # Errors
 /// When it does not exist, is no folder or cannot be looked at.
 pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
-    let seen = fs::metadata(folder).map_err(|e| match e.kind() {
+    let seen = paths::stat(folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
             .hint("name a folder on the filesystem that is to be probed; `mkdir` makes one"),
         ErrorKind::NotADirectory | ErrorKind::InvalidFilename => Error::user(format!("{}: {e}", folder.display())),
@@ -30,29 +29,23 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
         }
         _ => Error::host(format!("{}: {e}", folder.display())),
     })?;
-    if !seen.is_dir() {
+    if seen.kind != paths::Kind::Directory {
         return Err(Error::user(format!("{}: is no folder", folder.display()))
             .hint("a device is probed through a folder of the filesystem on it"));
     }
-    let absolute = fs::canonicalize(folder).or_host(|| format!("resolve {}", folder.display()))?;
+    let absolute = paths::resolve(folder)?;
     let below = devices::below(host, &absolute)?;
     let machine = machine::facts(host);
     let facts = PlaceFacts {
         folder: absolute.display().to_string(),
         mount: mount::mount_of(host, &absolute).ok(),
         devices: below.devices,
-        ends: below.ends,
-        free_bytes: free_bytes(&absolute)?,
+        ends: below.ends.into_iter().map(|end| end.why).collect(),
+        free_bytes: files::free_bytes_if_limited(&absolute)?,
         kernel: machine.kernel,
         hypervisor: machine::is_virtual(host).then(|| machine.machine.unwrap_or_else(|| "virtual machine".to_owned())),
     };
     Ok((facts, absolute))
-}
-
-/// Bytes that the user may still write; `None` where the filesystem has no size (ramfs).
-fn free_bytes(folder: &Path) -> Result<Option<u64>> {
-    let told = rustix::fs::statvfs(folder).or_host(|| format!("ask {} for its free space", folder.display()))?;
-    Ok((told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize)))
 }
 
 /// Size of each of so many files: 16 MiB, or as much less that `free_over_files` times as much as all of them is free.

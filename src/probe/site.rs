@@ -1,7 +1,7 @@
 //! The private folder that a probe makes inside the folder probed, with its files; removed on every way out.
 
 use crate::error::{Context, Error, Result};
-use crate::host::files;
+use crate::host::files::{self, open_folder};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
@@ -67,7 +67,7 @@ impl Site {
         let folder = parent.join(&name);
         let made = mkdirat(&parent_fd, &name, Mode::RWXU);
         made.map_err(|e| refused(&e.into(), format!("make the folder {}", folder.display()), parent))?;
-        let folder_fd = open_folder(&parent_fd, Path::new(&name)).inspect_err(|_| {
+        let folder_fd = open_folder(&parent_fd, &name).inspect_err(|_| {
             unlinkat(&parent_fd, &name, AtFlags::REMOVEDIR).ok();
         });
         let folder_fd = folder_fd.or_host(|| format!("open {}", folder.display()))?;
@@ -201,16 +201,12 @@ fn is_empty(folder: &OwnedFd) -> bool {
     Dir::read_from(folder).is_ok_and(|mut dir| dir.all(|entry| entry.is_ok_and(|entry| ours(entry.file_name()))))
 }
 
-fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-    openat(at, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
-}
-
 /// Private folders of earlier probes that were killed: nobody holds their lock.
 pub fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     let dead = |path: &PathBuf| {
-        let opened = open_folder(CWD, path);
+        let opened = open_folder(CWD, path.as_path());
         opened.is_ok_and(|fd| flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok())
     };
     entries.flatten().filter(ours).map(|entry| entry.path()).filter(dead).collect()

@@ -1,12 +1,15 @@
-//! `btrfs`, on one device.
+//! `btrfs`, on one device or several.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::filesystem::{self, MKFS, MOUNT, OnDevice, Recipe};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::Rule;
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::parse::btrfs;
+use crate::record::options::{OptionKind, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -20,13 +23,61 @@ const RECIPE: Recipe = Recipe {
     programs: &["btrfs"],
     package: "btrfs-progs",
     modules: &["btrfs"],
+    takes: &[Take {
+        role: Role::Data,
+        kind: GroundKind::Device,
+        key: "on",
+        least: 1,
+        most: 64,
+        groups: &[],
+        doc: "The devices that it stands on; by default whatever nothing else uses.",
+    }],
+    options: &[MKFS, MOUNT, profile("data", "Profile of the data."), profile("metadata", "Profile of the metadata.")],
+    capacity,
     // BTRFS_LABEL_SIZE is 256 with the closing zero.
     label_bytes: 255,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
+    prepare: |_, _, options, _| Ok(profiles(options)),
+    wipe_log: |_, _, _| Ok(()),
+    members: |devices| devices.data[1..].iter().map(|path| format!("device={}", path.display())).collect(),
     rules: RULES,
     in_force: |_, _| Vec::new(),
     facts,
 };
+
+/// Profiles that mkfs.btrfs(8) knows.
+const PROFILES: &[&str] = &["single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"];
+
+const fn profile(key: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec {
+        key,
+        kind: OptionKind::OneOf(PROFILES),
+        required: false,
+        default: Some("that of mkfs.btrfs for the number of devices"),
+        doc,
+    }
+}
+
+/// Arguments of mkfs for the profiles asked for.
+fn profiles(options: &Options) -> Vec<String> {
+    let asked = [("-d", "data"), ("-m", "metadata")].into_iter();
+    let asked = asked.filter_map(|(flag, key)| Some([flag.to_owned(), options.text(key)?.to_owned()]));
+    asked.flatten().collect()
+}
+
+/// What is left of the devices by the data's profile (btrfs(5), "Profiles").
+fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
+    let all: u64 = data.iter().map(|bytes| bytes.0).sum();
+    let devices = data.len() as u64;
+    Bytes(match options.text("data").unwrap_or("single") {
+        "dup" | "raid1" | "raid10" => all / 2,
+        "raid1c3" => all / 3,
+        "raid1c4" => all / 4,
+        "raid5" => all / devices * devices.saturating_sub(1),
+        "raid6" => all / devices * devices.saturating_sub(2),
+        _ => all,
+    })
+}
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
 const RULES: &[Rule] = &[

@@ -6,9 +6,10 @@
 use super::mount;
 use super::sysfs::{self, Node};
 use crate::error::Result;
-use crate::host::Host;
+use crate::host::{Host, paths};
 use crate::parse::mountinfo::Mount;
 use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::promise::IN_MEMORY;
 use std::path::{Path, PathBuf};
 
 /// Columns of a line in `/proc/diskstats` when flushes are counted (Documentation/admin-guide/iostats.rst: three that
@@ -18,78 +19,128 @@ const COLUMNS_WITH_FLUSHES: usize = 20;
 /// Deeper stacks do not exist; a loop in a fake or broken tree ends here.
 const DEEPEST: u32 = 16;
 
-/// What lies below a folder.
+/// What lies below a folder or a device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Below {
     /// The devices, the filesystem's own first.
     pub devices: Vec<DeviceFacts>,
-    /// Why the way down ended before a device that stands on nothing, one for each place where it did.
-    pub ends: Vec<String>,
+    /// For each of them, which others it stands on, by their places in the list.
+    pub on: Vec<Vec<usize>>,
+    /// Where the way down ended before a device that stands on nothing.
+    pub ends: Vec<WayEnd>,
 }
 
-/// The block devices below a folder or file, depth 0 the one that its filesystem stands on. Empty for filesystems
-/// without one.
-///
-/// # Errors
-/// When the folder does not exist or the mount table cannot be read.
-pub fn devices_below(host: &Host, folder: &Path) -> Result<Vec<DeviceFacts>> {
-    below(host, folder).map(|below| below.devices)
+/// An end of what can be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayEnd {
+    /// The device below which nothing can be seen; `None` where that is the folder itself.
+    pub under: Option<usize>,
+    /// Why.
+    pub why: String,
+    /// Whether it ended at a filesystem that lives in memory.
+    pub in_memory: bool,
 }
 
-/// Same, with the reasons where the way down ends early.
+/// What a folder stands on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Tops {
+    /// Places of the devices of its filesystem.
+    pub devices: Vec<usize>,
+    /// Why there are none.
+    pub ends: Vec<WayEnd>,
+}
+
+/// The block devices below a folder or file, depth 0 the one that its filesystem stands on, with the reasons where the
+/// way down ends early. No devices for filesystems without one.
 ///
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
 pub fn below(host: &Host, folder: &Path) -> Result<Below> {
-    let mut walk = Walk { host, table: mount::table(host)?, below: Below::default(), overlays: 0 };
-    walk.file(&mount::resolve(folder)?, 0);
+    let mut walk = Walk::new(host)?;
+    walk.folder(folder)?;
     Ok(walk.below)
 }
 
-struct Walk<'a> {
+/// A walk down from any number of folders and devices; what several of them stand on is found once.
+pub(super) struct Walk<'a> {
     host: &'a Host,
     table: Vec<Mount>,
-    below: Below,
+    /// What was found so far.
+    pub below: Below,
     /// Overlays gone through.
     overlays: u32,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// # Errors
+    /// When the mount table cannot be read.
+    pub fn new(host: &'a Host) -> Result<Walk<'a>> {
+        Ok(Walk { host, table: mount::table(host)?, below: Below::default(), overlays: 0 })
+    }
+
+    /// Goes down from a folder or file.
+    ///
+    /// # Errors
+    /// When it does not exist.
+    pub fn folder(&mut self, folder: &Path) -> Result<Tops> {
+        let known = self.below.ends.len();
+        let devices = self.file(&paths::resolve(folder)?, 0, None);
+        let ends = self.below.ends[known..].iter().filter(|end| end.under.is_none()).cloned().collect();
+        Ok(Tops { devices, ends })
+    }
+
+    /// Goes down from a block device. Returns its place.
+    pub fn node(&mut self, node: Node) -> usize {
+        self.device(node, 0)
+    }
+
     /// The devices of the filesystem that holds `path`.
-    fn file(&mut self, path: &Path, depth: u32) {
+    fn file(&mut self, path: &Path, depth: u32, under: Option<usize>) -> Vec<usize> {
         let mount = match mount::holding(&self.table, path) {
             Ok(mount) => mount,
-            Err(e) => return self.below.ends.push(e.to_string()),
+            Err(e) => {
+                self.below.ends.push(WayEnd { under, why: e.to_string(), in_memory: false });
+                return Vec::new();
+            }
         };
         let nodes = devices_of(self.host, mount);
         // An overlay is no device: what holds its upper folder is what the filesystem stands on.
         match upper_folder(mount).filter(|_| self.overlays < DEEPEST) {
             Some(upper) => {
                 self.overlays += 1;
-                self.file(&upper, depth);
+                self.file(&upper, depth, under)
             }
-            None if nodes.is_empty() => self.below.ends.push(described(mount)),
-            None => nodes.into_iter().for_each(|node| self.device(node, depth)),
+            None if nodes.is_empty() => {
+                let in_memory = IN_MEMORY.contains(&mount.fstype.as_str());
+                self.below.ends.push(WayEnd { under, why: described(mount), in_memory });
+                Vec::new()
+            }
+            None => nodes.into_iter().map(|node| self.device(node, depth)).collect(),
         }
     }
 
-    fn device(&mut self, node: Node, depth: u32) {
-        let known = self.below.devices.iter().any(|facts| (facts.major, facts.minor) == (node.major, node.minor));
-        if known || depth > DEEPEST {
-            return;
+    fn device(&mut self, node: Node, depth: u32) -> usize {
+        let same = |facts: &DeviceFacts| (facts.major, facts.minor) == (node.major, node.minor);
+        if let Some(known) = self.below.devices.iter().position(same) {
+            return known;
         }
         let place = self.below.devices.len();
         self.below.devices.push(facts(self.host, node, depth));
-        let is_loop = node.backing_file(self.host).is_some();
-        if let Some(disk) = node.whole_disk(self.host) {
-            self.device(disk, depth + 1);
-        } else if let Some(file) = node.backing_file(self.host) {
-            self.file(Path::new(&file), depth + 1);
-        } else {
-            node.slaves(self.host).into_iter().for_each(|slave| self.device(slave, depth + 1));
+        self.below.on.push(Vec::new());
+        if depth > DEEPEST {
+            return place;
         }
-        let ends = node.whole_disk(self.host).is_none() && node.slaves(self.host).is_empty();
-        self.below.devices[place].stands_on_nothing = Some(ends && !(is_loop && self.below.devices.len() > place + 1));
+        let on = if let Some(disk) = node.whole_disk(self.host) {
+            vec![self.device(disk, depth + 1)]
+        } else if let Some(file) = node.backing_file(self.host) {
+            self.file(Path::new(&file), depth + 1, Some(place))
+        } else {
+            node.slaves(self.host).into_iter().map(|slave| self.device(slave, depth + 1)).collect()
+        };
+        // A broken tree may have a device stand on itself.
+        self.below.on[place] = on.into_iter().filter(|below| *below != place).collect();
+        self.below.devices[place].stands_on_nothing = Some(self.below.on[place].is_empty());
+        place
     }
 }
 
@@ -108,9 +159,8 @@ fn devices_of(host: &Host, mount: &Mount) -> Vec<Node> {
 
 /// `/dev/mapper/vg-pg` -> `dm-0`.
 fn kernel_name(host: &Host, source: &str) -> Option<String> {
-    let real = std::fs::canonicalize(host.path(source)).ok();
-    let path = real.as_deref().unwrap_or(Path::new(source));
-    source.starts_with("/dev/").then(|| path.file_name())?.map(|name| name.to_string_lossy().into_owned())
+    let real = paths::resolved(&host.path(source));
+    source.starts_with("/dev/").then(|| real.file_name())?.map(|name| name.to_string_lossy().into_owned())
 }
 
 /// The folder that an overlay writes into, where this process can see it: a container sees the name that the folder has
@@ -119,8 +169,8 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     let option = |name: &str| mount.super_options.iter().find_map(|option| option.strip_prefix(name));
     let upper = PathBuf::from(option("upperdir=").filter(|_| mount.fstype == "overlay")?);
     let work = Path::new(option("workdir=")?).join("work");
-    let here = upper.is_absolute() && upper.is_dir() && work.is_dir();
-    here.then(|| std::fs::canonicalize(upper).ok()).flatten()
+    let here = upper.is_absolute() && paths::is_folder(&upper) && paths::is_folder(&work);
+    here.then(|| paths::resolve(&upper).ok()).flatten()
 }
 
 fn described(mount: &Mount) -> String {

@@ -1,13 +1,12 @@
 //! `directory`: what is there; nothing is formatted, no root is needed. Works in a private folder within it.
 
 use super::ledger::Thing;
-use super::{Built, Ground, Layer, Position, Site, Unmet, folder};
+use super::{Built, Given, Ground, Layer, Site, Unmet, folder};
 use crate::error::{Error, Result};
-use crate::host::{Host, files};
-use crate::record::facts::LayerFacts;
+use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
-use rustix::fs::{Access, access};
 use std::path::Path;
 
 /// The layer.
@@ -16,7 +15,6 @@ pub struct Directory;
 const OPTIONS: &[OptionSpec] = &[OptionSpec {
     key: "directory",
     kind: OptionKind::Path,
-    axis: false,
     required: true,
     default: None,
     doc: "A folder that is there; the data go into a private folder within it.",
@@ -27,12 +25,12 @@ impl Layer for Directory {
         "directory"
     }
 
-    fn position(&self) -> Position {
-        Position::Folder
-    }
-
     fn doc(&self) -> &'static str {
         "A folder on whatever is there; nothing is formatted, no root is needed."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -51,10 +49,10 @@ impl Layer for Directory {
     fn unmet(&self, _host: &Host, options: &Options) -> Vec<Unmet> {
         let Some(path) = options.text("directory").map(Path::new) else { return Vec::new() };
         let unmet = |what: String, hint: String| vec![Unmet { what, hint }];
-        if !path.is_dir() {
+        if !paths::is_folder(path) {
             return unmet(format!("the folder {}", path.display()), format!("mkdir -p {}", path.display()));
         }
-        match access(path, Access::WRITE_OK | Access::EXEC_OK) {
+        match files::may_write_in(path) {
             Ok(()) => Vec::new(),
             Err(e) => unmet(
                 format!("leave to write in {}: {e}", path.display()),
@@ -63,16 +61,16 @@ impl Layer for Directory {
         }
     }
 
-    fn capacity(&self, options: &Options) -> Option<Bytes> {
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
         options.text("directory").and_then(|path| files::free_bytes(Path::new(path)).ok()).map(Bytes)
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
-        let path = super::mount::resolve(Path::new(place))?.join(&site.name);
+        let path = paths::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let details = [("folder".to_owned(), path.display().to_string())].into();
-        Ok(Built { ground: Ground::Folder(path), facts: LayerFacts { layer: self.name().to_owned(), details } })
+        Ok(Built::one(Ground::Folder(path), details))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -6,27 +6,27 @@
 use super::devices::Identity;
 use super::guard::{self, Device};
 use super::ledger::Thing;
-use super::{Built, Ground, Layer, Position, Site, Unmet, needs};
+use super::{Built, Given, Ground, Layer, Site, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The layer.
 pub struct Disk;
 
 const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind: OptionKind::Text, axis: false, required: false, default: None, doc }
+    OptionSpec { key, kind: OptionKind::Text, required: false, default: None, doc }
 }
 
 const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "disk",
         kind: OptionKind::Path,
-        axis: false,
         required: true,
         default: None,
         doc: "Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST.",
@@ -36,7 +36,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "overwrite",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("false"),
         doc: "Take the device even if it carries data; the run shows them and asks. A device in use is never taken.",
@@ -79,12 +78,12 @@ impl Layer for Disk {
         "disk"
     }
 
-    fn position(&self) -> Position {
-        Position::Device
-    }
-
     fn doc(&self) -> &'static str {
         "A real disk or partition, named by path and serial; it is formatted."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -119,14 +118,14 @@ impl Layer for Disk {
         unmet
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let device = find(options)?;
         admit(site.host, &device, options)?;
         if options.boolean("overwrite") == Some(true) {
             wipe(site.host, &device)?;
         }
-        let facts = facts(site.host, &device);
-        Ok(Built { ground: Ground::Device(device.path), facts })
+        let details = facts(site.host, &device);
+        Ok(Built::one(Ground::Device(device.path), details))
     }
 
     fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
@@ -176,7 +175,7 @@ fn wipe(host: &Host, device: &Device) -> Result<()> {
     }
 }
 
-fn facts(host: &Host, device: &Device) -> LayerFacts {
+fn facts(host: &Host, device: &Device) -> BTreeMap<String, String> {
     let Identity { model, serial, wwn, size_bytes } = Identity::of(host, device.node);
     let size = size_bytes.map(|bytes| Bytes(bytes).to_string());
     let details = [
@@ -186,8 +185,7 @@ fn facts(host: &Host, device: &Device) -> LayerFacts {
         ("wwn", wwn),
         ("size", size),
     ];
-    let details = details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    LayerFacts { layer: "disk".to_owned(), details }
+    details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 #[cfg(test)]

@@ -1,44 +1,107 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::Site;
+use super::filesystem::{self, Devices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::ledger::Thing;
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::Rule;
 use crate::error::Result;
-use crate::host::Host;
 use crate::host::command::Command;
+use crate::host::{Host, paths};
 use crate::parse::dumpe2fs;
+use crate::record::options::Options;
+use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// ext2: no journal.
 pub static EXT2: OnDevice = OnDevice {
     doc: "ext2: without a journal; a crash needs fsck.",
-    recipe: recipe("ext2", "mkfs.ext2", &["ext4", "ext2"]),
+    recipe: recipe("ext2", "mkfs.ext2", &["ext4", "ext2"], &[Take::ONE_DEVICE]),
 };
 
 /// ext3.
 pub static EXT3: OnDevice = OnDevice {
     doc: "ext3: a journal, but no extents and no delayed allocation.",
-    recipe: recipe("ext3", "mkfs.ext3", &["ext4", "ext3"]),
+    recipe: recipe("ext3", "mkfs.ext3", &["ext4", "ext3"], &[Take::ONE_DEVICE, JOURNAL]),
 };
 
 /// ext4.
-pub static EXT4: OnDevice =
-    OnDevice { doc: "ext4: the default of Debian.", recipe: recipe("ext4", "mkfs.ext4", &["ext4"]) };
+pub static EXT4: OnDevice = OnDevice {
+    doc: "ext4: the default of Debian.",
+    recipe: recipe("ext4", "mkfs.ext4", &["ext4"], &[Take::ONE_DEVICE, JOURNAL]),
+};
 
-const fn recipe(name: &'static str, mkfs: &'static str, modules: &'static [&'static str]) -> Recipe {
+const JOURNAL: Take = Take {
+    role: Role::Log,
+    kind: GroundKind::Device,
+    key: "journal",
+    least: 0,
+    most: 1,
+    groups: &[],
+    doc: "A device of its own for the journal.",
+};
+
+/// Block size of a filesystem whose journal lies elsewhere, where the plan gives none: both must have the same
+/// (mke2fs(8), `-J device=`), and mke2fs chooses by the size of each.
+const BLOCK_BYTES: &str = "4096";
+
+const fn recipe(
+    name: &'static str,
+    mkfs: &'static str,
+    modules: &'static [&'static str],
+    takes: &'static [Take],
+) -> Recipe {
     Recipe {
         name,
         mkfs,
         programs: &["dumpe2fs"],
         package: "e2fsprogs",
         modules,
+        takes,
+        options: &[MKFS, MOUNT],
+        capacity: filesystem::all_of_it,
         label_bytes: 16,
         label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
+        prepare: make_journal,
+        wipe_log: filesystem::wipe,
+        members,
         rules: RULES,
         in_force,
         facts,
     }
+}
+
+/// Makes a journal device, known again by a UUID of its own.
+fn make_journal(site: &Site<'_>, devices: &Devices<'_>, options: &Options, _uuid: &str) -> Result<Vec<String>> {
+    let Some(journal) = devices.log else { return Ok(Vec::new()) };
+    let uuid = filesystem::new_uuid(site.host)?;
+    site.ledger.enter(Thing::new("ext4", LOG).with_path("device", journal)?.with("uuid", &uuid))?;
+    let arguments = options.texts("mkfs");
+    let given = block_bytes(&arguments);
+    let label = filesystem::shortened(&site.name, 16);
+    let command = Command::new("mke2fs")
+        .args(["-q", "-O", "journal_dev", "-b", given.unwrap_or(BLOCK_BYTES), "-L", label, "-U", &uuid])
+        .arg(journal)
+        .cwd(&site.folder);
+    filesystem::run_mkfs(site.host, &command)?;
+    let mut further = vec!["-J".to_owned(), format!("device={}", journal.display())];
+    if given.is_none() {
+        further.extend(["-b", BLOCK_BYTES].map(str::to_owned));
+    }
+    Ok(further)
+}
+
+/// The value of `-b` among the arguments of mke2fs.
+fn block_bytes(arguments: &[String]) -> Option<&str> {
+    let at = arguments.iter().position(|argument| argument.starts_with("-b"))?;
+    let inside = arguments[at].strip_prefix("-b").filter(|value| !value.is_empty());
+    inside.or_else(|| arguments.get(at + 1).map(String::as_str))
+}
+
+/// The journal's device number in the superblock may be another one's by now.
+fn members(devices: &Devices<'_>) -> Vec<String> {
+    devices.log.iter().map(|journal| format!("journal_path={}", journal.display())).collect()
 }
 
 /// fs/ext4/super.c, `ext4_mount_opts` and `_ext4_show_options`. Most defaults need no line: the kernel prints them, too,
@@ -61,7 +124,7 @@ const RULES: &[Rule] = &[
 
 /// The driver lists all options in force, defaults included, by the kernel's name of the device.
 fn in_force(host: &Host, device: &str) -> Vec<String> {
-    let real = std::fs::canonicalize(device).unwrap_or_else(|_| device.into());
+    let real = paths::resolved(Path::new(device));
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let listed = host.read_optional(format!("/proc/fs/ext4/{name}/options")).unwrap_or_default();
     listed.lines().map(str::to_owned).collect()
@@ -81,6 +144,8 @@ const FACTS: &[&str] = &[
     "RAID stripe width",
     "Journal features",
     "Total journal size",
+    "Journal UUID",
+    "Journal device",
     "Fast commit length",
     "Checksum type",
 ];

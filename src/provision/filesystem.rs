@@ -8,18 +8,19 @@ use super::guard::{self, Device};
 use super::ledger::Thing;
 use super::mount::{self, Wanted};
 use super::options_kept::Rule;
-use super::{Built, Ground, Layer, Position, Site, Unmet, needs};
+use super::{Built, Given, Ground, Layer, Site, Unmet, devices_for, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::host::time::sleep;
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 
-/// A filesystem on a block device, as a layer: its recipe and a sentence about it.
+/// A filesystem on block devices, as a layer: its recipe and a sentence about it.
 pub struct OnDevice {
     pub(super) doc: &'static str,
     pub(super) recipe: Recipe,
@@ -30,16 +31,20 @@ impl Layer for OnDevice {
         self.recipe.name
     }
 
-    fn position(&self) -> Position {
-        Position::Filesystem
-    }
-
     fn doc(&self) -> &'static str {
         self.doc
     }
 
+    fn takes(&self) -> &'static [Take] {
+        self.recipe.takes
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
+    }
+
     fn options(&self) -> &'static [OptionSpec] {
-        OPTIONS
+        self.recipe.options
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
@@ -50,16 +55,49 @@ impl Layer for OnDevice {
         unmet(host, &self.recipe)
     }
 
-    fn build(&self, site: &Site<'_>, below: Option<&Ground>, options: &Options) -> Result<Built> {
-        build(site, below, options, &self.recipe)
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        (!data.is_empty()).then(|| (self.recipe.capacity)(options, data))
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+        let devices = Devices::of(inputs, &self.recipe)?;
+        make(site, &devices, options, &self.recipe)?;
+        site.interrupt.check()?;
+        open(site, &devices, options, &self.recipe)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+        open(site, &Devices::of(inputs, &self.recipe)?, options, &self.recipe)
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             "mount" => mount::undo(host, thing),
             "filesystem" => wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            LOG => (self.recipe.wipe_log)(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
             kind => Err(Error::bug(format!("a filesystem makes no {kind}"))),
         }
+    }
+}
+
+/// Kind in the ledger of a log on a device of its own.
+pub(super) const LOG: &str = "log";
+
+/// The devices of one filesystem.
+pub(super) struct Devices<'a> {
+    /// Where its data lie; at least one.
+    pub data: Vec<&'a Path>,
+    /// Its journal or log, where that is another device.
+    pub log: Option<&'a Path>,
+}
+
+impl<'a> Devices<'a> {
+    fn of(inputs: &'a [Given], recipe: &Recipe) -> Result<Devices<'a>> {
+        let data = devices_for(inputs, Role::Data);
+        if data.is_empty() {
+            return Err(Error::bug(format!("{} stands on no block device", recipe.name)));
+        }
+        Ok(Devices { data, log: devices_for(inputs, Role::Log).first().copied() })
     }
 }
 
@@ -75,36 +113,53 @@ pub(super) struct Recipe {
     pub package: &'static str,
     /// Kernel modules that bring it.
     pub modules: &'static [&'static str],
+    /// What it stands on.
+    pub takes: &'static [Take],
+    /// Its options: `mkfs`, `mount`, and its own.
+    pub options: &'static [OptionSpec],
+    /// What it offers on devices of these capacities.
+    pub capacity: fn(&Options, &[Bytes]) -> Bytes,
     /// Bytes that a label may have.
     pub label_bytes: usize,
     /// Arguments of mkfs that give label and UUID.
     pub label_and_uuid: fn(&str, &str) -> Vec<String>,
+    /// Makes what must be there before mkfs (a journal device), entered into the ledger first, and returns further
+    /// arguments of mkfs. Of a site, the devices, the options and the filesystem's UUID.
+    pub prepare: fn(&Site<'_>, &Devices<'_>, &Options, &str) -> Result<Vec<String>>,
+    /// Wipes a log of its own from a device, if it is the one with this UUID.
+    pub wipe_log: fn(&Host, &Path, &str) -> Result<()>,
+    /// Mount options that name its further devices.
+    pub members: fn(&Devices<'_>) -> Vec<String>,
     /// How the kernel prints its mount options.
     pub rules: &'static [Rule],
     /// Further evidence of options in force: of a host and a device.
     pub in_force: fn(&Host, &str) -> Vec<String>,
-    /// Superblock facts: of a host, the device and the mount point.
+    /// Superblock facts: of a host, the first data device and the mount point.
     pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
 }
 
-const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        key: "mkfs",
-        kind: OptionKind::TextList,
-        axis: false,
-        required: false,
-        default: Some("none"),
-        doc: "Arguments for mkfs, one each: [\"-E\", \"lazy_itable_init=0\"].",
-    },
-    OptionSpec {
-        key: "mount",
-        kind: OptionKind::TextList,
-        axis: false,
-        required: false,
-        default: Some("none"),
-        doc: "Mount options, one each: [\"noatime\", \"discard\"].",
-    },
-];
+/// The option `mkfs` of every filesystem.
+pub(super) const MKFS: OptionSpec = OptionSpec {
+    key: "mkfs",
+    kind: OptionKind::TextList,
+    required: false,
+    default: Some("none"),
+    doc: "Arguments for mkfs, one each: [\"-E\", \"lazy_itable_init=0\"].",
+};
+
+/// The option `mount` of every filesystem.
+pub(super) const MOUNT: OptionSpec = OptionSpec {
+    key: "mount",
+    kind: OptionKind::TextList,
+    required: false,
+    default: Some("none"),
+    doc: "Mount options, one each: [\"noatime\", \"discard\"].",
+};
+
+/// What a filesystem on one device offers.
+pub(super) fn all_of_it(_options: &Options, data: &[Bytes]) -> Bytes {
+    Bytes(data.iter().map(|bytes| bytes.0).sum())
+}
 
 /// Starts of mkfs arguments that pgstrata sets itself.
 const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
@@ -141,41 +196,56 @@ fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
     needs::root().into_iter().chain(programs).chain(kernel).collect()
 }
 
-/// Makes the filesystem on the device below, mounts it, compares the mount options, and reads it back.
-fn build(site: &Site<'_>, below: Option<&Ground>, options: &Options, recipe: &Recipe) -> Result<Built> {
-    let Some(Ground::Device(device)) = below else {
-        return Err(Error::bug(format!("{} stands on no block device", recipe.name)));
-    };
-    let uuid = site.host.read("/proc/sys/kernel/random/uuid")?.trim().to_owned();
-    let thing = Thing::new(recipe.name, "filesystem").with_path("device", device)?.with("uuid", &uuid);
-    site.ledger.enter(thing)?;
+/// A UUID of the kernel's making.
+pub(super) fn new_uuid(host: &Host) -> Result<String> {
+    Ok(host.read("/proc/sys/kernel/random/uuid")?.trim().to_owned())
+}
+
+/// Makes the filesystem.
+fn make(site: &Site<'_>, devices: &Devices<'_>, options: &Options, recipe: &Recipe) -> Result<()> {
+    let uuid = new_uuid(site.host)?;
+    let further = (recipe.prepare)(site, devices, options, &uuid)?;
+    for device in &devices.data {
+        let thing = Thing::new(recipe.name, "filesystem").with_path("device", device)?.with("uuid", &uuid);
+        site.ledger.enter(thing)?;
+    }
     let label = shortened(&site.name, recipe.label_bytes);
     // mkfs runs in the run's private folder, so that a stray word among its arguments names nothing of the machine.
     let command = Command::new(recipe.mkfs)
         .args(options.texts("mkfs"))
+        .args(further)
         .args((recipe.label_and_uuid)(label, &uuid))
-        .arg(device)
+        .args(devices.data.iter().copied())
         .cwd(&site.folder);
-    run_mkfs(site.host, &command)?;
-    site.interrupt.check()?;
+    run_mkfs(site.host, &command)
+}
+
+/// Mounts the filesystem, compares the mount options, and reads it back.
+fn open(site: &Site<'_>, devices: &Devices<'_>, options: &Options, recipe: &Recipe) -> Result<Built> {
     let asked = mount::asked(options);
-    let source = device.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))?;
+    let first = devices.data[0];
     let wanted = Wanted {
         owner: recipe.name,
         fstype: recipe.name,
-        source,
+        source: text(first)?,
+        others: devices.data[1..].iter().map(|path| text(path)).collect::<Result<_>>()?,
         options: &asked,
+        members: (recipe.members)(devices),
         rules: recipe.rules,
         in_force: recipe.in_force,
     };
     let target = mount::mount(site, &wanted)?;
-    let details = (recipe.facts)(site.host, device, &target)?;
-    Ok(Built { ground: Ground::Folder(target), facts: LayerFacts { layer: recipe.name.to_owned(), details } })
+    let details = (recipe.facts)(site.host, first, &target)?;
+    Ok(Built::one(Ground::Folder(target), details))
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))
 }
 
 /// Wipes the signature of the filesystem with this UUID. Does nothing where the device carries none or a foreign one:
 /// a device's name may be another's by now.
-fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     let Ok(device) = Device::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
         return Ok(());
@@ -193,6 +263,11 @@ fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     if guard::is_mounted(host, &device)? {
         return Err(Error::host(format!("{shown} is still mounted")));
     }
+    wipe_all(host, path)
+}
+
+/// Wipes every signature from a device, which somebody may still hold open for a moment.
+pub(super) fn wipe_all(host: &Host, path: &Path) -> Result<()> {
     for attempt in 0.. {
         match host.run(&Command::new("wipefs").arg("--all").arg(path)) {
             Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
@@ -204,7 +279,7 @@ fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
 }
 
 /// Runs mkfs. Where it fails, the error has mkfs's reason: mkfs.xfs says it first and then prints its whole usage.
-fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
+pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
     let child = host.spawn(command, Stdio::piped(), Stdio::piped())?;
     let output = child.wait_with_output().or_host(|| format!("wait for `{}`", command.shown()))?;
     if output.status.success() {
@@ -220,7 +295,7 @@ fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
 }
 
 /// The longest start of `name` that has at most `bytes`.
-fn shortened(name: &str, bytes: usize) -> &str {
+pub(super) fn shortened(name: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
     &name[..end]
 }

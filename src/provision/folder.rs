@@ -5,9 +5,8 @@
 
 use super::ledger::{Ledger, Thing};
 use super::mount;
-use crate::error::{Context, Error, Result};
-use crate::host::{Host, files, users};
-use std::fs;
+use crate::error::{Error, Result};
+use crate::host::{Host, files, folders, paths, users};
 use std::path::{Path, PathBuf};
 
 /// The owner of folders in the ledger that belong to no layer.
@@ -49,19 +48,16 @@ pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
 pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
     let path = Path::new(thing.mark("path")?);
     check_name(path)?;
-    match fs::symlink_metadata(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        found if found.as_ref().is_ok_and(|found| !found.is_dir()) => {
-            return Err(Error::host(format!("{} is not the folder that pgstrata made", path.display())));
-        }
-        found => found.or_host(|| format!("look at {}", path.display()))?,
-    };
-    let real = fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))?;
+    let Some(found) = paths::look_for(path)? else { return Ok(()) };
+    if found.kind != paths::Kind::Directory {
+        return Err(Error::host(format!("{} is not the folder that pgstrata made", path.display())));
+    }
+    let real = paths::resolve(path)?;
     if let Some(mounted) = mount::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real)) {
         return Err(Error::host(format!("{} is still mounted on {}", mounted.source, mounted.target))
             .hint("end what uses it, then run `pgstrata clean`"));
     }
-    fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
+    folders::remove_all(path)
 }
 
 /// Whether a path, without `..`, has a part named `pgstrata-...`: everything that pgstrata makes has one.
@@ -86,6 +82,7 @@ fn check_name(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use crate::host::command::Command;
+    use std::fs;
 
     #[test]
     fn a_folder_is_made_listed_and_removed_with_what_is_in_it() {

@@ -5,13 +5,11 @@
 use super::devices::Identity;
 use super::mount;
 use super::sysfs::{self, Node};
-use crate::error::{Context, Error, Result};
-use crate::host::Host;
+use crate::error::{Error, Result};
 use crate::host::command::Command;
+use crate::host::{Host, files, paths};
 use crate::parse::wipefs::{self, Signature};
 use crate::parse::{mountinfo, swaps};
-use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A block device that is there.
@@ -29,14 +27,13 @@ impl Device {
     /// # Errors
     /// When there is nothing, or it is no block device.
     pub fn find(path: &Path) -> Result<Device> {
-        let real = fs::canonicalize(path).or_host(|| format!("find the device {}", path.display()))?;
-        let found = fs::metadata(&real).or_host(|| format!("look at {}", real.display()))?;
-        if !found.file_type().is_block_device() {
+        let real = paths::resolve(path)?;
+        let found = paths::look_at(&real)?;
+        if found.kind != paths::Kind::BlockDevice {
             return Err(Error::user(format!("{} is not a block device", path.display())));
         }
-        let number = found.rdev();
-        let node = Node { major: rustix::fs::major(number), minor: rustix::fs::minor(number) };
-        Ok(Device { path: real, node })
+        let (major, minor) = found.device;
+        Ok(Device { path: real, node: Node { major, minor } })
     }
 
     /// It and its partitions.
@@ -114,9 +111,7 @@ pub(super) fn uses(host: &Host, device: &Device) -> Result<Vec<String>> {
     }
     // O_EXCL on a block device fails while the kernel or anybody else holds it exclusively (open(2)): this also finds
     // what leaves no trace above, as the further members of a btrfs.
-    let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap_or(0);
-    let opened = fs::OpenOptions::new().read(true).custom_flags(exclusive).open(&device.path);
-    if let Err(e) = opened {
+    if let Err(e) = files::open_exclusively(&device.path) {
         uses.push(format!("it cannot be opened exclusively: {e}"));
     }
     Ok(uses)

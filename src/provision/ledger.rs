@@ -6,13 +6,12 @@
 //! by its deed and is ignored. Absent on purpose: how a thing is undone (see [`super::undo`]).
 
 use crate::error::{Context, Error, Result};
-use crate::host::files::sync_folder;
-use rustix::fs::{FlockOperation, flock};
+use crate::host::files::{self, File, sync_folder};
+use crate::host::folders;
+use crate::host::paths::{self, Kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -164,7 +163,7 @@ impl Ledger {
         let part = folder.join(format!(".{run_id}.{}.part", std::process::id()));
         let made = create_at(&part, &path);
         // Left over only when the steps above failed, or the link worked and the name is not needed any more.
-        drop(fs::remove_file(&part));
+        drop(files::remove(&part));
         let (file, bytes) = made?;
         sync_folder(folder)?;
         Ok(Ledger::of(path, file, bytes, Replayed::default()))
@@ -176,7 +175,11 @@ impl Ledger {
     /// # Errors
     /// When a live run holds it, or it cannot be read.
     pub fn open_for_resume(folder: &Path, run_id: &str) -> Result<Ledger> {
-        if file_of(folder, run_id)?.exists() { Ledger::take(folder, run_id) } else { Ledger::create(folder, run_id) }
+        if paths::exists(&file_of(folder, run_id)?) {
+            Ledger::take(folder, run_id)
+        } else {
+            Ledger::create(folder, run_id)
+        }
     }
 
     /// Takes over the ledger of a run that is no more.
@@ -186,15 +189,11 @@ impl Ledger {
     pub fn take(folder: &Path, run_id: &str) -> Result<Ledger> {
         let path = file_of(folder, run_id)?;
         let gone = || Error::user(format!("there is no ledger of the run {run_id} in {}", folder.display()));
-        let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(gone()),
-            opened => opened.or_host(|| format!("open the ledger {}", path.display()))?,
-        };
-        believable(&file, &path)?;
+        let mut file = files::open_to_change(&path)?.ok_or_else(gone)?;
+        let ours = believable(&file, &path)?.inode;
         lock_soon(&file, run_id)?;
         // Its owner may have finished, and removed it, between our open and our lock.
-        let ours = file.metadata().or_host(|| format!("look at {}", path.display()))?.ino();
-        if fs::metadata(&path).map(|now| now.ino()).ok() != Some(ours) {
+        if paths::look_at(&path).map(|now| now.inode).ok() != Some(ours) {
             return Err(gone());
         }
         let mut content = Vec::new();
@@ -292,10 +291,9 @@ impl Ledger {
         if !self.book().replayed.open.is_empty() {
             return Ok(());
         }
-        match fs::remove_file(&self.path) {
+        if !files::remove(&self.path)? {
             // Somebody has removed the whole folder of state; there is nothing left to say in it.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            removed => removed.or_host(|| format!("remove {}", self.path.display()))?,
+            return Ok(());
         }
         sync_folder(self.path.parent().unwrap_or(Path::new("/")))
     }
@@ -311,7 +309,7 @@ impl Drop for Ledger {
     /// program.
     fn drop(&mut self) {
         // Nothing can be done about a failure, and closing the file comes next.
-        flock(&self.book().file, FlockOperation::Unlock).unwrap_or_default();
+        files::unlock(&self.book().file).unwrap_or_default();
     }
 }
 
@@ -337,23 +335,16 @@ impl Book {
 /// # Errors
 /// When the folder cannot be read.
 pub fn list(folder: &Path) -> Result<Vec<Listed>> {
-    let reading = || format!("read the folder {}", folder.display());
-    let entries = match fs::read_dir(folder) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.or_host(reading)?,
-    };
+    if paths::look_for(folder)?.is_none() {
+        return Ok(Vec::new());
+    }
     let mut listed = Vec::new();
-    for entry in entries {
-        let name = entry.or_host(reading)?.file_name().to_string_lossy().into_owned();
+    for path in folders::list(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some(run_id) = name.strip_suffix(".jsonl").filter(|id| is_run_id(id)) else { continue };
-        match File::open(folder.join(&name)) {
-            // It was finished since the folder was read.
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            opened => {
-                let file = opened.or_host(|| format!("open the ledger {name}"))?;
-                let held = flock(&file, FlockOperation::NonBlockingLockShared).is_err();
-                listed.push(Listed { run_id: run_id.to_owned(), held });
-            }
+        // It may have been finished since the folder was read.
+        if let Some(file) = files::open_to_change(&path)? {
+            listed.push(Listed { run_id: run_id.to_owned(), held: files::lock_shared(&file).is_err() });
         }
     }
     listed.sort_by(|a, b| a.run_id.cmp(&b.run_id));
@@ -375,11 +366,11 @@ fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {
 }
 
 /// Refuses a ledger that others could have written: `clean` does, as root, what it says.
-fn believable(file: &File, path: &Path) -> Result<()> {
-    let found = file.metadata().or_host(|| format!("look at {}", path.display()))?;
+fn believable(file: &File, path: &Path) -> Result<paths::Facts> {
+    let found = paths::look_at_open(file, path)?;
     let ours = rustix::process::geteuid().as_raw();
-    if found.is_file() && found.uid() == ours && found.mode() & 0o022 == 0 {
-        return Ok(());
+    if found.kind == Kind::RegularFile && found.uid == ours && found.mode & 0o022 == 0 {
+        return Ok(found);
     }
     Err(Error::host(format!("the ledger {} is not ours alone: others own it or may write to it", path.display()))
         .hint("look at it; if it is genuine, chown it to yourself and chmod it to 600"))
@@ -387,30 +378,30 @@ fn believable(file: &File, path: &Path) -> Result<()> {
 
 /// Only its owner may write there: `clean` does, as root, what the ledgers in it say.
 fn make_private(folder: &Path) -> Result<()> {
-    if folder.is_dir() {
+    if paths::is_folder(folder) {
         return Ok(());
     }
-    let making = || format!("make the ledger's folder {}", folder.display());
     let parent = folder.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(parent).or_host(making)?;
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).or_host(making)?;
+    folders::make_all(parent, 0o777)?;
+    folders::make_all(folder, 0o700)?;
     sync_folder(parent)
 }
 
 fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
     let making = || format!("make the ledger {}", path.display());
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part).or_host(making)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).or_host(making)?;
+    files::remove(part)?;
+    let mut file = files::create_new(part, 0o600).or_host(making)?;
+    files::lock(&file).or_host(making)?;
     let header = text_of(&Line { ledger: Some(FORMAT), ..Line::default() })?;
     file.write_all(&header).and_then(|()| file.sync_all()).or_host(making)?;
-    fs::hard_link(part, path).or_host(making)?;
+    files::add_name(part, path).or_host(making)?;
     Ok((file, header.len() as u64))
 }
 
 /// Locks, waiting a little: somebody who lists ledgers holds each for an instant.
 fn lock_soon(file: &File, run_id: &str) -> Result<()> {
     for _ in 0..20 {
-        if flock(file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if files::lock(file).is_ok() {
             return Ok(());
         }
         crate::host::time::sleep(Duration::from_millis(10));

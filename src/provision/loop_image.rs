@@ -5,16 +5,15 @@
 
 use super::ledger::Thing;
 use super::sysfs::{self, Node};
-use super::{Built, Ground, Layer, Position, Room, Site, Unmet, folder, guard, mount, needs};
+use super::{Built, Given, Ground, Layer, Room, Site, Unmet, folder, guard, mount, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
-use crate::host::{Host, files};
-use crate::record::facts::LayerFacts;
+use crate::host::{Host, files, folders, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where images lie when the plan does not say.
@@ -27,7 +26,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "loop",
         kind: OptionKind::Size,
-        axis: false,
         required: true,
         default: None,
         doc: "Size of the image file, and of the device.",
@@ -35,7 +33,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "in",
         kind: OptionKind::Path,
-        axis: false,
         required: false,
         default: Some(DEFAULT_FOLDER),
         doc: "Folder for the image file: the device under test is the one that holds this folder.",
@@ -43,7 +40,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "preallocate",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("false"),
         doc: "Reserve the image's blocks (fallocate; unwritten), until a discard gives them back; else it is sparse.",
@@ -51,7 +47,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "direct_io",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("true"),
         doc: "Pass the page cache of the filesystem below by (O_DIRECT); refused where that filesystem cannot.",
@@ -67,12 +62,12 @@ impl Layer for LoopImage {
         "loop"
     }
 
-    fn position(&self) -> Position {
-        Position::Device
-    }
-
     fn doc(&self) -> &'static str {
         "A loop device on an image file, with direct I/O: what the disk below can do, without giving it away."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -91,7 +86,7 @@ impl Layer for LoopImage {
 
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let folder = place(options);
-        let no_folder = (!folder.is_dir() && folder != Path::new(DEFAULT_FOLDER)).then(|| Unmet {
+        let no_folder = (!paths::is_folder(folder) && folder != Path::new(DEFAULT_FOLDER)).then(|| Unmet {
             what: format!("the folder {} for the image", folder.display()),
             hint: format!("mkdir -p {}", folder.display()),
         });
@@ -100,7 +95,7 @@ impl Layer for LoopImage {
         needs::root().into_iter().chain(needs::loop_devices(host)).chain(programs).chain(no_folder).collect()
     }
 
-    fn capacity(&self, options: &Options) -> Option<Bytes> {
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
         options.size("loop")
     }
 
@@ -108,28 +103,31 @@ impl Layer for LoopImage {
         Some(Room::Disk(place(options).to_owned(), options.size("loop")?))
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
         let direct_io = options.boolean("direct_io").unwrap_or(true);
         let preallocate = options.boolean("preallocate").unwrap_or(false);
         let image = make_image(site, place(options), size, preallocate)?;
         site.interrupt.check()?;
         let device = attach(site, &image, direct_io)?;
-        let facts = facts(site.host, &image, &device, preallocate)?;
-        Ok(Built { ground: Ground::Device(device), facts })
+        let details = facts(site.host, &image, &device, preallocate)?;
+        Ok(Built::one(Ground::Device(device), details))
     }
 
     /// mkfs discards the whole device, and each discard punches a hole into the image: reserved blocks are reserved again.
     /// (Switching discards off, `queue/discard_max_bytes` = 0, would outlive our device, and Linux 6.18 takes no other
     /// value after it.)
-    fn finish(&self, _host: &Host, options: &Options, facts: &mut LayerFacts) -> Result<()> {
-        let Some(image) = facts.details.get("image").map(PathBuf::from) else { return Ok(()) };
+    fn finish(&self, _host: &Host, options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+        let Some(image) = details.get("image").map(PathBuf::from) else { return Ok(()) };
         if options.boolean("preallocate") == Some(true) {
-            let file = fs::OpenOptions::new().write(true).open(&image);
-            let file = file.or_host(|| format!("open {}", image.display()))?;
-            reserve(&file, options.size("loop").unwrap_or_default(), &image)?;
+            let gone = || Error::host(format!("the image {} is gone", image.display()));
+            reserve(
+                &files::open_to_change(&image)?.ok_or_else(gone)?,
+                options.size("loop").unwrap_or_default(),
+                &image,
+            )?;
         }
-        facts.details.insert("allocated".to_owned(), allocated(&image)?.to_string());
+        details.insert("allocated".to_owned(), Bytes(paths::look_at(&image)?.allocated_bytes).to_string());
         Ok(())
     }
 
@@ -150,10 +148,10 @@ impl Layer for LoopImage {
 
 fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> Result<PathBuf> {
     if place == Path::new(DEFAULT_FOLDER) {
-        fs::create_dir_all(place).or_host(|| format!("make the folder {}", place.display()))?;
+        folders::make_all(place, 0o777)?;
     }
     // The kernel shows the path of the file without symlinks, and by that the device is found again.
-    let image = mount::resolve(place)?.join(format!("{}.img", site.name));
+    let image = paths::resolve(place)?.join(format!("{}.img", site.name));
     let free = Bytes(files::free_bytes(place)?);
     if size > free {
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
@@ -161,7 +159,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
     }
     site.ledger.enter(Thing::new("loop", "image").with_path("path", &image)?)?;
     let making = || format!("make the image {} of {size}", image.display());
-    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&image).or_host(making)?;
+    let file = files::create_new(&image, 0o600).or_host(making)?;
     file.set_len(size.0).or_host(making)?;
     if preallocate {
         reserve(&file, size, &image)?;
@@ -170,15 +168,8 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
     Ok(image)
 }
 
-fn reserve(file: &fs::File, size: Bytes, image: &Path) -> Result<()> {
-    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size.0)
-        .or_host(|| format!("reserve {size} for the image {}", image.display()))
-}
-
-/// Bytes that the image takes. `st_blocks` counts 512 bytes whatever the filesystem's block (stat(2)).
-fn allocated(image: &Path) -> Result<Bytes> {
-    let found = fs::metadata(image).or_host(|| format!("look at {}", image.display()))?;
-    Ok(Bytes(found.blocks().saturating_mul(512)))
+fn reserve(file: &files::File, size: Bytes, image: &Path) -> Result<()> {
+    files::reserve(file, size.0).or_host(|| format!("reserve {size} for the image {}", image.display()))
 }
 
 pub(super) fn attach(site: &Site<'_>, image: &Path, direct_io: bool) -> Result<PathBuf> {
@@ -210,22 +201,21 @@ fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<LayerFacts> {
-    let found = fs::metadata(image).or_host(|| format!("look at {}", image.display()))?;
+fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<BTreeMap<String, String>> {
+    let found = paths::look_at(image)?;
     let node = guard::Device::find(device)?.node;
     let below = mount::mount_of(host, image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
     let details = [
         ("device", device.display().to_string()),
         ("image", image.display().to_string()),
-        ("size", Bytes(found.len()).to_string()),
+        ("size", Bytes(found.bytes).to_string()),
         ("allocation", if preallocate { "fallocate" } else { "sparse" }.to_owned()),
-        ("allocated", allocated(image)?.to_string()),
+        ("allocated", Bytes(found.allocated_bytes).to_string()),
         ("direct I/O", direct_io.to_owned()),
         ("filesystem of the image", format!("{} on {}", below.fstype, below.source)),
     ];
-    let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    Ok(LayerFacts { layer: "loop".to_owned(), details })
+    Ok(details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// The loop devices whose file is `image`.
@@ -268,23 +258,21 @@ fn remove_image(host: &Host, image: &Path) -> Result<()> {
     if !image.is_absolute() || !name.starts_with(folder::PREFIX) || !name.ends_with(".img") {
         return Err(Error::bug(format!("{} is not the name of an image of pgstrata", image.display())));
     }
-    let found = match fs::symlink_metadata(image) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        found => found.or_host(|| format!("look at {}", image.display()))?,
-    };
-    if !found.is_file() {
+    let Some(found) = paths::look_for(image)? else { return Ok(()) };
+    if found.kind != paths::Kind::RegularFile {
         return Err(Error::host(format!("{} is not the file that pgstrata made", image.display())));
     }
     if !devices_on(host, &image.to_string_lossy()).is_empty() {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));
     }
-    fs::remove_file(image).or_host(|| format!("remove {}", image.display()))
+    files::remove(image).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::options::OptionValue;
+    use std::fs;
 
     fn sized(size: &str) -> Options {
         let mut options = Options::default();

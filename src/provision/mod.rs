@@ -9,6 +9,7 @@ pub mod devices;
 pub mod directory;
 pub mod disk;
 pub mod ext;
+mod facts;
 pub mod filesystem;
 pub mod folder;
 mod guard;
@@ -29,14 +30,16 @@ mod real_tests;
 #[cfg(test)]
 mod test_site;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::promise::Promise;
+use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
 use ledger::{Ledger, Thing};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// Every layer, in the order in which the manual lists them.
 pub const ALL: &[&dyn Layer] = &[
@@ -58,26 +61,50 @@ pub fn layer(name: &str) -> Option<&'static dyn Layer> {
     ALL.iter().copied().find(|layer| layer.name() == name)
 }
 
-/// What a layer stands on or offers.
+/// What a node offers to those that stand on it: where a plan's storage can be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ground {
     /// A block device, by path.
     Device(PathBuf),
     /// A folder that data can be put in.
     Folder(PathBuf),
+    /// A storage pool, by name.
+    Pool(String),
 }
 
-/// Where in a stack a layer belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Position {
-    /// Needs nothing below, offers a block device: loop, disk. Key `device` in the plan.
-    Device,
-    /// Block device in, block device out: md, LVM, crypt. Key `volume` in the plan.
-    Volume,
-    /// Block device in, folder out: ext4, xfs, btrfs. Key `filesystem` in the plan.
-    Filesystem,
-    /// Needs nothing below, offers a folder: tmpfs, ramfs, directory. Key `filesystem` (or `directory`) in the plan.
-    Folder,
+impl Ground {
+    /// What it is.
+    #[must_use]
+    pub fn kind(&self) -> GroundKind {
+        match self {
+            Ground::Device(_) => GroundKind::Device,
+            Ground::Folder(_) => GroundKind::Folder,
+            Ground::Pool(_) => GroundKind::Pool,
+        }
+    }
+}
+
+/// Something that a layer is given to build on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// What for.
+    pub role: Role,
+    /// The group that it is in: `mirror-0`.
+    pub group: Option<String>,
+    /// What it is.
+    pub ground: Ground,
+}
+
+/// The block devices among what a layer is given, in one role.
+pub(crate) fn devices_for(inputs: &[Given], role: Role) -> Vec<&Path> {
+    inputs
+        .iter()
+        .filter(|given| given.role == role)
+        .filter_map(|given| match &given.ground {
+            Ground::Device(path) => Some(path.as_path()),
+            Ground::Folder(_) | Ground::Pool(_) => None,
+        })
+        .collect()
 }
 
 /// Something that must be there for a layer to be built, and is not.
@@ -104,7 +131,7 @@ pub struct Site<'a> {
     pub host: &'a Host,
     /// Where everything made is entered first.
     pub ledger: &'a Ledger,
-    /// Name for what is made: `pgstrata-<run id>-<trial>-<stack>`; unique within the machine, short, fit for a label.
+    /// Name for what is made: `pgstrata-<run id>-<trial>-<stack>-<node>`; unique within the machine, fit for a label.
     pub name: String,
     /// Private folder of the run for mount points and the like; made and in the ledger.
     pub folder: PathBuf,
@@ -115,20 +142,39 @@ pub struct Site<'a> {
 /// What a layer has built.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
-    /// What the layer above, or the cluster, stands on.
-    pub ground: Ground,
-    /// What is really there.
-    pub facts: LayerFacts,
+    /// What stands ready for the nodes above, in the order of [`Layer::grounds`].
+    pub grounds: Vec<Ground>,
+    /// Facts by name, as read back.
+    pub details: BTreeMap<String, String>,
+    /// What the layer says of flushes and caches, beside what its mount and its device say.
+    pub promises: Vec<Promise>,
+}
+
+impl Built {
+    /// One ground with its facts; promises nothing of its own.
+    #[must_use]
+    pub fn one(ground: Ground, details: BTreeMap<String, String>) -> Built {
+        Built { grounds: vec![ground], details, promises: Vec::new() }
+    }
 }
 
 /// One kind of layer.
 pub trait Layer: Sync {
     /// Its name in plans: `ext4`.
     fn name(&self) -> &'static str;
-    /// Where it belongs.
-    fn position(&self) -> Position;
     /// One sentence for the manual.
     fn doc(&self) -> &'static str;
+    /// What it stands on; empty for one that needs nothing below.
+    fn takes(&self) -> &'static [Take] {
+        &[]
+    }
+    /// What each of its grounds is.
+    fn offers(&self) -> GroundKind;
+    /// Names of its grounds: one without a name, unless its options make several.
+    fn grounds(&self, options: &Options) -> Vec<String> {
+        let _ = options;
+        vec![String::new()]
+    }
     /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
     fn options(&self) -> &'static [OptionSpec];
     /// Checks what the specs cannot say. Pure.
@@ -143,29 +189,38 @@ pub trait Layer: Sync {
     /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
     /// What it offers at most, where that can be told before it is built: an image's size, tmpfs's limit, a folder's free
-    /// space.
-    fn capacity(&self, options: &Options) -> Option<Bytes> {
+    /// space. `data` are the capacities of what it stores data on; by default it offers all of it.
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
         let _ = options;
-        None
+        (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
-    /// The room it takes from something shared.
+    /// The space it takes from something shared.
     fn room(&self, options: &Options) -> Option<Room> {
         let _ = options;
         None
     }
-    /// Builds it on what lies below, reads back what is there, and fails when that is not what was asked
-    /// (an option that the kernel dropped).
+    /// Builds it on its inputs, which are what [`Layer::takes`] asks for; reads back what is there, and fails when that is
+    /// not what was asked (an option that the kernel dropped).
     ///
     /// # Errors
     /// What failed, with the tool's own words. What was made up to there is in the ledger and is undone by the caller.
-    fn build(&self, site: &Site<'_>, below: Option<&Ground>, options: &Options) -> Result<Built>;
-    /// Called once the whole stack stands, the lowest layer first: mends what the layers above undid and reads back again
-    /// what they changed.
+    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built>;
+    /// Opens it again on devices that carry it already (a mount without mkfs, an import without create): after a crash,
+    /// or on a copy of its devices. What it makes goes into the ledger as in [`Layer::build`].
+    ///
+    /// # Errors
+    /// As [`Layer::build`]; and where a layer has nothing that could be opened again.
+    fn reopen(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+        let _ = (site, inputs, options);
+        Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
+    }
+    /// Called once the whole stack stands, the lowest layer first: restores what the layers above undid and reads back
+    /// again what they changed.
     ///
     /// # Errors
     /// When what was asked of this layer does not hold any more.
-    fn finish(&self, host: &Host, options: &Options, facts: &mut LayerFacts) -> Result<()> {
-        let _ = (host, options, facts);
+    fn finish(&self, host: &Host, options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+        let _ = (host, options, details);
         Ok(())
     }
     /// Undoes one thing that this layer entered into the ledger. Does nothing when it is not there (any more), and

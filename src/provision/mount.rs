@@ -9,7 +9,7 @@ use super::{Site, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
-use crate::host::{Host, processes};
+use crate::host::{Host, paths, processes};
 use crate::parse::mountinfo::{self, Mount};
 use crate::record::facts::MountFacts;
 use crate::record::options::{OptionProblem, Options};
@@ -60,8 +60,12 @@ pub(super) struct Wanted<'a> {
     pub fstype: &'static str,
     /// Device, or a name for filesystems without one.
     pub source: &'a str,
+    /// Its further devices, any of which the kernel may show as the source (btrfs).
+    pub others: Vec<&'a str>,
     /// Mount options, one each.
     pub options: &'a [String],
+    /// Mount options of ours that name its further devices; the kernel need not show them.
+    pub members: Vec<String>,
     /// How the kernel prints those that it does not print as they were asked.
     pub rules: &'static [Rule],
     /// Further evidence of options in force, beside the mount table.
@@ -101,16 +105,18 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
 /// With mount's words and the kernel's; or when an option was silently dropped.
 pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
     // The mount table shows paths without symlinks.
-    let target = resolve(&site.folder)?.join(&site.name);
+    let target = paths::resolve(&site.folder)?.join(&site.name);
     folder::make(site.ledger, folder::OWNER, &target)?;
     let thing = Thing::new(wanted.owner, "mount")
         .with_path("target", &target)?
         .with("source", wanted.source)
+        .with("others", wanted.others.join(" "))
         .with("fstype", wanted.fstype);
     site.ledger.enter(thing)?;
     let mut command = Command::new("mount").args(["-t", wanted.fstype]);
-    if !wanted.options.is_empty() {
-        command = command.arg("-o").arg(wanted.options.join(","));
+    let options: Vec<&str> = wanted.options.iter().chain(&wanted.members).map(String::as_str).collect();
+    if !options.is_empty() {
+        command = command.arg("-o").arg(options.join(","));
     }
     let begun_s = uptime_s(site.host);
     let mounted = site.host.run(&command.arg(wanted.source).arg(&target));
@@ -147,7 +153,8 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         // The topmost mount on the target is the last in the table.
         let table = table(host)?;
         let Some(found) = table.iter().rev().find(|mount| mount.target == target) else { return Ok(()) };
-        if found.fstype != thing.mark("fstype")? || found.source != thing.mark("source")? {
+        let mut sources = std::iter::once(thing.mark("source")?).chain(thing.mark("others")?.split(' '));
+        if found.fstype != thing.mark("fstype")? || sources.all(|source| source != found.source) {
             return Err(Error::host(format!(
                 "{target} is not what pgstrata mounted there: {} of type {}",
                 found.source, found.fstype
@@ -187,12 +194,7 @@ pub fn table(host: &Host) -> Result<Vec<Mount>> {
 /// # Errors
 /// When the path does not exist or the table cannot be read.
 pub fn mount_of(host: &Host, path: &Path) -> Result<MountFacts> {
-    holding(&table(host)?, &resolve(path)?).map(facts)
-}
-
-pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
-    use crate::error::Context;
-    std::fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))
+    holding(&table(host)?, &paths::resolve(path)?).map(facts)
 }
 
 /// The mount with the longest target above `path` (which has no symlinks); of several on one target, the last.

@@ -3,11 +3,10 @@
 //! Reads, never changes: a missing kernel module is not loaded here, mount(8) has the kernel do that.
 
 use super::{Room, Unmet};
-use crate::host::{Host, files, users};
+use crate::host::{Host, files, paths, users};
 use crate::parse::meminfo;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Root, where we are not.
@@ -37,7 +36,7 @@ pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> 
 
 /// Loop devices.
 pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
-    (!Path::new("/dev/loop-control").exists() && !has_module(host, "loop")).then(|| Unmet {
+    (!paths::exists(Path::new("/dev/loop-control")) && !has_module(host, "loop")).then(|| Unmet {
         what: "loop devices (/dev/loop-control)".to_owned(),
         hint: "boot a kernel with loop devices; in a container, hand /dev/loop-control and /dev/loop* in".to_owned(),
     })
@@ -70,7 +69,7 @@ pub fn lacking_room(host: &Host, rooms: &[Room]) -> Vec<Unmet> {
         match room {
             Room::Memory(Bytes(bytes)) => memory = memory.saturating_add(*bytes),
             Room::Disk(folder, Bytes(bytes)) => {
-                let device = std::fs::metadata(files::nearest_existing(folder)).map_or(0, |found| found.dev());
+                let device = paths::look_at(&files::nearest_existing(folder)).map_or(0, |found| found.filesystem);
                 let sum = disks.entry(device).or_insert((folder, 0));
                 sum.1 = sum.1.saturating_add(*bytes);
             }

@@ -4,11 +4,11 @@ use super::ledger::Thing;
 use super::mount::{self, Wanted};
 use super::options_kept::Kept::Unless;
 use super::options_kept::Rule;
-use super::{Built, Ground, Layer, Position, Site, Unmet, needs};
+use super::{Built, Given, Ground, Layer, Site, Unmet, needs};
 use crate::error::Result;
 use crate::host::Host;
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use std::collections::BTreeMap;
 
 /// The layer.
@@ -17,7 +17,6 @@ pub struct Ramfs;
 const OPTIONS: &[OptionSpec] = &[OptionSpec {
     key: "mount",
     kind: OptionKind::TextList,
-    axis: false,
     required: false,
     default: Some("none"),
     doc: "Mount options, one each. ramfs takes any word and ignores it; what it does not show is an error.",
@@ -31,12 +30,12 @@ impl Layer for Ramfs {
         "ramfs"
     }
 
-    fn position(&self) -> Position {
-        Position::Folder
-    }
-
     fn doc(&self) -> &'static str {
         "ramfs: files in memory without a limit; fills the machine's memory if the data do."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -52,14 +51,22 @@ impl Layer for Ramfs {
         needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, "ramfs", &[])).collect()
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let (owner, source) = (self.name(), site.name.as_str());
         let asked = mount::asked(options);
         let in_force = |_: &Host, _: &str| Vec::new();
-        let wanted = Wanted { owner, fstype: owner, source, options: &asked, rules: RULES, in_force };
+        let wanted = Wanted {
+            owner,
+            fstype: owner,
+            source,
+            others: Vec::new(),
+            options: &asked,
+            members: Vec::new(),
+            rules: RULES,
+            in_force,
+        };
         let target = mount::mount(site, &wanted)?;
-        let facts = LayerFacts { layer: owner.to_owned(), details: BTreeMap::new() };
-        Ok(Built { ground: Ground::Folder(target), facts })
+        Ok(Built::one(Ground::Folder(target), BTreeMap::new()))
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {

@@ -1,12 +1,16 @@
 //! Stacks built for real: loop devices, filesystems, mounts. Need root, and say so where it lacks.
 
 use super::ledger::{Death, Ledger};
-use super::test_site::{Place, layer, mkfs, mounted, options_of, stack, text};
+use super::stack::BuiltStack;
+use super::test_site::{Place, mkfs, mounted, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
-use super::{ALL, Position, stack as stacks};
+use super::{ALL, Given, stack as stacks};
 use crate::host::Host;
 use crate::host::command::Command;
+use crate::record::facts::DeviceFacts;
 use crate::record::options::{OptionValue, Options};
+use crate::record::promise::Claim;
+use crate::record::stack::{GroundKind, Role};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,15 +24,18 @@ fn every_filesystem_is_built_read_back_and_undone() {
     for (name, size) in ON_DEVICE {
         let Some(place) = Place::new() else { return };
         let built = place.build(&place.on_loop(name, size, mounted(&["noatime"]))).unwrap();
-        fs::write(built.folder.join("file"), "x").unwrap();
+        fs::write(built.folder().join("file"), "x").unwrap();
         let facts = &built.facts;
-        let mount = facts.mount.as_ref().unwrap();
+        let mount = facts.mount().unwrap();
         assert_eq!(mount.fstype, *name);
         assert!(mount.options.contains(&"noatime".to_owned()), "{mount:?}");
-        assert_eq!(facts.layers.iter().map(|l| l.layer.as_str()).collect::<Vec<_>>(), ["loop", *name]);
-        assert_eq!(facts.layers[0].details["direct I/O"], "on");
-        assert!(facts.layers[1].details.len() > 5, "{:?}", facts.layers[1]);
-        let device = &facts.devices[0];
+        let built_layers: Vec<&str> = facts.nodes.iter().filter_map(|node| node.layer.as_deref()).collect();
+        assert_eq!(built_layers, ["loop", *name]);
+        assert_eq!(facts.nodes[0].details["direct I/O"], "on");
+        assert!(facts.nodes[1].details.len() > 5, "{:?}", facts.nodes[1]);
+        let below = facts.devices_below(facts.data.as_ref());
+        assert_eq!(below[0].name().0, "loop");
+        let device = below[0].device;
         assert_eq!((device.depth, device.direct_io), (0, Some(true)), "{name}: {device:?}");
         assert!(device.backing_file.as_ref().unwrap().ends_with(".img"));
         assert_eq!(device.counts_flushes, Some(true), "this kernel counts flushes");
@@ -41,16 +48,14 @@ fn every_filesystem_is_built_read_back_and_undone() {
 fn stacks_without_a_device_are_built_and_undone() {
     let Some(place) = Place::new() else { return };
     let tmpfs = options_of(&[("size", text("5000kB")), ("mount", OptionValue::List(vec![text("huge=never,noatime")]))]);
-    let specs = [
-        stack("tmp", vec![layer("tmpfs", tmpfs)]),
-        stack("ram", vec![layer("ramfs", mounted(&["noatime", "mode=0700"]))]),
-    ];
+    let specs =
+        [stack("tmp", vec![("tmpfs", tmpfs)]), stack("ram", vec![("ramfs", mounted(&["noatime", "mode=0700"]))])];
     for spec in &specs {
         assert_eq!(stacks::unmet(&place.host, spec), []);
         let built = place.build(spec).unwrap();
-        fs::write(built.folder.join("file"), "x").unwrap();
-        assert!(built.facts.mount.as_ref().unwrap().fstype.ends_with("fs"));
-        assert!(built.facts.layers[0].details["devices end"].contains("in memory"));
+        fs::write(built.folder().join("file"), "x").unwrap();
+        assert!(built.facts.mount().unwrap().fstype.ends_with("fs"));
+        assert!(built.facts.promise(built.facts.data.as_ref(), Claim::Volatile).is_some());
     }
     place.clean();
 }
@@ -60,13 +65,13 @@ fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
     let place = Place::of_anybody();
     let others = tempfile::tempdir().unwrap();
     fs::write(others.path().join("theirs"), "x").unwrap();
-    let at = |path: &str| stack("here", vec![layer("directory", options_of(&[("directory", text(path))]))]);
+    let at = |path: &str| stack("here", vec![("directory", options_of(&[("directory", text(path))]))]);
     let spec = at(others.path().to_str().unwrap());
     assert_eq!(stacks::unmet(&place.host, &spec), []);
     let built = place.build(&spec).unwrap();
-    fs::write(built.folder.join("file"), "x").unwrap();
+    fs::write(built.folder().join("file"), "x").unwrap();
     assert_eq!(fs::read_dir(others.path()).unwrap().count(), 2);
-    assert!(built.facts.mount.is_some() && built.facts.free_bytes.is_some());
+    assert!(built.facts.mount().is_some() && built.facts.free_bytes.is_some());
     place.clean();
     assert_eq!(fs::read_dir(others.path()).unwrap().count(), 1);
     assert!(stacks::unmet(&Host::this(), &at("/no/such"))[0].hint.contains("mkdir -p /no/such"));
@@ -74,8 +79,7 @@ fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
 
 #[test]
 fn what_needs_root_says_so_without_it() {
-    let spec =
-        |name| stack(name, vec![layer("loop", options_of(&[("loop", text("1MiB"))])), layer(name, Options::default())]);
+    let spec = |name| stack(name, vec![("loop", options_of(&[("loop", text("1MiB"))])), (name, Options::default())]);
     let told =
         stacks::unmet(&Host::this(), &spec("ext4")).iter().filter(|unmet| unmet.what.starts_with("root")).count();
     assert_eq!(told, usize::from(!crate::host::users::is_root()), "once for the whole stack");
@@ -141,7 +145,7 @@ fn a_mount_option_that_the_kernel_refuses_is_told_in_the_kernels_words() {
 #[test]
 fn a_mount_option_that_the_kernel_drops_is_an_error() {
     let Some(place) = Place::new() else { return };
-    let ram = |option: &str| stack("ram", vec![layer("ramfs", mounted(&[option]))]);
+    let ram = |option: &str| stack("ram", vec![("ramfs", mounted(&[option]))]);
     for (spec, option) in [
         (ram("size=64m"), "size=64m"),
         (ram("barrier=0"), "barrier=0"),
@@ -214,10 +218,14 @@ fn an_image_larger_than_the_free_space_is_refused_before_anything_is_made() {
     place.clean();
 }
 
+fn device_of(built: &BuiltStack) -> &DeviceFacts {
+    built.facts.devices()[0].1
+}
+
 /// A small filesystem in memory below the place, in the ledger like all else.
 fn small(place: &Place, kind: &str) -> std::path::PathBuf {
     let options = if kind == "tmpfs" { options_of(&[("size", text("48MiB"))]) } else { Options::default() };
-    place.build(&stack("small", vec![layer(kind, options)])).unwrap().folder
+    place.build(&stack("small", vec![(kind, options)])).unwrap().folder().clone()
 }
 
 fn image_in(folder: &std::path::Path, size: &str, preallocate: bool) -> Options {
@@ -233,15 +241,14 @@ fn image_in(folder: &std::path::Path, size: &str, preallocate: bool) -> Options 
 fn a_preallocated_image_takes_its_room_at_once_and_the_next_one_is_refused() {
     let Some(place) = Place::new() else { return };
     let folder = small(&place, "tmpfs");
-    let image =
-        |name| stack(name, vec![layer("loop", image_in(&folder, "40MiB", true)), layer("ext2", Options::default())]);
+    let image = |name| stack(name, vec![("loop", image_in(&folder, "40MiB", true)), ("ext2", Options::default())]);
     let built = place.build(&image("one")).unwrap();
-    let file = fs::metadata(built.facts.devices[0].backing_file.as_ref().unwrap()).unwrap();
+    let file = fs::metadata(device_of(&built).backing_file.as_ref().unwrap()).unwrap();
     assert_eq!(file.blocks() * 512, 40 << 20, "mkfs gave blocks back");
-    assert_eq!(built.facts.layers[0].details["allocated"], "40 MiB");
-    assert_eq!(built.facts.layers[0].details["allocation"], "fallocate");
-    assert_eq!(built.facts.layers[0].details["direct I/O"], "off");
-    assert_eq!(built.facts.layers[0].details["filesystem of the image"].split(' ').next(), Some("tmpfs"));
+    assert_eq!(built.facts.nodes[0].details["allocated"], "40 MiB");
+    assert_eq!(built.facts.nodes[0].details["allocation"], "fallocate");
+    assert_eq!(built.facts.nodes[0].details["direct I/O"], "off");
+    assert_eq!(built.facts.nodes[0].details["filesystem of the image"].split(' ').next(), Some("tmpfs"));
     let error = place.build(&image("two")).unwrap_err().to_string();
     assert!(error.contains("does not fit"), "{error}");
     place.clean();
@@ -252,10 +259,12 @@ fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
     let Some(place) = Place::new() else { return };
     let folder = small(&place, "tmpfs");
     let site = place.site("sparse");
-    let ground = super::layer("loop").unwrap().build(&site, None, &image_in(&folder, "40MiB", false)).unwrap().ground;
+    let ground =
+        super::layer("loop").unwrap().build(&site, &[], &image_in(&folder, "40MiB", false)).unwrap().grounds[0].clone();
+    let given = Given { role: Role::Data, group: None, ground };
     let filled = fs::write(folder.join("filler"), vec![1u8; 64 << 20]).unwrap_err();
     assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
-    let error = super::layer("ext4").unwrap().build(&site, Some(&ground), &mkfs(&["-E", "nodiscard"])).unwrap_err();
+    let error = super::layer("ext4").unwrap().build(&site, &[given], &mkfs(&["-E", "nodiscard"])).unwrap_err();
     assert!(error.to_string().contains("mkfs.ext4"), "{error}");
     place.clean();
 }
@@ -279,7 +288,7 @@ fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
         let build = |number: usize| {
             let mut spec = place.on_loop("ext2", "4MiB", Options::default());
             spec.name = format!("s{number}");
-            place.build(&spec).unwrap().facts.devices[0].name.clone()
+            device_of(&place.build(&spec).unwrap()).name.clone()
         };
         (0..4).map(build).collect()
     };
@@ -296,11 +305,11 @@ fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
 fn a_busy_stack_stays_whole_and_in_the_ledger_until_it_is_free() {
     let Some(place) = Place::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
-    let open = fs::File::create(built.folder.join("file")).unwrap();
+    let open = fs::File::create(built.folder().join("file")).unwrap();
     let failures = undo_from(place.ledger(), built.mark, &Undoers::new(), &place.host);
     assert!(failures[0].to_string().contains("umount"), "{}", failures[0]);
     assert_eq!(failures.len(), place.ledger().open_things().len() - 1, "{failures:#?}");
-    fs::write(built.folder.join("another"), "still there").unwrap();
+    fs::write(built.folder().join("another"), "still there").unwrap();
     drop(open);
     place.clean();
 }
@@ -309,11 +318,11 @@ fn a_busy_stack_stays_whole_and_in_the_ledger_until_it_is_free() {
 fn a_mount_of_somebody_else_on_our_mount_point_stays() {
     let Some(place) = Place::new() else { return };
     let host = Host::this();
-    let built = place.build(&stack("ram", vec![layer("ramfs", Options::default())])).unwrap();
-    host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(&built.folder)).unwrap();
+    let built = place.build(&stack("ram", vec![("ramfs", Options::default())])).unwrap();
+    host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(&built.folder())).unwrap();
     let failures = undo_from(place.ledger(), built.mark, &Undoers::new(), &place.host);
     assert!(failures[0].to_string().contains("is not what pgstrata mounted there: theirs"), "{}", failures[0]);
-    host.run(&Command::new("umount").arg(&built.folder)).unwrap();
+    host.run(&Command::new("umount").arg(&built.folder())).unwrap();
     place.clean();
 }
 
@@ -321,10 +330,10 @@ fn a_mount_of_somebody_else_on_our_mount_point_stays() {
 fn undoing_leaves_a_device_alone_that_is_another_ones_by_now() {
     let Some(place) = Place::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
-    let device = format!("/dev/{}", built.facts.devices[0].name);
+    let device = format!("/dev/{}", device_of(&built).name);
     let thing = super::ledger::Thing::new("ext4", "filesystem").with("device", &device).with("uuid", "another");
     super::layer("ext4").unwrap().undo(&place.host, &thing).unwrap();
-    fs::write(built.folder.join("file"), "x").unwrap();
+    fs::write(built.folder().join("file"), "x").unwrap();
     place.clean();
 }
 
@@ -334,8 +343,8 @@ fn names_and_first_options_of_the_layers_are_as_plans_expect() {
     assert_eq!(names.len(), ALL.len());
     for layer in ALL {
         let first = layer.options().first().map(|option| option.key);
-        match layer.position() {
-            Position::Device => assert_eq!(first, Some(layer.name())),
+        match (layer.takes().is_empty(), layer.offers()) {
+            (true, GroundKind::Device) => assert_eq!(first, Some(layer.name())),
             _ => assert!(first.is_some()),
         }
         assert!(layer.doc().ends_with('.'), "{}", layer.name());

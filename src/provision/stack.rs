@@ -1,85 +1,140 @@
-//! A whole stack: its layers built one on the other, and what is there in the end.
+//! A whole stack: its nodes built each on its inputs, and what is there in the end.
 //!
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::{Built, Ground, Layer, Position, Room, Site, Unmet, devices, layer, mount};
+use super::facts;
+use super::{Built, Given, Ground, Layer, Room, Site, Unmet, layer};
 use crate::error::{Error, Result};
-use crate::host::{Host, files};
-use crate::record::case::{LayerSpec, StackSpec};
-use crate::record::facts::StackFacts;
+use crate::host::Host;
+use crate::record::built::StackFacts;
+use crate::record::stack::{End, GroundName, NodeSpec, StackSpec};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A stack that stands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuiltStack {
-    /// The folder that data can be put in. Others than root may enter it; its owner is root, or us.
-    pub folder: PathBuf,
+    /// What of the database goes into which folder; the data always, further ones where the plan says so. Others than
+    /// root may enter them; their owner is root, or us.
+    pub folders: BTreeMap<End, PathBuf>,
+    /// What each node offers.
+    pub grounds: Grounds,
     /// What is really there.
     pub facts: StackFacts,
     /// Everything of it lies at or above this number in the ledger.
     pub mark: u64,
 }
 
+impl BuiltStack {
+    /// The folder for the data.
+    #[must_use]
+    pub fn folder(&self) -> &PathBuf {
+        // Building fails without one.
+        &self.folders[&End::Data]
+    }
+}
+
+/// What the nodes of a stack offer, by name.
+pub type Grounds = BTreeMap<GroundName, Ground>;
+
 /// Builds a stack bottom-up and reads back what is there.
 ///
 /// # Errors
-/// The layer's own, with the stack and layer in front. What was made up to there is in the ledger: the caller takes
+/// The layer's own, with the stack and node in front. What was made up to there is in the ledger: the caller takes
 /// [`super::ledger::Ledger::mark`] before and undoes down to it.
 pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
+    stand_up(site, spec, Grounds::new(), "build", |layer, site, inputs, node| layer.build(site, inputs, &node.options))
+}
+
+/// Opens a stack again: the grounds in `there` are taken as they are (the devices that survived a crash, or copies of
+/// them), and every node above is opened on them without being made anew.
+///
+/// # Errors
+/// As [`build_stack`].
+pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result<BuiltStack> {
+    stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
+}
+
+fn stand_up(
+    site: &Site<'_>,
+    spec: &StackSpec,
+    there: Grounds,
+    verb: &str,
+    act: impl Fn(&dyn Layer, &Site<'_>, &[Given], &NodeSpec) -> Result<Built>,
+) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
-    let mut ground: Option<Ground> = None;
-    let mut layers = Vec::new();
-    for asked in &spec.layers {
+    let mut grounds = there;
+    let mut nodes = Vec::new();
+    for node in &spec.nodes {
         site.interrupt.check()?;
-        let built = build_layer(site, ground.as_ref(), asked)
-            .map_err(|e| e.while_doing(format!("build the layer {} of the stack {}", asked.layer, spec.name)))?;
-        ground = Some(built.ground);
-        layers.push(built.facts);
+        let doing =
+            |e: Error| e.while_doing(format!("{verb} `{}` ({}) of the stack {}", node.name, node.layer, spec.name));
+        let layer = known(node)?;
+        let names = layer.grounds(&node.options).into_iter().map(|ground| GroundName::of(&node.name, &ground));
+        let names: Vec<GroundName> = names.collect();
+        if names.iter().all(|name| grounds.contains_key(name)) {
+            nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises: Vec::new() }));
+            continue;
+        }
+        let own = Site { name: format!("{}-{}", site.name, node.name), folder: site.folder.clone(), ..*site };
+        let built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
+        if built.grounds.len() != names.len() {
+            return Err(Error::bug(format!(
+                "the layer {} gave {} grounds for {names:?}",
+                node.layer,
+                built.grounds.len()
+            )));
+        }
+        grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
+        nodes.push((node, built));
     }
-    let Some(Ground::Folder(folder)) = ground else {
-        return Err(Error::bug(format!("the stack {} ends in no folder", spec.name)));
+    for (node, built) in &mut nodes {
+        let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
+        known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
+    }
+    let folders = folders(spec, &grounds)?;
+    let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;
+    Ok(BuiltStack { folders, grounds, facts, mark })
+}
+
+/// What a node stands on.
+fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<Given>> {
+    let given = node.inputs.iter().map(|input| {
+        let missing = || Error::bug(format!("`{}` stands on `{}`, which nothing offers", node.name, input.from));
+        let ground = grounds.get(&input.from).ok_or_else(missing)?.clone();
+        Ok(Given { role: input.role, group: input.group.clone(), ground })
+    });
+    let given: Vec<Given> = given.collect::<Result<_>>()?;
+    for take in known(node)?.takes() {
+        let fitting = given.iter().filter(|given| given.role == take.role && given.ground.kind() == take.kind).count();
+        if !(take.least..=take.most).contains(&fitting) {
+            let (least, most, kind) = (take.least, take.most, take.kind.word());
+            let message = format!("`{}` needs {least} to {most} times a {kind}, and has {fitting}", node.name);
+            return Err(Error::user(message));
+        }
+    }
+    Ok(given)
+}
+
+fn folders(spec: &StackSpec, grounds: &Grounds) -> Result<BTreeMap<End, PathBuf>> {
+    let folder = |(end, name): (End, &GroundName)| match grounds.get(name) {
+        Some(Ground::Folder(path)) => Ok((end, path.clone())),
+        _ => Err(Error::user(format!("the {end} of the stack {} lie on `{name}`, which is no folder", spec.name))),
     };
-    for (asked, facts) in spec.layers.iter().zip(&mut layers) {
-        known(asked)?
-            .finish(site.host, &asked.options, facts)
-            .map_err(|e| e.while_doing(format!("finish the layer {} of the stack {}", asked.layer, spec.name)))?;
-    }
-    let below = devices::below(site.host, &folder)?;
-    if let (Some(top), false) = (layers.last_mut(), below.ends.is_empty()) {
-        top.details.insert("devices end".to_owned(), below.ends.join("; "));
-    }
-    let facts = StackFacts {
-        name: spec.name.clone(),
-        layers,
-        mount: Some(mount::mount_of(site.host, &folder)?),
-        devices: below.devices,
-        free_bytes: Some(files::free_bytes(&folder)?),
-        trials_before: 0,
-        age_s: Some(0.0),
-    };
-    Ok(BuiltStack { folder, facts, mark })
+    spec.ends().into_iter().map(folder).collect()
 }
 
-fn build_layer(site: &Site<'_>, below: Option<&Ground>, asked: &LayerSpec) -> Result<Built> {
-    let layer = known(asked)?;
-    let on_device = matches!(layer.position(), Position::Volume | Position::Filesystem);
-    match (on_device, below) {
-        (true, Some(Ground::Device(_))) | (false, None) => layer.build(site, below, &asked.options),
-        (true, _) => Err(Error::bug("it needs a block device below")),
-        (false, _) => Err(Error::bug("it must be the lowest layer")),
-    }
+pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
+    layer(&node.layer).ok_or_else(|| Error::user(format!("there is no layer `{}`", node.layer)))
 }
 
-fn known(asked: &LayerSpec) -> Result<&'static dyn Layer> {
-    layer(&asked.layer).ok_or_else(|| Error::user(format!("there is no layer `{}`", asked.layer)))
-}
-
-/// What this machine lacks for a stack, free room included. Reads, never changes; the same thing is told once.
+/// What this machine lacks for a stack, free space included. Reads, never changes; the same thing is told once.
 #[must_use]
 pub fn unmet(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
     let mut all: Vec<Unmet> = Vec::new();
-    let layers = spec.layers.iter().filter_map(|asked| Some((layer(&asked.layer)?, &asked.options)));
+    let layers = spec.nodes.iter().filter_map(|node| Some((layer(&node.layer)?, &node.options)));
     let of_layers = layers.flat_map(|(layer, options)| layer.unmet(host, options));
     for one in of_layers.chain(super::needs::lacking_room(host, &rooms(spec))) {
         if !all.contains(&one) {
@@ -89,9 +144,18 @@ pub fn unmet(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
     all
 }
 
-/// The room that a stack takes from what others use, too. Rooms of stacks that stand at the same time (data and WAL, or
-/// reused ones) add up: see [`super::needs::lacking_room`].
+/// The space that a stack takes from what others use, too. Needs of stacks that stand at the same time add up: see
+/// [`super::needs::lacking_room`].
 #[must_use]
 pub fn rooms(spec: &StackSpec) -> Vec<Room> {
-    spec.layers.iter().filter_map(|asked| layer(&asked.layer)?.room(&asked.options)).collect()
+    spec.nodes.iter().filter_map(|node| layer(&node.layer)?.room(&node.options)).collect()
+}
+
+/// What a ground of a stack offers at most, as far as that can be told before anything is built.
+#[must_use]
+pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
+    let node = spec.node(ground.node())?;
+    let data = node.inputs.iter().filter(|input| input.role == crate::record::stack::Role::Data);
+    let data: Option<Vec<Bytes>> = data.map(|input| capacity(spec, &input.from)).collect();
+    layer(&node.layer)?.capacity(&node.options, &data?)
 }

@@ -3,9 +3,7 @@
 //! Everything goes through [`Host`], so that tests stand on small fake trees. Absent on purpose: what the attributes
 //! mean (see [`super::devices`], [`super::guard`]).
 
-use crate::host::Host;
-use std::fs;
-use std::path::PathBuf;
+use crate::host::{Host, files};
 
 /// A block device by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,7 +22,12 @@ impl Node {
     /// The device of a kernel name (`sda1`, `dm-0`).
     pub fn named(host: &Host, name: &str) -> Option<Node> {
         // Slashes of a name are `!` in sysfs (cciss/c0d0).
-        Node::parse(&host.read_optional(format!("/sys/class/block/{}/dev", name.replace('/', "!")))?)
+        Node::at(host, &format!("/sys/class/block/{}", name.replace('/', "!")))
+    }
+
+    /// The device whose folder in sysfs it is.
+    fn at(host: &Host, folder: &str) -> Option<Node> {
+        Node::parse(&host.read_optional(format!("{folder}/dev"))?)
     }
 
     fn path(self) -> String {
@@ -33,7 +36,7 @@ impl Node {
 
     /// Whether the kernel has it.
     pub fn exists(self, host: &Host) -> bool {
-        host.path(self.path()).exists()
+        host.exists(self.path())
     }
 
     /// The trimmed text of an attribute; `None` where there is none or it is empty.
@@ -43,7 +46,7 @@ impl Node {
 
     /// The bytes of an attribute that is not text.
     pub fn bytes(self, host: &Host, name: &str) -> Option<Vec<u8>> {
-        fs::read(host.path(format!("{}/{name}", self.path()))).ok()
+        files::read(&host.path(format!("{}/{name}", self.path()))).ok()
     }
 
     /// A whole number.
@@ -73,20 +76,21 @@ impl Node {
 
     /// Partitions of a disk.
     pub fn partitions(self, host: &Host) -> Vec<Node> {
-        let children = entries(host.path(self.path()));
-        let children = children.into_iter().filter(|(_, path)| path.join("partition").exists());
-        children.filter_map(|(_, path)| Node::parse(&fs::read_to_string(path.join("dev")).ok()?)).collect()
+        let own = self.path();
+        let mut children = host.names_in(&own);
+        children.retain(|name| host.exists(format!("{own}/{name}/partition")));
+        children.iter().filter_map(|name| Node::at(host, &format!("{own}/{name}"))).collect()
     }
 
     /// The devices that it is made of (device mapper, md), by number.
     pub fn slaves(self, host: &Host) -> Vec<Node> {
-        let slaves = entries(host.path(format!("{}/slaves", self.path())));
-        slaves.into_iter().filter_map(|(_, path)| Node::parse(&fs::read_to_string(path.join("dev")).ok()?)).collect()
+        let slaves = format!("{}/slaves", self.path());
+        host.names_in(&slaves).iter().filter_map(|name| Node::at(host, &format!("{slaves}/{name}"))).collect()
     }
 
     /// Kernel names of the devices that stand on it.
     pub fn holders(self, host: &Host) -> Vec<String> {
-        entries(host.path(format!("{}/holders", self.path()))).into_iter().map(|(name, _)| name).collect()
+        host.names_in(format!("{}/holders", self.path()))
     }
 
     /// The file behind a loop device; the mark of a deleted one taken off.
@@ -110,30 +114,14 @@ fn plain_backing_file(path: &str) -> String {
 
 /// All loop devices that have a file, with its path.
 pub(super) fn loops(host: &Host) -> Vec<(Node, String)> {
-    let all = entries(host.path("/sys/block")).into_iter().filter(|(name, _)| name.starts_with("loop"));
-    all.filter_map(|(_, path)| {
-        let node = Node::parse(&fs::read_to_string(path.join("dev")).ok()?)?;
-        Some((node, node.backing_file(host)?))
-    })
-    .collect()
+    let all = host.names_in("/sys/block").into_iter().filter(|name| name.starts_with("loop"));
+    let nodes = all.filter_map(|name| Node::at(host, &format!("/sys/block/{name}")));
+    nodes.filter_map(|node| Some((node, node.backing_file(host)?))).collect()
 }
 
 /// The devices of the btrfs that `name` is part of: kernel names, from `/sys/fs/btrfs/<uuid>/devices`.
 pub(super) fn btrfs_devices(host: &Host, name: &str) -> Vec<String> {
-    let filesystems = entries(host.path("/sys/fs/btrfs"));
-    let members = |path: PathBuf| entries(path.join("devices")).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-    filesystems
-        .into_iter()
-        .map(|(_, path)| members(path))
-        .find(|all| all.iter().any(|one| one == name))
-        .unwrap_or_default()
-}
-
-/// Entries of a folder, sorted by name; none where it cannot be read.
-fn entries(folder: PathBuf) -> Vec<(String, PathBuf)> {
-    let Ok(read) = fs::read_dir(folder) else { return Vec::new() };
-    let mut all: Vec<_> =
-        read.flatten().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect();
-    all.sort();
-    all
+    let filesystems = host.names_in("/sys/fs/btrfs").into_iter();
+    let mut members = filesystems.map(|uuid| host.names_in(format!("/sys/fs/btrfs/{uuid}/devices")));
+    members.find(|all| all.iter().any(|one| one == name)).unwrap_or_default()
 }

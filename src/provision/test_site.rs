@@ -7,8 +7,8 @@ use super::{Site, folder, mount, sysfs};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
-use crate::record::case::{LayerSpec, StackSpec};
 use crate::record::options::{OptionValue, Options};
+use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
 
 /// A place of a test, with a ledger and a run's private folder.
@@ -74,7 +74,7 @@ impl Place {
     /// A stack of a sparse image in this place and one filesystem on it.
     pub fn on_loop(&self, filesystem: &str, size: &str, options: Options) -> StackSpec {
         let image = options_of(&[("loop", text(size)), ("in", text(self.path().to_str().unwrap()))]);
-        stack(filesystem, vec![layer("loop", image), layer(filesystem, options)])
+        stack(filesystem, vec![("loop", image), (filesystem, options)])
     }
 
     /// Undoes everything, as `clean` does; panics on a failure or when anything is left.
@@ -135,10 +135,6 @@ pub(super) fn mounted(options: &[&str]) -> Options {
     options_of(&[("mount", texts(options))])
 }
 
-pub(super) fn layer(name: &str, options: Options) -> LayerSpec {
-    LayerSpec { layer: name.to_owned(), options }
-}
-
-pub(super) fn stack(name: &str, layers: Vec<LayerSpec>) -> StackSpec {
-    StackSpec { name: name.to_owned(), layers, reuse: false }
+pub(super) fn stack(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
+    StackSpec::linear(name, layers)
 }

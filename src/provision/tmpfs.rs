@@ -4,11 +4,11 @@ use super::ledger::Thing;
 use super::mount::{self, Wanted};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, Rule};
-use super::{Built, Ground, Layer, Position, Room, Site, Unmet, needs};
+use super::{Built, Given, Ground, Layer, Room, Site, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::record::facts::LayerFacts;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 
 /// The layer.
@@ -18,7 +18,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "size",
         kind: OptionKind::Size,
-        axis: false,
         required: true,
         default: None,
         doc: "The most that its files may take, of memory and swap.",
@@ -26,7 +25,6 @@ const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "mount",
         kind: OptionKind::TextList,
-        axis: false,
         required: false,
         default: Some("none"),
         doc: "Further mount options, one each: [\"huge=always\", \"noatime\"].",
@@ -58,12 +56,12 @@ impl Layer for Tmpfs {
         "tmpfs"
     }
 
-    fn position(&self) -> Position {
-        Position::Folder
-    }
-
     fn doc(&self) -> &'static str {
         "tmpfs: files in memory; the upper bound of what storage can give, and nothing survives."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -83,7 +81,7 @@ impl Layer for Tmpfs {
         needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, "tmpfs", &[])).collect()
     }
 
-    fn capacity(&self, options: &Options) -> Option<Bytes> {
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
         options.size("size")
     }
 
@@ -91,19 +89,28 @@ impl Layer for Tmpfs {
         options.size("size").map(Room::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _below: Option<&Ground>, options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
         let size = options.size("size").ok_or_else(|| Error::bug("a tmpfs without a size"))?;
         let mut asked = mount::asked(options);
         asked.push(format!("size={}", size.0));
         let (owner, source) = (self.name(), site.name.as_str());
         let in_force = |_: &Host, _: &str| Vec::new();
-        let wanted = Wanted { owner, fstype: owner, source, options: &asked, rules: RULES, in_force };
+        let wanted = Wanted {
+            owner,
+            fstype: owner,
+            source,
+            others: Vec::new(),
+            options: &asked,
+            members: Vec::new(),
+            rules: RULES,
+            in_force,
+        };
         let target = mount::mount(site, &wanted)?;
         let limit = limit(&mount::mount_of(site.host, &target)?.super_options);
         match limit {
             Some(limit) if (size.0..size.0.saturating_add(LARGEST_PAGE_BYTES)).contains(&limit) => {
                 let details = [("limit".to_owned(), Bytes(limit).to_string())].into();
-                Ok(Built { ground: Ground::Folder(target), facts: LayerFacts { layer: owner.to_owned(), details } })
+                Ok(Built::one(Ground::Folder(target), details))
             }
             other => Err(Error::host(format!("asked for a tmpfs of {size}, but the kernel gives {other:?} bytes"))),
         }

@@ -1,12 +1,18 @@
 //! `xfs`.
 
-use super::filesystem::{self, OnDevice, Recipe};
+use super::Site;
+use super::filesystem::{self, Devices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::guard::{self, Device};
+use super::ledger::Thing;
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::Rule;
-use crate::error::Result;
-use crate::host::Host;
+use crate::error::{Error, Result};
 use crate::host::command::Command;
+use crate::host::{Host, files};
+use crate::parse::wipefs::Signature;
 use crate::parse::xfs_info;
+use crate::record::options::Options;
+use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -19,14 +25,75 @@ const RECIPE: Recipe = Recipe {
     programs: &["xfs_info"],
     package: "xfsprogs",
     modules: &["xfs"],
+    takes: &[
+        Take::ONE_DEVICE,
+        Take {
+            role: Role::Log,
+            kind: GroundKind::Device,
+            key: "logdev",
+            least: 0,
+            most: 1,
+            groups: &[],
+            doc: "A device of its own for the log.",
+        },
+    ],
+    options: &[MKFS, MOUNT],
+    capacity: filesystem::all_of_it,
     label_bytes: 12,
     label_and_uuid: |label, uuid| {
         vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]
     },
+    prepare,
+    wipe_log,
+    members: |devices| logdev(devices).into_iter().collect(),
     rules: RULES,
     in_force: |_, _| Vec::new(),
     facts,
 };
+
+fn logdev(devices: &Devices<'_>) -> Option<String> {
+    devices.log.map(|log| format!("logdev={}", log.display()))
+}
+
+fn prepare(site: &Site<'_>, devices: &Devices<'_>, _options: &Options, uuid: &str) -> Result<Vec<String>> {
+    let (Some(log), Some(argument)) = (devices.log, logdev(devices)) else { return Ok(Vec::new()) };
+    site.ledger.enter(Thing::new("xfs", LOG).with_path("device", log)?.with("uuid", uuid))?;
+    Ok(vec!["-l".to_owned(), argument])
+}
+
+/// Kind that wipefs gives to the log of an XFS on a device of its own; it prints no UUID of it.
+const LOG_SIGNATURE: &str = "xfs_external_log";
+/// Place of the filesystem's UUID in the header of a log record (fs/xfs/libxfs/xfs_log_format.h, `xlog_rec_header`).
+const UUID_IN_RECORD: u64 = 304;
+
+/// Wipes the log from its device if each record header that wipefs finds bears the filesystem's UUID.
+fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+    let Ok(device) = Device::find(path) else { return Ok(()) };
+    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    let signatures = guard::signatures(host, &device)?;
+    let mut ours = 0;
+    for signature in signatures.iter().filter(|signature| signature.kind == LOG_SIGNATURE) {
+        let bytes = files::read_at(path, offset(signature)? + UUID_IN_RECORD, 16)?;
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        ours += usize::from(hex == uuid.replace('-', ""));
+    }
+    match ours {
+        0 => Ok(()),
+        _ if ours < signatures.len() => {
+            Err(Error::host(format!("{} carries something else beside the log that pgstrata made", path.display()))
+                .hint(format!("look at `wipefs {}` and clear it by hand", path.display())))
+        }
+        _ => filesystem::wipe_all(host, path),
+    }
+}
+
+fn offset(signature: &Signature) -> Result<u64> {
+    let digits = signature.offset.trim_start_matches("0x");
+    u64::from_str_radix(digits, 16)
+        .map_err(|e| Error::tool(format!("wipefs printed the offset `{}`: {e}", signature.offset)))
+}
 
 /// fs/xfs/xfs_super.c, `xfs_fs_parameters` and `xfs_fs_show_options`.
 const RULES: &[Rule] = &[

@@ -1,28 +1,9 @@
 //! A case as the plan asks for it: one stack x PostgreSQL settings x workload.
 
 use super::options::Options;
+use super::stack::StackSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// One layer of a stack, by name, with its options.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LayerSpec {
-    /// Name of the layer: `loop`, `ext4`, `tmpfs`, ...
-    pub layer: String,
-    /// Its options.
-    pub options: Options,
-}
-
-/// One storage stack as asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StackSpec {
-    /// Name in the plan.
-    pub name: String,
-    /// Its layers, the lowest first: device, volumes, filesystem.
-    pub layers: Vec<LayerSpec>,
-    /// Whether trials share one stack that ages (`reuse = true`); else each trial gets a fresh one.
-    pub reuse: bool,
-}
 
 /// PostgreSQL as asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,10 +32,8 @@ pub struct WorkloadSpec {
 pub struct CaseSpec {
     /// Short unique name, fit for a folder: lower-case letters, digits, `-`, `.`, `_`.
     pub id: String,
-    /// The stack that holds the data.
+    /// The stack that holds the database.
     pub stack: StackSpec,
-    /// The stack that holds `pg_wal`, where that is another one.
-    pub wal_stack: Option<StackSpec>,
     /// The server; `None` where the workload needs none.
     pub postgres: Option<PostgresSpec>,
     /// What is run.

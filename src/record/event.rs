@@ -3,10 +3,10 @@
 use super::case::TrialKey;
 use serde::{Deserialize, Serialize};
 
-/// A stage in the life of a trial.
+/// A step of a trial. Whatever ends one of them, the last two follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum Step {
     /// Requirements of the case are checked.
     Check,
     /// The data are made once for a PostgreSQL build and a scale.
@@ -16,13 +16,62 @@ pub enum Stage {
     /// The cluster is made: data copied in, settings written, server started.
     Load,
     /// The workload runs, unmeasured.
-    Warmup,
+    WarmUp,
     /// The workload runs, measured.
     Measure,
+    /// What the measurement left on the stack is read back.
+    ReadBack,
     /// Server stopped and stack undone.
     TearDown,
     /// The trial is written to the run folder.
     Store,
+}
+
+impl Step {
+    /// Every step in order.
+    pub const ALL: [Step; 9] = [
+        Step::Check,
+        Step::Template,
+        Step::Build,
+        Step::Load,
+        Step::WarmUp,
+        Step::Measure,
+        Step::ReadBack,
+        Step::TearDown,
+        Step::Store,
+    ];
+
+    /// Its name, as the manual and the report have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Check => "check",
+            Step::Template => "template",
+            Step::Build => "build",
+            Step::Load => "load",
+            Step::WarmUp => "warm-up",
+            Step::Measure => "measure",
+            Step::ReadBack => "read back",
+            Step::TearDown => "tear down",
+            Step::Store => "store",
+        }
+    }
+
+    /// What goes on in it, for progress and for where a trial failed.
+    #[must_use]
+    pub fn doing(self) -> &'static str {
+        match self {
+            Step::Check => "checking requirements",
+            Step::Template => "making the data",
+            Step::Build => "building the stack",
+            Step::Load => "copying the data in and starting the server",
+            Step::WarmUp => "warming up",
+            Step::Measure => "measuring",
+            Step::ReadBack => "reading back what the measurement left",
+            Step::TearDown => "tearing down",
+            Step::Store => "storing",
+        }
+    }
 }
 
 /// One thing that happened.
@@ -54,12 +103,12 @@ pub enum Event {
         /// Which.
         trial: TrialKey,
     },
-    /// A trial entered a stage.
-    StageStarted {
+    /// A trial entered a step.
+    StepStarted {
         /// Which.
         trial: TrialKey,
-        /// The stage.
-        stage: Stage,
+        /// The step.
+        step: Step,
         /// How long it should take, microseconds, where that is known.
         expected_us: Option<u64>,
     },
@@ -89,8 +138,8 @@ pub enum Event {
     TrialNotRun {
         /// Which.
         trial: TrialKey,
-        /// In which stage it ended.
-        stage: Stage,
+        /// In which step it ended.
+        step: Step,
         /// Why.
         reason: String,
     },

@@ -3,34 +3,6 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A stack as it was found after it was built.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct StackFacts {
-    /// Name in the plan.
-    pub name: String,
-    /// What each layer says of itself, the lowest first (superblock fields, image allocation, ...).
-    pub layers: Vec<LayerFacts>,
-    /// The mount that the data lie on.
-    pub mount: Option<MountFacts>,
-    /// Block devices below the data, from the one the filesystem stands on down to the last that can be seen.
-    pub devices: Vec<DeviceFacts>,
-    /// Free bytes on the filesystem just before the data came.
-    pub free_bytes: Option<u64>,
-    /// Trials that this very stack has already served; 0 for a fresh one.
-    pub trials_before: u32,
-    /// Seconds since this stack was made.
-    pub age_s: Option<f64>,
-}
-
-/// What one layer read back.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LayerFacts {
-    /// Name of the layer.
-    pub layer: String,
-    /// Facts by name, values as the source prints them: `block size` -> `4096`.
-    pub details: BTreeMap<String, String>,
-}
-
 /// One line of the kernel's mount table (`/proc/self/mountinfo`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountFacts {
@@ -61,7 +33,7 @@ pub enum WriteCache {
 /// One block device as sysfs describes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
-    /// Depth below the filesystem: 0 is the device that it stands on.
+    /// Steps below the folder whose devices were looked for: 0 is the device that its filesystem stands on.
     pub depth: u32,
     /// Kernel name: `loop3`, `nvme0n1p2`.
     pub name: String,

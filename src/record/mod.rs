@@ -4,6 +4,7 @@
 //! A reading that could not be had is `None`, never zero. Fields are only ever added as `Option` within a format
 //! version; any other change raises [`run::FORMAT`] or [`trial::FORMAT`].
 
+pub mod built;
 pub mod case;
 pub mod counts;
 pub mod event;
@@ -13,7 +14,9 @@ pub mod latency;
 pub mod operation;
 pub mod options;
 pub mod probe;
+pub mod promise;
 pub mod publication;
 pub mod run;
 pub mod seconds;
+pub mod stack;
 pub mod trial;

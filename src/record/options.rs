@@ -18,10 +18,12 @@ pub enum OptionValue {
     Text(String),
     /// Several values: one option that is a list, never an axis (axes are expanded by the plan).
     List(Vec<OptionValue>),
+    /// Values by name: properties of a ZFS dataset.
+    Map(BTreeMap<String, OptionValue>),
 }
 
 impl OptionValue {
-    /// The value as a person would write it outside TOML; list items joined by `,`.
+    /// The value as a person would write it outside TOML; items of a list or map joined by `,`.
     #[must_use]
     pub fn plain(&self) -> String {
         match self {
@@ -30,6 +32,10 @@ impl OptionValue {
             OptionValue::Number(n) => n.to_string(),
             OptionValue::Text(t) => t.clone(),
             OptionValue::List(items) => items.iter().map(OptionValue::plain).collect::<Vec<_>>().join(","),
+            OptionValue::Map(pairs) => {
+                let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!("{key}={}", value.plain())).collect();
+                pairs.join(",")
+            }
         }
     }
 }
@@ -40,7 +46,7 @@ impl OptionValue {
 pub struct Options(pub BTreeMap<String, OptionValue>);
 
 /// What a value of an option must look like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum OptionKind {
     /// A whole number of at least the given minimum.
     Integer {
@@ -67,17 +73,21 @@ pub enum OptionKind {
     Span,
     /// A whole number, or a share of the machine's memory: `50% of RAM`.
     IntegerOrShare,
+    /// Text, a number, or true or false.
+    Scalar,
+    /// A table of any names with a [`OptionKind::Scalar`] each: ZFS properties.
+    Properties,
+    /// A table of these options.
+    Table(&'static [OptionSpec]),
 }
 
-/// Describes one option: for checking, for the JSON schema, for the example plan and for the manual.
+/// Describes one option; a list of values makes an axis of the matrix. For checking, for the JSON schema, for the example plan and for the manual.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
     /// The key in the plan.
     pub key: &'static str,
     /// What its value must look like.
     pub kind: OptionKind,
-    /// Whether a list of values makes an axis of the matrix.
-    pub axis: bool,
     /// Whether a plan must give it.
     pub required: bool,
     /// What applies when it is not given, in words or as a value; `None` where nothing does.
@@ -174,6 +184,15 @@ impl Options {
     #[must_use]
     pub fn size(&self, key: &str) -> Option<Bytes> {
         self.text(key).and_then(|text| Bytes::parse(text).ok())
+    }
+
+    /// The table of `key`; empty where it is not given.
+    #[must_use]
+    pub fn table(&self, key: &str) -> Options {
+        match self.get(key) {
+            Some(OptionValue::Map(pairs)) => Options(pairs.clone()),
+            _ => Options::default(),
+        }
     }
 
     /// The time span of `key`. The plan has checked that it reads.

@@ -1,5 +1,6 @@
 //! The columns of `seconds.parquet`: one row a second of one trial.
 
+use super::stack::GroundName;
 use serde::{Deserialize, Serialize};
 
 /// What a column's number means.
@@ -29,7 +30,7 @@ pub enum ColumnType {
 /// One column: name with unit, kind, type and meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Name in the file, unit included: `data0_write_bytes`.
+    /// Name in the file, unit included: `dev_loop_write_bytes`.
     pub name: String,
     /// Unit: `bytes`, `us`, `ms`, `operations`, `ticks`, `share`, or empty for text.
     pub unit: String,
@@ -74,6 +75,24 @@ impl Column {
     pub fn text(self) -> Column {
         Column { of: ColumnType::Text, ..self }
     }
+}
+
+/// How the columns of each device begin: `dev_` and the name of its node in plain letters, with a number where two would
+/// be the same. For the devices of one stack in their order.
+pub fn device_prefixes<'a>(names: impl IntoIterator<Item = &'a GroundName>) -> Vec<String> {
+    let mut prefixes: Vec<String> = Vec::new();
+    for name in names {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+        let stem: String = format!("dev_{}", name.0.chars().map(plain).collect::<String>());
+        let mut prefix = stem.clone();
+        let mut number = 2;
+        while prefixes.contains(&prefix) {
+            prefix = format!("{stem}_{number}");
+            number += 1;
+        }
+        prefixes.push(prefix);
+    }
+    prefixes
 }
 
 /// One reading.

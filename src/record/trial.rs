@@ -1,9 +1,10 @@
 //! `trial.json`: what was asked of one trial, what was really there, how it ended, what was counted.
 
+use super::built::StackFacts;
 use super::case::CaseSpec;
 use super::counts::Counts;
-use super::event::Stage;
-use super::facts::{DataFacts, ServerFacts, StackFacts};
+use super::event::Step;
+use super::facts::{DataFacts, ServerFacts};
 use super::operation::Operation;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
@@ -17,10 +18,10 @@ pub const FORMAT: u32 = 1;
 pub enum Outcome {
     /// It was measured to its end.
     Measured,
-    /// A requirement was not met or a stage failed: no figures.
+    /// A requirement was not met or a step failed: no figures.
     NotRun {
-        /// In which stage.
-        stage: Stage,
+        /// In which step.
+        step: Step,
         /// Why, with the foreign tool's last lines where one failed.
         reason: String,
         /// What would make it go.
@@ -28,11 +29,11 @@ pub enum Outcome {
     },
 }
 
-/// Wall time of one stage.
+/// Wall time of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StageTime {
+pub struct StepTime {
     /// Which.
-    pub stage: Stage,
+    pub step: Step,
     /// How long, microseconds.
     pub wall_us: u64,
 }
@@ -54,12 +55,10 @@ pub struct TrialRecord {
     pub outcome: Outcome,
     /// When it began, RFC 3339.
     pub started: String,
-    /// Its stages in order.
-    pub stages: Vec<StageTime>,
-    /// The stack that held the data, as it was.
+    /// Its steps in order.
+    pub steps: Vec<StepTime>,
+    /// The stack, as it was.
     pub stack: Option<StackFacts>,
-    /// The stack that held pg_wal, where it was another one.
-    pub wal_stack: Option<StackFacts>,
     /// The server, as it ran.
     pub server: Option<ServerFacts>,
     /// The data.

@@ -56,7 +56,7 @@ impl Cases<'_> {
         let per = |title: &str| Column::number(title, "").csv(&[&format!("{title} (per commit)")]);
         let mut columns = vec![
             Column::text("Case").csv(&["case"]),
-            Column::text("Device").csv(&["device", "slot"]),
+            Column::text("Device").csv(&["device", "node"]),
             per("Writes"),
             Column::number("Bytes a write", "B"),
             per("Flushes"),
@@ -296,8 +296,8 @@ fn latency_cells(measure: &MeasureFinding) -> Vec<Cell> {
 fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
     vec![
         Cell::text(device.device.clone())
-            .aside(device.slot.clone())
-            .csv(vec![device.device.clone(), device.slot.clone()]),
+            .aside(device.node.clone())
+            .csv(vec![device.device.clone(), device.node.clone()]),
         number(device.writes),
         Cell::number(device.bytes_per_write, |bytes| Bytes(bytes.round() as u64).to_string()),
         number(device.flushes),

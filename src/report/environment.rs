@@ -5,7 +5,9 @@
 
 use super::table::{Cell, Column, Table};
 use super::words::moment;
-use crate::analyse::findings::{DeviceFacts, Findings, HostFacts, ServerFacts, StackFacts, TrialFinding, WriteCache};
+use crate::analyse::findings::{
+    DeviceFacts, Findings, HostFacts, Input, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
+};
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 
@@ -69,10 +71,9 @@ pub(super) fn method_table(findings: &Findings) -> Table {
 
 /// The stacks: those of the data and those of pg_wal.
 pub(super) fn stacks_table(trials: &[TrialFinding], labels: &BTreeMap<String, String>) -> Table {
-    let found = trials.iter().flat_map(|trial| {
-        let stacks = trial.stack.iter().chain(&trial.wal_stack);
-        stacks.map(move |stack| (stack.name.clone(), stack_facts(stack), trial))
-    });
+    let found = trials
+        .iter()
+        .flat_map(|trial| trial.stack.iter().map(move |stack| (stack.name.clone(), stack_facts(stack), trial)));
     let mut table = grouped_facts("stacks", "Stacks, as read back", "stack");
     fill(&mut table, &sights(found), labels);
     table
@@ -176,16 +177,26 @@ fn found_in(trials: &[&TrialFinding], all: usize, labels: &BTreeMap<String, Stri
 
 fn stack_facts(stack: &StackFacts) -> Facts {
     let mut facts = Facts::new();
-    if let Some(mount) = &stack.mount {
-        facts.push(("filesystem".to_owned(), mount.fstype.clone()));
-        facts.push(("mount options".to_owned(), mount.options.join(",")));
-        facts.push(("filesystem's mount options".to_owned(), mount.super_options.join(",")));
-    }
-    for layer in &stack.layers {
-        facts.extend(layer.details.iter().map(|(name, value)| (format!("{}: {name}", layer.layer), value.clone())));
-    }
-    for device in &stack.devices {
-        facts.push((format!("device {} below", device.depth), device_text(device)));
+    let wal = stack.wal.iter().map(|ground| ("pg_wal lies on".to_owned(), ground.to_string()));
+    let tablespaces = stack.tablespaces.iter().map(|(name, on)| (format!("tablespace {name} lies on"), on.to_string()));
+    facts.extend(
+        stack.data.iter().map(|ground| ("data lie on".to_owned(), ground.to_string())).chain(wal).chain(tablespaces),
+    );
+    for node in &stack.nodes {
+        let on: Vec<String> = node.inputs.iter().map(input_text).collect();
+        if !on.is_empty() {
+            facts.push((format!("{}: stands on", node.name), on.join(", ")));
+        }
+        for ground in &node.grounds {
+            if let Some(mount) = &ground.mount {
+                facts.push((format!("{}: filesystem", node.name), mount.fstype.clone()));
+                facts.push((format!("{}: mount options", node.name), mount.options.join(",")));
+                facts.push((format!("{}: filesystem's mount options", node.name), mount.super_options.join(",")));
+            }
+            facts.extend(ground.device.iter().map(|device| (format!("{}: device", node.name), device_text(device))));
+        }
+        facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
+        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.source.clone())));
     }
     let before = stack.trials_before;
     facts.push((
@@ -193,6 +204,15 @@ fn stack_facts(stack: &StackFacts) -> Facts {
         if before == 0 { "0 (fresh)".to_owned() } else { before.to_string() },
     ));
     facts
+}
+
+fn input_text(input: &Input) -> String {
+    match (input.role, &input.group) {
+        (Role::Data, None) => input.from.to_string(),
+        (Role::Data, Some(group)) => format!("{} ({group})", input.from),
+        (role, None) => format!("{} ({})", input.from, role.word()),
+        (role, Some(group)) => format!("{} ({}, {group})", input.from, role.word()),
+    }
 }
 
 /// One device in words. The number of a loop device is left out: the kernel hands out any.

@@ -233,9 +233,9 @@ fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let mut text = "\nNot run, and why\n".to_owned();
     for found in &findings.not_run {
         let label = labels.get(&found.case).unwrap_or(&found.case);
-        let stage = found.stage.as_ref().map_or_else(|| "not yet run".to_owned(), |stage| format!("ended in {stage}"));
+        let step = found.step.as_ref().map_or_else(|| "not yet run".to_owned(), |step| format!("ended while {step}"));
         let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
-        text.push_str(&paragraph("  - ", &format!("{label}, {trials} {} ({stage})", ranges(&found.trials))));
+        text.push_str(&paragraph("  - ", &format!("{label}, {trials} {} ({step})", ranges(&found.trials))));
         for line in found.reason.lines() {
             text.push_str(&paragraph("      ", line));
         }

@@ -1,22 +1,10 @@
-//! What was found of each trial, as tables: the trials themselves, stages, processes, cross-checks, gaps, not run.
+//! What was found of each trial, as tables: the trials themselves, steps, processes, cross-checks, gaps, not run.
 
 use super::table::{Cell, Column, Table};
 use super::words::{moment, percent, ranges};
-use crate::analyse::findings::{NotRun, Stage, TrialFinding};
+use crate::analyse::findings::{NotRun, Step, TrialFinding};
 use crate::units::{Micros, significant};
 use std::collections::BTreeMap;
-
-/// Every stage with its heading, in the order of a trial's life.
-const STAGES: [(Stage, &str); 8] = [
-    (Stage::Check, "check"),
-    (Stage::Template, "template"),
-    (Stage::Build, "build"),
-    (Stage::Load, "load"),
-    (Stage::Warmup, "warm-up"),
-    (Stage::Measure, "measure"),
-    (Stage::TearDown, "tear down"),
-    (Stage::Store, "store"),
-];
 
 /// The measured trials with what to call their cases.
 pub(super) struct Trials<'a> {
@@ -60,18 +48,18 @@ impl Trials<'_> {
         table
     }
 
-    /// Wall time of each stage.
-    pub fn stages(&self) -> Table {
-        let stages = STAGES.iter().map(|(_, title)| Column::number(title, "s")).collect();
-        let mut table = Table::new("stages", "Time of each stage", Trials::columns(stages));
+    /// Wall time of each step.
+    pub fn steps(&self) -> Table {
+        let steps = Step::ALL.iter().map(|step| Column::number(step.name(), "s")).collect();
+        let mut table = Table::new("steps", "Time of each step", Trials::columns(steps));
         for trial in self.trials {
-            let spent = |stage: Stage| {
-                let mut times = trial.stages.iter().filter(|time| time.stage == stage).peekable();
+            let spent = |step: Step| {
+                let mut times = trial.steps.iter().filter(|time| time.step == step).peekable();
                 times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
             };
             let mut row = Vec::from(self.key(trial));
             row.extend(
-                STAGES.iter().map(|(stage, _)| Cell::number(spent(*stage).map(|us| Micros(us).seconds()), significant)),
+                Step::ALL.iter().map(|step| Cell::number(spent(*step).map(|us| Micros(us).seconds()), significant)),
             );
             table.push(row);
         }
@@ -153,20 +141,20 @@ pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String
     let columns = vec![
         Column::text("Case").csv(&["case"]),
         Column::text("Trials").csv(&["trials"]),
-        Column::text("Ended in").csv(&["stage"]),
+        Column::text("Ended in").csv(&["step"]),
         Column::text("Why").csv(&["why"]),
         Column::text("What would make it go").csv(&["hint"]),
     ];
     let mut table = Table::new("not-run", "Trials without figures", columns);
     for found in not_run {
-        let stage = match &found.stage {
-            Some(stage) => Cell::text(stage.clone()),
+        let step = match &found.step {
+            Some(step) => Cell::text(step.clone()),
             None => Cell::text("not yet run").csv(vec![String::new()]),
         };
         table.push(vec![
             name(labels, &found.case),
             Cell::text(ranges(&found.trials)),
-            stage,
+            step,
             Cell::text(found.reason.clone()).style("lines"),
             Cell::text(found.hint.clone().unwrap_or_default()).style("reason"),
         ]);

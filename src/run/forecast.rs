@@ -2,12 +2,13 @@
 
 use crate::cluster::{install, server};
 use crate::error::{Error, Result};
-use crate::host::{Host, files};
+use crate::host::{Host, files, paths};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
 use crate::provision::{self, Room, Unmet};
-use crate::record::case::{CaseSpec, StackSpec};
+use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
+use crate::record::stack::StackSpec;
 use crate::telemetry;
 use crate::units::Bytes;
 use crate::workload::{self, Workload};
@@ -142,16 +143,20 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
 /// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
 #[derive(Default)]
 struct Known {
-    stacks: BTreeMap<String, Vec<Unmet>>,
+    stacks: Vec<(StackSpec, Vec<Unmet>)>,
     servers: BTreeMap<String, Option<Unmet>>,
 }
 
 impl Known {
     fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
         let mut unmet = Vec::new();
-        for stack in std::iter::once(&case.stack).chain(&case.wal_stack) {
-            let lacks = || provision::stack::unmet(host, stack);
-            unmet.extend(self.stacks.entry(stack.name.clone()).or_insert_with(lacks).iter().cloned());
+        match self.stacks.iter().find(|(known, _)| *known == case.stack) {
+            Some((_, lacks)) => unmet.extend(lacks.iter().cloned()),
+            None => {
+                let lacks = provision::stack::unmet(host, &case.stack);
+                unmet.extend(lacks.iter().cloned());
+                self.stacks.push((case.stack.clone(), lacks));
+            }
         }
         if let Some(postgres) = &case.postgres {
             let lacks = || postgres_unmet(host, &postgres.bin);
@@ -167,9 +172,7 @@ impl Known {
 /// and its own disk taken.
 #[must_use]
 pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
-    let stacks = std::iter::once(&case.stack).chain(&case.wal_stack);
-    let mut unmet: Vec<Unmet> =
-        stacks.filter(|stack| !stands(stack)).flat_map(|stack| provision::stack::unmet(host, stack)).collect();
+    let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack) };
     unmet.extend(case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin)));
     unmet
 }
@@ -189,7 +192,7 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
         Error::user(format!("run.json gives `{name}` an option that it refuses: {}", problem.message))
     };
     for case in cases {
-        for spec in std::iter::once(&case.stack).chain(&case.wal_stack).flat_map(|stack| &stack.layers) {
+        for spec in &case.stack.nodes {
             let layer = provision::layer(&spec.layer)
                 .ok_or_else(|| Error::user(format!("this pgstrata has no layer `{}`", spec.layer)))?;
             layer.check(&spec.options).map_err(|problem| refused(&spec.layer, problem))?;
@@ -273,15 +276,13 @@ struct Most {
 /// The most bytes that one trial takes, with the stacks that are kept for the whole run: these stand together.
 fn most(plan: &Plan) -> Most {
     let mut fresh = Most::default();
-    let mut kept: BTreeMap<&str, &StackSpec> = BTreeMap::new();
+    let mut kept: Vec<&StackSpec> = Vec::new();
     for case in &plan.cases {
         let mut of_case = Most::default();
-        for stack in std::iter::once(&case.stack).chain(&case.wal_stack) {
-            if stack.reuse {
-                kept.insert(&stack.name, stack);
-            } else {
-                of_case.add(stack);
-            }
+        if !case.stack.reuse {
+            of_case.add(&case.stack);
+        } else if !kept.contains(&&case.stack) {
+            kept.push(&case.stack);
         }
         fresh.memory = of_case.memory.max(fresh.memory);
         for (folder, bytes) in of_case.disks {
@@ -289,7 +290,7 @@ fn most(plan: &Plan) -> Most {
             *most = bytes.max(*most);
         }
     }
-    kept.into_values().for_each(|stack| fresh.add(stack));
+    kept.into_iter().for_each(|stack| fresh.add(stack));
     fresh
 }
 
@@ -306,10 +307,9 @@ impl Most {
 
 /// Adds up folders that lie on the same filesystem, under the first of them.
 fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
-    use std::os::unix::fs::MetadataExt;
     let mut sums: BTreeMap<Option<u64>, (PathBuf, u64)> = BTreeMap::new();
     for (folder, bytes) in disks {
-        let device = std::fs::metadata(&folder).ok().map(|facts| facts.dev());
+        let device = paths::look_at(&folder).ok().map(|facts| facts.filesystem);
         sums.entry(device).or_insert_with(|| (folder, 0)).1 += bytes;
     }
     sums.into_values().collect()
@@ -318,21 +318,12 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
 /// Whether the data of a case fit on its stack.
 fn data_room(case: &CaseSpec, memory: Bytes) -> Result<Option<RoomLine>> {
     let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory) else { return Ok(None) };
-    let Some(capacity) = capacity(&case.stack) else { return Ok(None) };
+    let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
     let needs = Bytes(set.expected.0 + EMPTY_CLUSTER);
     let usable = Bytes((capacity.0 as f64 * DATA_SHARE) as u64);
     let share = (DATA_SHARE * 100.0).round();
     let what = format!("{share} % of stack {} for {}", case.stack.name, set.key);
     Ok(Some(RoomLine { what, needs, has: Some(usable), fits: needs <= usable }))
-}
-
-/// The least capacity of a stack's layers, as far as it can be told before anything is built.
-fn capacity(stack: &StackSpec) -> Option<Bytes> {
-    stack
-        .layers
-        .iter()
-        .filter_map(|spec| provision::layer(&spec.layer).and_then(|layer| layer.capacity(&spec.options)))
-        .min()
 }
 
 #[cfg(test)]
@@ -345,8 +336,7 @@ mod tests {
         let options = [("scale", 100), ("clients", clients)].map(|(key, n)| (key.to_owned(), OptionValue::Integer(n)));
         CaseSpec {
             id: "s.w".into(),
-            stack: StackSpec { name: "s".into(), layers: Vec::new(), reuse: false },
-            wal_stack: None,
+            stack: StackSpec::linear("s", Vec::new()),
             postgres: Some(PostgresSpec {
                 bin: "auto".into(),
                 settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),

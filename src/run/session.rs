@@ -6,7 +6,7 @@ use super::template::Templates;
 use super::trial;
 use super::undo;
 use crate::cluster::install;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, micros, now};
 use crate::host::users::{self, User};
@@ -15,9 +15,10 @@ use crate::plan::{self, Plan};
 use crate::provision::folder;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
-use crate::record::case::{CaseSpec, StackSpec, TrialKey};
+use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::Event;
 use crate::record::run::{self, RunRecord};
+use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
 use crate::store::folder::{RunFolder, Writer};
 use crate::units::Bytes;
@@ -84,8 +85,8 @@ pub struct Session<'a> {
     pub folder: PathBuf,
     /// Data sets made so far.
     pub templates: Templates,
-    /// Stacks that are kept for all trials (`reuse = true`), by name.
-    pub kept: BTreeMap<String, KeptStack>,
+    /// Stacks that are kept for all trials (`reuse = true`), each with what was asked.
+    pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why something could not be undone: nothing further is built after that.
     pub stuck: Option<Error>,
 }
@@ -173,7 +174,7 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     same("the plan in the run folder", stored.plan_text()?.as_bytes())?;
     if let Some(path) = given {
         let what = format!("the plan {}", path.display());
-        same(&what, &std::fs::read(path).or_user(|| format!("read {what}"))?)?;
+        same(&what, &files::read_given(path, u64::MAX, || format!("read {what}"))?)?;
     }
     Ok(stored)
 }
@@ -274,7 +275,7 @@ impl<'a> Session<'a> {
             user,
             memory: Bytes(record.host.memory_bytes),
             templates: Templates::new(&places.state, &record.id),
-            kept: BTreeMap::new(),
+            kept: Vec::new(),
             stuck: None,
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
@@ -287,7 +288,12 @@ impl<'a> Session<'a> {
     /// Whether a stack is kept for all its trials and stands already.
     #[must_use]
     pub fn stands(&self, stack: &StackSpec) -> bool {
-        stack.reuse && self.kept.contains_key(&stack.name)
+        stack.reuse && self.kept.iter().any(|(kept, _)| kept == stack)
+    }
+
+    /// The stack that is kept for these nodes and options.
+    pub fn kept_mut(&mut self, stack: &StackSpec) -> Option<&mut KeptStack> {
+        self.kept.iter_mut().find(|(kept, _)| kept == stack).map(|(_, kept)| kept)
     }
 
     /// Undoes everything from a mark of the ledger on. A failure is kept in `stuck`.

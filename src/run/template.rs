@@ -7,12 +7,13 @@ use super::undo;
 use crate::cluster::install::Installation;
 use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Context, Error, Result};
+use crate::host::paths::{self, Kind};
 use crate::host::time::now;
+use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::operation::CacheState;
 use crate::workload::{Place, Workload};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A cleanly stopped cluster with its data.
@@ -102,7 +103,7 @@ pub fn template(
     let made = make(session, case, workload, spec, raw);
     // The server is stopped by now, or has to be; the data folder stays with the templates' folder.
     session.undo_from(mark);
-    let template = made.inspect_err(|_| drop(std::fs::remove_dir_all(&data)))?;
+    let template = made.inspect_err(|_| drop(folders::remove_all(&data)))?;
     session.templates.made.insert(key, template.clone());
     Ok(template)
 }
@@ -113,7 +114,7 @@ fn templates_folder(session: &mut Session<'_>) -> Result<PathBuf> {
         return Ok(folder.clone());
     }
     let state = session.templates.state.clone();
-    std::fs::create_dir_all(&state).or_host(|| format!("make the folder {}", state.display()))?;
+    folders::make_all(&state, 0o777)?;
     let path = state.join(format!("pgstrata-{}-templates", session.templates.run));
     let folder = undo::make_folder_for(&session.ledger, &path, &session.user)?;
     session.templates.folder = Some(folder.clone());
@@ -179,23 +180,21 @@ pub fn described(state: CacheState) -> &'static str {
 /// # Errors
 /// With the path.
 pub fn set_cache(folder: &Path, state: CacheState) -> Result<()> {
-    let list = std::fs::read_dir(folder).or_host(|| format!("list {}", folder.display()))?;
-    for entry in list {
-        let path = entry.or_host(|| format!("list {}", folder.display()))?.path();
-        let metadata = std::fs::metadata(&path).or_host(|| format!("look at {}", path.display()))?;
-        if metadata.is_dir() {
-            set_cache(&path, state)?;
-        } else if metadata.is_file() {
-            set_file_cache(&path, state).or_host(|| format!("read {}", path.display()))?;
+    for path in folders::list(folder)? {
+        match paths::look_at(&path)?.kind {
+            Kind::Directory => set_cache(&path, state)?,
+            Kind::RegularFile => set_file_cache(&path, state)?,
+            _ => {}
         }
     }
     Ok(())
 }
 
-fn set_file_cache(path: &Path, state: CacheState) -> std::io::Result<()> {
-    let mut file = File::open(path)?;
-    match state {
+fn set_file_cache(path: &Path, state: CacheState) -> Result<()> {
+    let mut file = files::open(path)?;
+    let set = match state {
         CacheState::Warm => std::io::copy(&mut file, &mut std::io::sink()).map(drop),
-        CacheState::Cold => Ok(rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?),
-    }
+        CacheState::Cold => files::drop_cache(&file),
+    };
+    set.or_host(|| format!("read {}", path.display()))
 }

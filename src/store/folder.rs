@@ -349,12 +349,12 @@ mod tests {
     }
 
     fn case(id: &str) -> crate::record::case::CaseSpec {
-        use crate::record::case::{CaseSpec, StackSpec, WorkloadSpec};
+        use crate::record::case::{CaseSpec, WorkloadSpec};
         use crate::record::options::Options;
+        use crate::record::stack::StackSpec;
         CaseSpec {
             id: id.into(),
-            stack: StackSpec { name: id.into(), layers: Vec::new(), reuse: false },
-            wal_stack: None,
+            stack: StackSpec::linear(id, Vec::new()),
             postgres: None,
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: std::collections::BTreeMap::new(),

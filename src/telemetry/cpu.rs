@@ -16,7 +16,7 @@ impl Sampler for Cpu {
         "cpu"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self, _target: &Target) -> Vec<Column> {
         let ticks = |state: &str, meaning: &str| {
             let doc = format!(
                 "/proc/stat: time of all CPUs together {meaning}, in ticks of 1/USER_HZ second (USER_HZ is 100 on \
@@ -74,7 +74,7 @@ mod tests {
         let row = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap().sample().unwrap();
         let wanted: Vec<Option<Value>> = [1, 2, 3, 4, 5, 6, 7, 8, 1].map(count).into();
         assert_eq!(row, wanted);
-        assert_eq!(row.len(), Cpu.columns().len());
+        assert_eq!(row.len(), Cpu.columns(&Target::default()).len());
     }
 
     #[test]

@@ -1,27 +1,19 @@
-//! What the block devices below data and pg_wal did: `/proc/diskstats`, raw counters.
+//! What the block devices of the stack did: `/proc/diskstats`, raw counters of each.
 //!
-//! The columns are a fixed set of slots, `data0` to `data3` and `wal0` to `wal3`: slot 0 is the device that the
-//! filesystem stands on, slot 1 what lies below it, and so on. Several devices at one depth (the members of a RAID) are
-//! summed. Where a stack is deeper than the slots, the last slot is the lowest depth: the devices that pay. A stack of
-//! pg_wal is filled in only where it is another one than the data's.
-//!
-//! A slot is absent when one of its devices has no counters: the kernel lists it not, or keeps no account of it
-//! (`queue/iostats` is 0: its counters stand still, which is not "nothing happened").
+//! A device that the kernel lists not, or keeps no account of, has no readings (`queue/iostats` is 0: its counters stand
+//! still, which is not "nothing happened").
 
 use super::{Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::diskstats::{self, DiskStats};
 use crate::record::facts::DeviceFacts;
-use crate::record::seconds::{Column, Value};
+use crate::record::seconds::{Column, Value, device_prefixes};
 
 /// The source `diskstats`.
 pub struct Diskstats;
 
-/// Depths that have columns, for data and for pg_wal.
-pub const SLOTS: usize = 4;
-
-/// What is kept of a slot, name first: column suffix, unit, meaning. The order is that of [`figures`].
+/// What is kept of a device, its name first: column suffix, unit, meaning. The order is that of [`figures`].
 const FIGURES: [(&str, &str, &str); 12] = [
     ("reads", "operations", "reads completed"),
     ("read_bytes", "bytes", "bytes read (sectors of 512 bytes)"),
@@ -32,12 +24,12 @@ const FIGURES: [(&str, &str, &str); 12] = [
     ("discards", "operations", "discards completed; absent before Linux 4.18"),
     ("flushes", "operations", "flushes completed; absent before Linux 5.5 and for partitions, whose disk counts them"),
     ("flush_ms", "ms", "time of all flushes added up; absent as the flushes are"),
-    ("busy_ms", "ms", "time with at least one request in flight; of several devices, added up"),
+    ("busy_ms", "ms", "time with at least one request in flight"),
     ("queue_ms", "ms", "time weighted with the number of requests in flight"),
     ("in_flight", "operations", "requests in flight now"),
 ];
 
-/// A device of a slot: its number, and whether it is a partition.
+/// A device: its number, and whether it is a partition.
 struct Device {
     number: (u32, u32),
     name: String,
@@ -46,8 +38,8 @@ struct Device {
 
 struct Open {
     host: Host,
-    /// The data's slots, then pg_wal's; an empty one has no device.
-    slots: Vec<Vec<Device>>,
+    /// The devices of the target; `None` for one without counters.
+    devices: Vec<Option<Device>>,
 }
 
 impl Sampler for Diskstats {
@@ -55,83 +47,60 @@ impl Sampler for Diskstats {
         "diskstats"
     }
 
-    fn columns(&self) -> Vec<Column> {
-        let slots = |of: &'static str| (0..SLOTS).map(move |depth| format!("{of}{depth}"));
-        slots("data").chain(slots("wal")).flat_map(|slot| columns_of(&slot)).collect()
+    fn columns(&self, target: &Target) -> Vec<Column> {
+        device_prefixes(target.devices.iter().map(|(name, _)| name))
+            .iter()
+            .flat_map(|prefix| columns_of(prefix))
+            .collect()
     }
 
     fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn Reading>> {
-        if target.data_devices.is_empty() && target.wal_devices.is_empty() {
+        if target.devices.is_empty() {
             return Err(Error::host("the stack stands on no block device"));
         }
         let known = diskstats::parse(&host.read("/proc/diskstats")?)?;
-        let counted = |device: &&DeviceFacts| {
+        let is_counted = |device: &DeviceFacts| {
             known.iter().any(|stats| (stats.major, stats.minor) == (device.major, device.minor))
                 && accounts(host, device)
         };
-        let slots: Vec<Vec<Device>> = [&target.data_devices, &target.wal_devices]
-            .into_iter()
-            .flat_map(|devices| slots(devices))
-            .map(|devices| if devices.iter().all(counted) { devices } else { Vec::new() })
-            .map(|devices| devices.into_iter().map(|device| identified(host, device)).collect())
-            .collect();
-        if slots.iter().all(Vec::is_empty) {
-            let names: Vec<&str> =
-                target.data_devices.iter().chain(&target.wal_devices).map(|device| device.name.as_str()).collect();
+        let devices: Vec<Option<Device>> =
+            target.devices.iter().map(|(_, device)| is_counted(device).then(|| identified(host, device))).collect();
+        if devices.iter().all(Option::is_none) {
+            let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
             let message = format!("the kernel counts nothing for {}", names.join(", "));
             return Err(Error::host(message).hint("echo 1 > /sys/block/DEVICE/queue/iostats"));
         }
-        Ok(Box::new(Open { host: host.clone(), slots }))
+        Ok(Box::new(Open { host: host.clone(), devices }))
     }
 }
 
 impl Reading for Open {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let all = diskstats::parse(&self.host.read("/proc/diskstats")?)?;
-        let mut row = Vec::with_capacity(2 * SLOTS * (FIGURES.len() + 1));
-        for slot in &self.slots {
-            if slot.is_empty() {
-                row.extend(std::iter::repeat_n(None, FIGURES.len() + 1));
-                continue;
+        let mut row = Vec::with_capacity(self.devices.len() * (FIGURES.len() + 1));
+        for device in &self.devices {
+            match device {
+                Some(device) => {
+                    row.push(Some(Value::Text(device.name.clone())));
+                    row.extend(device_figures(&all, device)?.map(count));
+                }
+                None => row.extend(std::iter::repeat_n(None, FIGURES.len() + 1)),
             }
-            let names: Vec<&str> = slot.iter().map(|device| device.name.as_str()).collect();
-            let figures: Vec<[Option<u64>; 12]> =
-                slot.iter().map(|device| device_figures(&all, device)).collect::<Result<_>>()?;
-            row.push(Some(Value::Text(names.join("+"))));
-            row.extend((0..FIGURES.len()).map(|index| count(sum(figures.iter().map(|device| device[index])))));
         }
         Ok(row)
     }
 }
 
-fn columns_of(slot: &str) -> Vec<Column> {
-    let name = Column::gauge(
-        format!("{slot}_name"),
-        "",
-        format!("kernel name of the device in slot {slot}; several at one depth, which are then summed, joined by +"),
-    );
+fn columns_of(prefix: &str) -> Vec<Column> {
+    let name = Column::gauge(format!("{prefix}_name"), "", "kernel name of the device of this node");
     let mut columns = vec![name.text()];
     for (figure, unit, meaning) in FIGURES {
-        let name = format!("{slot}_{figure}");
+        let name = format!("{prefix}_{figure}");
         let doc = format!("/proc/diskstats: {meaning}");
         let gauge = figure == "in_flight";
         columns.push(if gauge { Column::gauge(name, unit, doc) } else { Column::counter(name, unit, doc) });
     }
     columns
-}
-
-/// The devices of each slot: one slot a depth, the last slot the lowest depth.
-fn slots(devices: &[DeviceFacts]) -> [Vec<&DeviceFacts>; SLOTS] {
-    let mut depths: Vec<u32> = devices.iter().map(|device| device.depth).collect();
-    depths.sort_unstable();
-    depths.dedup();
-    if depths.len() > SLOTS {
-        depths.drain(SLOTS - 1..depths.len() - 1);
-    }
-    std::array::from_fn(|slot| {
-        let at = |device: &&DeviceFacts| Some(&device.depth) == depths.get(slot);
-        devices.iter().filter(at).collect()
-    })
 }
 
 /// Whether the kernel keeps account of the device. A partition's switch is its disk's.
@@ -171,16 +140,12 @@ fn device_figures(all: &[DiskStats], device: &Device) -> Result<[Option<u64>; 12
     ])
 }
 
-/// The sum; absent as soon as one part is.
-fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    parts.sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::command::Command;
     use crate::host::users::is_root;
+    use crate::record::stack::GroundName;
 
     const STATS: &str = "   8  0 sda 1 0 2 3 4 0 5 6 7 8 9 10 0 11 12 13 14
    8 16 sdb 100 0 200 300 400 0 500 600 700 800 900 1000 0 1100 1200 1300 1400
@@ -188,8 +153,13 @@ mod tests {
    9  0 md0 1 0 1 1 1 0 1 1 0 1 1
 ";
 
-    fn device(depth: u32, major: u32, minor: u32, name: &str) -> DeviceFacts {
-        DeviceFacts { depth, major, minor, name: name.to_owned(), ..DeviceFacts::default() }
+    fn device(major: u32, minor: u32, name: &str) -> (GroundName, DeviceFacts) {
+        let facts = DeviceFacts { major, minor, name: name.to_owned(), ..DeviceFacts::default() };
+        (GroundName(name.to_owned()), facts)
+    }
+
+    fn target(devices: Vec<(GroundName, DeviceFacts)>) -> Target {
+        Target { devices, server: None }
     }
 
     fn machine() -> (tempfile::TempDir, Host) {
@@ -202,7 +172,7 @@ mod tests {
 
     fn sample(host: &Host, target: &Target) -> Vec<(String, Option<Value>)> {
         let row = Diskstats.open(host, target).unwrap().sample().unwrap();
-        let columns = Diskstats.columns();
+        let columns = Diskstats.columns(target);
         assert_eq!(row.len(), columns.len());
         columns.into_iter().map(|column| column.name).zip(row).collect()
     }
@@ -212,17 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn devices_at_one_depth_are_summed_and_named_together() {
+    fn every_device_has_columns_of_its_own_named_by_its_node() {
         let (_root, host) = machine();
-        let data_devices = vec![device(0, 9, 0, "md0"), device(1, 8, 0, "sda"), device(1, 8, 16, "sdb")];
-        let row = sample(&host, &Target { data_devices, ..Target::default() });
-        assert_eq!(value(&row, "data1_name"), Some(Value::Text("sda+sdb".to_owned())));
-        assert_eq!(value(&row, "data1_write_bytes"), count((5 + 500) * 512));
-        assert_eq!(value(&row, "data1_flushes"), count(13 + 1300));
-        assert_eq!(value(&row, "data1_in_flight"), count(7 + 700));
-        assert_eq!(value(&row, "data0_name"), Some(Value::Text("md0".to_owned())));
-        assert_eq!((value(&row, "data0_writes"), value(&row, "data0_flushes")), (count(1), None), "14 fields");
-        assert_eq!((value(&row, "data2_writes"), value(&row, "wal0_name")), (None, None));
+        let mut devices = vec![device(9, 0, "md0"), device(8, 0, "sda"), device(8, 16, "sdb")];
+        devices[1].0 = GroundName("lv-hot".to_owned());
+        devices[2].0 = GroundName("lv.hot".to_owned());
+        let row = sample(&host, &target(devices));
+        assert_eq!(value(&row, "dev_lv_hot_name"), Some(Value::Text("sda".to_owned())));
+        assert_eq!(value(&row, "dev_lv_hot_write_bytes"), count(5 * 512));
+        assert_eq!(value(&row, "dev_lv_hot_2_flushes"), count(1300), "names that look alike in a column stay apart");
+        assert_eq!(value(&row, "dev_lv_hot_2_in_flight"), count(700));
+        assert_eq!((value(&row, "dev_md0_writes"), value(&row, "dev_md0_flushes")), (count(1), None), "14 fields");
     }
 
     #[test]
@@ -230,17 +200,17 @@ mod tests {
         let (_root, host) = machine();
         std::fs::create_dir_all(host.path("/sys/dev/block/8:17")).unwrap();
         std::fs::write(host.path("/sys/dev/block/8:17/partition"), "1\n").unwrap();
-        let wal_devices = vec![device(0, 8, 17, "sdb1"), device(1, 8, 16, "sdb")];
-        let row = sample(&host, &Target { wal_devices, ..Target::default() });
-        assert_eq!((value(&row, "wal0_flushes"), value(&row, "wal0_writes")), (None, count(1)));
-        assert_eq!(value(&row, "wal1_flushes"), count(1300));
+        let row = sample(&host, &target(vec![device(8, 17, "sdb1"), device(8, 16, "sdb")]));
+        assert_eq!((value(&row, "dev_sdb1_flushes"), value(&row, "dev_sdb1_writes")), (None, count(1)));
+        assert_eq!(value(&row, "dev_sdb_flushes"), count(1300));
     }
 
     #[test]
-    fn a_stack_deeper_than_the_slots_keeps_its_lowest_device() {
-        let devices: Vec<DeviceFacts> = (0..7).map(|depth| device(depth, 8, depth, &format!("d{depth}"))).collect();
-        let names = slots(&devices).map(|slot| slot.iter().map(|device| device.name.as_str()).collect::<Vec<_>>());
-        assert_eq!(names, [["d0"], ["d1"], ["d2"], ["d6"]]);
+    fn twenty_devices_have_twenty_sets_of_columns() {
+        let devices = (0..20).map(|number| device(8, number, &format!("d{number}"))).collect();
+        let columns = Diskstats.columns(&target(devices));
+        assert_eq!(columns.len(), 20 * (FIGURES.len() + 1));
+        assert_eq!(columns.last().unwrap().name, "dev_d19_in_flight");
     }
 
     #[test]
@@ -248,12 +218,11 @@ mod tests {
         let (_root, host) = machine();
         std::fs::create_dir_all(host.path("/sys/dev/block/8:0/queue")).unwrap();
         std::fs::write(host.path("/sys/dev/block/8:0/queue/iostats"), "0\n").unwrap();
-        let data_devices = vec![device(0, 8, 16, "sdb"), device(1, 8, 0, "sda"), device(2, 250, 0, "unlisted")];
-        let row = sample(&host, &Target { data_devices: data_devices.clone(), ..Target::default() });
-        assert_eq!((value(&row, "data0_writes"), value(&row, "data1_writes")), (count(400), None));
-        assert_eq!((value(&row, "data1_name"), value(&row, "data2_name")), (None, None));
-        let none_left = Target { data_devices: data_devices[1..].to_vec(), ..Target::default() };
-        let error = Diskstats.open(&host, &none_left).err().unwrap();
+        let devices = vec![device(8, 16, "sdb"), device(8, 0, "sda"), device(250, 0, "unlisted")];
+        let row = sample(&host, &target(devices.clone()));
+        assert_eq!((value(&row, "dev_sdb_writes"), value(&row, "dev_sda_writes")), (count(400), None));
+        assert_eq!((value(&row, "dev_sda_name"), value(&row, "dev_unlisted_name")), (None, None));
+        let error = Diskstats.open(&host, &target(devices[1..].to_vec())).err().unwrap();
         assert_eq!(error.to_string(), "the kernel counts nothing for sda, unlisted");
     }
 
@@ -262,7 +231,7 @@ mod tests {
         let (_root, host) = machine();
         let error = Diskstats.open(&host, &Target::default()).err().unwrap();
         assert_eq!(error.to_string(), "the stack stands on no block device");
-        let target = Target { data_devices: vec![device(0, 8, 0, "sda")], ..Target::default() };
+        let target = target(vec![device(8, 0, "sda")]);
         let mut reading = Diskstats.open(&host, &target).unwrap();
         std::fs::write(host.path("/proc/diskstats"), "").unwrap();
         assert!(reading.sample().unwrap_err().to_string().contains("sda has gone"));
@@ -291,8 +260,9 @@ mod tests {
         let name = device_path.0.strip_prefix("/dev/").unwrap();
         let number = host.read(format!("/sys/block/{name}/dev")).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
-        let facts = device(0, major.parse().unwrap(), minor.parse().unwrap(), name);
-        let target = Target { data_devices: vec![facts], ..Target::default() };
+        let mut image_device = device(major.parse().unwrap(), minor.parse().unwrap(), name);
+        image_device.0 = GroundName("image".to_owned());
+        let target = target(vec![image_device]);
         let before = sample(&host, &target);
         let copy = ["if=/dev/zero", "bs=1M", "count=4", "oflag=direct", "conv=fsync"];
         host.run(&Command::new("dd").args(copy).arg(format!("of={}", device_path.0))).unwrap();
@@ -301,8 +271,8 @@ mod tests {
             (Some(Value::Count(before)), Some(Value::Count(after))) => after - before,
             other => panic!("{column}: {other:?}"),
         };
-        assert_eq!(value(&after, "data0_name"), Some(Value::Text(name.to_owned())));
-        assert_eq!(grown("data0_write_bytes"), 4 << 20);
-        assert!(grown("data0_writes") > 0 && grown("data0_flushes") > 0, "{after:?}");
+        assert_eq!(value(&after, "dev_image_name"), Some(Value::Text(name.to_owned())));
+        assert_eq!(grown("dev_image_write_bytes"), 4 << 20);
+        assert!(grown("dev_image_writes") > 0 && grown("dev_image_flushes") > 0, "{after:?}");
     }
 }

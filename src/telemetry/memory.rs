@@ -16,7 +16,7 @@ impl Sampler for Memory {
         "memory"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self, _target: &Target) -> Vec<Column> {
         let now = |name: &str, doc: &str| {
             Column::gauge(format!("mem_{name}_bytes"), "bytes", format!("/proc/meminfo: {doc}"))
         };
@@ -77,6 +77,6 @@ mod tests {
         let kib = |n: u64| count(n * 1024);
         let wanted = [kib(4), kib(0), kib(3), None, kib(2), None, kib(5), kib(6), None, None];
         assert_eq!(row, wanted);
-        assert_eq!(row.len(), Memory.columns().len());
+        assert_eq!(row.len(), Memory.columns(&Target::default()).len());
     }
 }

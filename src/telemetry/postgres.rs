@@ -38,7 +38,7 @@ impl Sampler for Postgres {
         "postgres"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self, _target: &Target) -> Vec<Column> {
         FIGURES.iter().map(|figure| Column::counter(figure.name, figure.unit, figure.doc)).collect()
     }
 

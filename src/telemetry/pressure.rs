@@ -18,7 +18,7 @@ impl Sampler for Pressure {
         "pressure"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self, _target: &Target) -> Vec<Column> {
         let of = |resource: &str| {
             let some =
                 format!("/proc/pressure/{resource}: time in which at least one task of the machine waited for it");
@@ -70,7 +70,7 @@ mod tests {
         }
         let row = Pressure.open(&Host::rooted(root.path()), &Target::default()).unwrap().sample().unwrap();
         assert_eq!(row, [count(1), None, count(2), count(3), count(4), count(5)]);
-        assert_eq!(row.len(), Pressure.columns().len());
+        assert_eq!(row.len(), Pressure.columns(&Target::default()).len());
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Sampler for Processes {
         "processes"
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self, _target: &Target) -> Vec<Column> {
         let columns = |rank: usize| {
             let which = format!("number {rank} in CPU time since the row before");
             let name = format!(

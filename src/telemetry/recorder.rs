@@ -90,7 +90,7 @@ impl Recorder {
     pub fn open(samplers: &[&dyn Sampler], host: &Host, target: &Target) -> Recorder {
         let mut columns = Vec::new();
         let mut open = |sampler: &&dyn Sampler| {
-            let own = sampler.columns();
+            let own = sampler.columns(target);
             let width = own.len();
             columns.extend(own);
             Source { name: sampler.name(), width, reading: sampler.open(host, target), gaps: Gaps::default() }
@@ -223,7 +223,7 @@ mod tests {
         fn name(&self) -> &'static str {
             self.name
         }
-        fn columns(&self) -> Vec<Column> {
+        fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column::counter(self.name, "", "a fake")]
         }
         fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {

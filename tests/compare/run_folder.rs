@@ -1,11 +1,14 @@
 //! A small run folder: pgbench on ext4 and xfs with 4 clients, on ext4 with 16, and on tmpfs; three trials each.
 
-use pgstrata::record::case::{CaseSpec, PostgresSpec, StackSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::built::{GroundFacts, NodeFacts, StackFacts};
+use pgstrata::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use pgstrata::record::counts::{Counts, Measure};
-use pgstrata::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use pgstrata::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
 use pgstrata::record::options::{OptionValue, Options};
+use pgstrata::record::promise;
 use pgstrata::record::run::RunRecord;
 use pgstrata::record::seconds::{Column, ColumnKind, ColumnType};
+use pgstrata::record::stack::{GroundName, Input, Role, StackSpec};
 use pgstrata::record::trial::{Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;
 use pgstrata::store::seconds::SecondsWriter;
@@ -72,8 +75,7 @@ fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec
     ];
     CaseSpec {
         id: id.to_owned(),
-        stack: StackSpec { name: stack.to_owned(), layers: Vec::new(), reuse: false },
-        wal_stack: None,
+        stack: StackSpec::linear(stack, Vec::new()),
         postgres: Some(PostgresSpec { bin: "auto".to_owned(), settings: Default::default(), initdb: Vec::new() }),
         workload: WorkloadSpec { name: "tpcb".to_owned(), kind: "pgbench".to_owned(), options },
         axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
@@ -105,12 +107,24 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
             .into(),
         ..ServerFacts::default()
     };
-    let stack = StackFacts {
+    let mount = MountFacts { fstype: filesystem.clone(), target: "/data".to_owned(), ..MountFacts::default() };
+    let input = Input { from: GroundName("vda".to_owned()), role: Role::Data, group: None };
+    let on_disk = filesystem != "tmpfs";
+    let mut nodes = vec![NodeFacts {
         name: filesystem.clone(),
-        mount: Some(MountFacts { fstype: filesystem.clone(), target: "/data".to_owned(), ..MountFacts::default() }),
-        devices: if filesystem == "tmpfs" { Vec::new() } else { vec![disk] },
-        ..StackFacts::default()
-    };
+        layer: Some(filesystem.clone()),
+        inputs: if on_disk { vec![input] } else { Vec::new() },
+        promises: promise::of_mount(&mount),
+        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
+        ..NodeFacts::default()
+    }];
+    nodes.extend(on_disk.then(|| NodeFacts {
+        name: "vda".to_owned(),
+        grounds: vec![GroundFacts { device: Some(disk), ..GroundFacts::default() }],
+        ..NodeFacts::default()
+    }));
+    let data = Some(GroundName(filesystem.clone()));
+    let stack = StackFacts { name: filesystem.clone(), nodes, data, ..StackFacts::default() };
     TrialRecord {
         format: 1,
         run: "0badcafe".to_owned(),
@@ -119,9 +133,8 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-03-02T09:14:33Z".to_owned(),
-        stages: Vec::new(),
+        steps: Vec::new(),
         stack: Some(stack),
-        wal_stack: None,
         server: Some(server),
         data: None,
         counts: Some(Counts { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Counts::default() }),

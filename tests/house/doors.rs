@@ -1,6 +1,7 @@
 //! Things that only certain rooms may do, and things that none may.
 
 use super::source::{Kind, Source, Token, all};
+use std::path::Path;
 
 /// What only `host` does, so that commands are logged and a test can stand in: spawn, read a clock, sleep.
 const HOST_ONLY: [[&str; 2]; 4] =
@@ -21,6 +22,84 @@ fn uses_attribute(source: &Source, name: &str) -> Option<usize> {
 
 fn in_room(source: &Source, room: &str) -> bool {
     source.path.starts_with(format!("src/{room}"))
+}
+
+/// Rooms that touch files: `store` in its folders, `cli` where the person points, `host` for all others.
+const TOUCH_FILES: [&str; 3] = ["host", "store", "cli"];
+
+/// Files that touch files although their room may not, and why.
+const ARE_MEASURED: [(&str, &str); 4] = [
+    ("src/probe/operation.rs", "between two looks at the clock stands nothing but these calls"),
+    ("src/probe/growth.rs", "its writes into a growing file are what is measured"),
+    ("src/probe/walk.rs", "opening the segment with a row's flags is part of the row"),
+    ("src/probe/site.rs", "works through the open folder alone, as its name may lead elsewhere by the end"),
+];
+
+/// Methods of `Path` and `File` that ask the disk; none takes an argument.
+const ASK_THE_DISK: [&str; 10] = [
+    "exists",
+    "try_exists",
+    "is_dir",
+    "is_file",
+    "is_symlink",
+    "metadata",
+    "symlink_metadata",
+    "canonicalize",
+    "read_dir",
+    "read_link",
+];
+
+/// Lines that touch files: whatever the modules `fs` of std and rustix have, a file opened by its type, a path's methods.
+fn lines_touching_files(source: &Source) -> Vec<usize> {
+    let code = source.code();
+    let opens = |word: &Token| ["open", "create", "create_new", "options"].iter().any(|name| word.is(name));
+    let asks = |word: &Token| ASK_THE_DISK.iter().any(|name| word.is(name));
+    let touches = |t: &[&Token]| match t[1].kind {
+        Kind::Colons => (t[0].is("File") && opens(t[2])) || ((t[0].is("Path") || t[0].is("PathBuf")) && asks(t[2])),
+        _ => t[0].is_sign('.') && asks(t[1]) && t[2].is_sign('(') && t[3].is_sign(')'),
+    };
+    let module = code.iter().filter(|token| token.is("fs")).map(|token| token.line);
+    module.chain(code.windows(4).filter(|t| touches(t)).map(|t| t[0].line)).collect()
+}
+
+#[test]
+fn only_host_touches_files() {
+    let measured = |source: &Source| ARE_MEASURED.iter().any(|(path, _)| source.path == Path::new(path));
+    for source in all().iter().filter(|source| source.path.starts_with("src")) {
+        let lines = lines_touching_files(source);
+        if measured(source) {
+            assert!(!lines.is_empty(), "{} touches no files: take it off the list", source.at(1));
+        } else if !TOUCH_FILES.iter().any(|room| in_room(source, room)) {
+            assert!(lines.is_empty(), "{}: files belong to host/", source.at(lines[0]));
+        }
+    }
+    for (path, why) in ARE_MEASURED {
+        assert!(all().iter().any(|source| source.path == Path::new(path)), "{path} is not there; it was listed: {why}");
+    }
+}
+
+#[test]
+fn touching_a_file_is_found_in_each_of_its_shapes() {
+    let touches = |text: &str| !lines_touching_files(&Source::of("src/plan/a.rs", text)).is_empty();
+    for text in [
+        "use std::fs;",
+        "use std::{fs::File, io};",
+        "use std::os::unix::fs::MetadataExt;",
+        "use rustix::fs::{Mode, open};",
+        "fn f() { File::open(path)?; }",
+        "fn f() { path.join(name).exists(); }",
+        "fn f() { paths.filter(Path::is_dir); }",
+    ] {
+        assert!(touches(text), "{text}");
+    }
+    for text in [
+        "use crate::host::files::{self, File};",
+        "fn f() { files::open(path)?; paths::exists(path); node.exists(host); }",
+        "#[cfg(test)] mod tests { use std::fs; }",
+        "// fs::read",
+    ] {
+        assert!(!touches(text), "{text}");
+    }
 }
 
 #[test]

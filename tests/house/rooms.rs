@@ -32,7 +32,7 @@ const ROOMS: &[Room] = &[
     room("host", &["units", "error", "parse", "record::facts"]),
     room("parse", &["units", "error"]),
     room("record", &["units", "error"]),
-    room("plan", &["units", "error", "record"]),
+    room("plan", &["units", "error", "record", "host::files"]),
     room("provision", &["units", "error", "host", "parse", "record"]),
     room("cluster", &["units", "error", "host", "parse", "record"]),
     room("probe", &["units", "error", "host", "parse", "record", "stats", "provision::devices", "provision::mount"]),

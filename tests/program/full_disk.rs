@@ -1,7 +1,7 @@
 //! A disk that fills up under the results: the run ends with what it has, undone, and goes on when there is room.
 
 use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, said, stderr};
+use crate::workshop::{Workshop, can_build_stacks, run_id, said, stderr};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,9 +63,8 @@ fn a_full_disk_under_the_results_ends_the_run_undone_and_with_room_it_goes_on() 
     assert!(says.contains("space") && says.contains(folder.to_str().unwrap()), "{says}");
     assert!(says.contains("pgstrata run --resume"), "{says}");
 
-    let record: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
-    let id = record["id"].as_str().unwrap();
-    assert!(traces(id).is_empty(), "{:?}", traces(id));
+    let id = run_id(&folder);
+    assert!(traces(&id).is_empty(), "{:?}", traces(&id));
     assert!(names(&images).is_empty() && names(&shop.state().join("ledger")).is_empty());
     assert_eq!(names(&shop.state()), ["ledger"]);
     let complete = names(&folder.join("trials/e.w"));

@@ -1,7 +1,7 @@
 //! Ctrl-C: one undoes what is built and keeps what is complete; a second one leaves at once.
 
 use crate::machine::traces;
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::workshop::{Workshop, can_build_stacks, run_id, said};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
@@ -46,7 +46,7 @@ impl Running {
         let events = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut running = Running { child, events };
         running.wait_for(&["\"trial_done\""]);
-        running.wait_for(&["\"stage_started\"", "\"measure\""]);
+        running.wait_for(&["\"step_started\"", "\"measure\""]);
         running.wait_for(&["\"second\""]);
         running
     }
@@ -66,11 +66,6 @@ impl Running {
         let _events = std::thread::spawn(move || self.events.count());
         self.child.wait_with_output().unwrap()
     }
-}
-
-fn run_id(folder: &Path) -> String {
-    let record: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
-    record["id"].as_str().unwrap().to_owned()
 }
 
 fn list(folder: &Path) -> Vec<PathBuf> {

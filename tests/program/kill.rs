@@ -1,13 +1,13 @@
 //! The promise of the ledger: a run that is killed at any moment leaves nothing that `pgstrata clean` does not undo,
 //! touches nothing else, goes on with `--resume`, and neither loses nor repeats a trial that was complete.
 //!
-//! Twenty kills, spread over every stage of a trial, each at a random moment of it. The seed is printed.
+//! Twenty kills, spread over every step of a trial, each at a random moment of it. The seed is printed.
 
-use crate::machine::Machine;
-use crate::workshop::{Workshop, can_build_stacks, said};
+use crate::machine::{shared_memory, still_there, traces};
+use crate::workshop::{Workshop, can_build_stacks, run_id, said};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
@@ -38,13 +38,13 @@ pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s" }
 
 const SEED: u64 = 20_261_121;
 const KILLS: usize = 20;
-/// Each stage's longest random delay after it has begun, milliseconds.
-const STAGES: [(&str, u64); 8] = [
+/// Each step's longest random delay after it has begun, milliseconds.
+const STEPS: [(&str, u64); 8] = [
     ("check", 20),
     ("template", 2500),
     ("build", 300),
     ("load", 1500),
-    ("warmup", 900),
+    ("warm_up", 900),
     ("measure", 2200),
     ("tear_down", 400),
     ("store", 15),
@@ -55,26 +55,31 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
     if !can_build_stacks("kill -9 at 20 random moments of a run") {
         return;
     }
-    let workshop = Workshop::alone();
+    let workshop = Workshop::new();
     let images = workshop.path().join("images");
     fs::create_dir(&images).unwrap();
     let plan = workshop.file("plan.toml", &PLAN.replace("IMAGES", images.to_str().unwrap()));
     let bystander = Bystander::make(workshop.path());
-    let before = Machine::look();
+    let place = workshop.path().to_str().unwrap();
+    let before = traces(place);
     let mut random = ChaCha8Rng::seed_from_u64(SEED);
     println!("seed {SEED}");
     let mut folder: Option<PathBuf> = None;
     let mut complete = BTreeMap::new();
     let mut kills = 0;
     while kills < KILLS {
-        let (stage, longest_ms) = STAGES[kills % STAGES.len()];
+        let (step, longest_ms) = STEPS[kills % STEPS.len()];
         let delay = Duration::from_millis(random.random_range(0..=longest_ms));
-        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), stage, delay);
-        println!("kill {kills}: {delay:?} into {stage}: {}", if killed { "killed" } else { "had ended" });
+        let killed = run_and_kill(&workshop, &plan, folder.as_deref(), step, delay);
+        println!("kill {kills}: {delay:?} into {step}: {}", if killed { "killed" } else { "had ended" });
         folder = newest(&workshop.results()).or(folder);
+        let id = folder.as_deref().map(run_id);
+        let marks = || id.as_deref().into_iter().chain([place]);
+        let memory: BTreeSet<String> = marks().flat_map(shared_memory).collect();
         let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
         assert!(cleaned.status.success(), "{}", said(&cleaned));
-        assert_eq!(Machine::look(), before, "after {delay:?} into {stage}; clean said {}", said(&cleaned));
+        let left: BTreeSet<String> = marks().flat_map(traces).chain(still_there(memory)).collect();
+        assert_eq!(left, before, "after {delay:?} into {step}; clean said {}", said(&cleaned));
         assert!(fs::read_dir(&images).unwrap().next().is_none(), "an image is left");
         let state: Vec<_> = walk(&workshop.state()).collect();
         assert!(state.is_empty(), "ledgers or templates are left: {state:?}");
@@ -103,14 +108,15 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
             assert_eq!(now.get(trial), Some(identity), "the complete trial {trial} was lost or repeated");
         }
         assert!(folder.join("report.html").exists());
+        assert!(traces(&run_id(folder)).is_empty());
     }
-    assert_eq!(Machine::look(), before);
+    assert_eq!(traces(place), before);
     bystander.is_untouched();
 }
 
-/// Starts or resumes the run, waits until the stage begins (in a random one of its trials that are left), waits a bit
+/// Starts or resumes the run, waits until the step begins (in a random one of its trials that are left), waits a bit
 /// longer, and kills it. False when it ended before.
-fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, stage: &str, delay: Duration) -> bool {
+fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, step: &str, delay: Duration) -> bool {
     let mut args = vec!["run", "--json"];
     match folder {
         Some(folder) => args.extend(["--resume", folder.to_str().unwrap()]),
@@ -118,9 +124,9 @@ fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, stage: 
     }
     let mut child = workshop.pgstrata(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let events = BufReader::new(child.stdout.take().unwrap());
-    let wanted = format!("\"stage\":\"{stage}\"");
+    let wanted = format!("\"step\":\"{step}\"");
     let reached =
-        events.lines().map_while(Result::ok).any(|line| line.contains("stage_started") && line.contains(&wanted));
+        events.lines().map_while(Result::ok).any(|line| line.contains("step_started") && line.contains(&wanted));
     if !reached {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "it ended by itself with {}", said(&output));

@@ -1,83 +1,69 @@
-//! The state of the machine, to be compared before and after.
+//! What a run has on the machine, known by what marks it as that run's: whatever else goes on there does not count.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Everything on the machine that a run could leave behind.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Machine {
-    pub loops: BTreeSet<String>,
-    pub mounts: BTreeSet<String>,
-    pub processes: BTreeSet<String>,
-    pub folders: BTreeSet<String>,
-    pub shared_memory: BTreeSet<String>,
-}
-
-impl Machine {
-    pub fn look() -> Machine {
-        Machine {
-            loops: lines(&["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"]),
-            mounts: fs::read_to_string("/proc/self/mounts").unwrap().lines().map(str::to_owned).collect(),
-            processes: processes(),
-            folders: folders("/run").chain(folders(&std::env::temp_dir().to_string_lossy())).collect(),
-            shared_memory: lines(&["ipcs", "-m"])
-                .into_iter()
-                .filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned))
-                .chain(folders_like("/dev/shm", "PostgreSQL"))
-                .collect(),
-        }
-    }
-}
-
-/// What is left of one run: loop devices, mounts, processes and folders that bear its id.
-pub fn traces(run: &str) -> BTreeSet<String> {
-    let machine = Machine::look();
-    let all = machine.loops.into_iter().chain(machine.mounts).chain(machine.folders);
-    let mut found: BTreeSet<String> = all.filter(|line| line.contains(run)).collect();
-    for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-        // Gone by now, or not a process. A server has lost its environment, but works in its data folder.
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
-        if String::from_utf8_lossy(&environment).contains(run) || folder.to_string_lossy().contains(run) {
-            found.insert(format!("process {}", entry.file_name().to_string_lossy()));
-        }
-    }
+/// Loop devices, mounts, folders and processes that bear a mark: a run's id, or the path of the folder it works in.
+pub fn traces(mark: &str) -> BTreeSet<String> {
+    let loops = lines(&["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap().lines().map(str::to_owned).collect();
+    let folders = [Path::new("/run"), &std::env::temp_dir()].map(folders).concat();
+    let bear = [loops, mounts, folders].concat().into_iter().filter(|line| line.contains(mark));
+    let mut found: BTreeSet<String> = bear.collect();
+    found.extend(processes(mark).iter().map(|process| format!("process {}", process.display())));
     found
 }
 
-fn lines(command: &[&str]) -> BTreeSet<String> {
+/// Shared memory of the processes that bear a mark. It outlives those that are killed.
+pub fn shared_memory(mark: &str) -> BTreeSet<String> {
+    let maps = processes(mark).into_iter().filter_map(|process| fs::read_to_string(process.join("maps")).ok());
+    let mapped = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // Address, rights, offset, device, inode, path; for System V the inode is the segment's id (ipc/shm.c).
+        match *fields.get(5)? {
+            path if path.starts_with("/SYSV") => Some(format!("segment {}", fields[4])),
+            path if path.starts_with("/dev/shm/PostgreSQL.") => Some(path.to_owned()),
+            _ => None,
+        }
+    };
+    maps.flat_map(|maps| maps.lines().filter_map(mapped).collect::<Vec<_>>()).collect()
+}
+
+/// What is still there of it.
+pub fn still_there(mut memory: BTreeSet<String>) -> BTreeSet<String> {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let segments: Vec<&str> = table.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    memory.retain(|memory| match memory.strip_prefix("segment ") {
+        Some(id) => segments.contains(&id),
+        None => Path::new(memory).exists(),
+    });
+    memory
+}
+
+/// Folders in `/proc` of the processes whose environment or working folder bears a mark: a server overwrites the one
+/// but works in its data folder. One that has ended has neither.
+fn processes(mark: &str) -> Vec<PathBuf> {
+    let bears = |process: &PathBuf| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        let folder = fs::read_link(process.join("cwd")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(mark) || folder.to_string_lossy().contains(mark)
+    };
+    let number = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
+    let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
+    all.filter(number).filter(bears).collect()
+}
+
+fn lines(command: &[&str]) -> Vec<String> {
     let output = Command::new(command[0]).args(&command[1..]).env("LC_ALL", "C").output().unwrap();
     String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim().to_owned()).collect()
 }
 
-fn folders(base: &str) -> impl Iterator<Item = String> {
-    folders_like(base, "pgstrata-").into_iter().filter(|name| !name.contains("pgstrata-test-"))
-}
-
-fn folders_like(base: &str, prefix: &str) -> Vec<String> {
-    let Ok(list) = fs::read_dir(base) else { return Vec::new() };
-    list.filter_map(Result::ok)
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
-        .map(|entry| entry.path().display().to_string())
-        .collect()
-}
-
-/// Servers, clients and pgstratas that are running.
-fn processes() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-        let pid = entry.file_name().to_string_lossy().into_owned();
-        let Ok(comm) = fs::read_to_string(entry.path().join("comm")) else { continue };
-        let comm = comm.trim();
-        // A zombie has ended; whoever inherited it has not looked yet.
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if stat.rsplit(") ").next().is_none_or(|rest| rest.starts_with('Z') || rest.is_empty()) {
-            continue;
-        }
-        if pid.bytes().all(|b| b.is_ascii_digit()) && ["postgres", "pgbench", "pgstrata", "initdb"].contains(&comm) {
-            found.insert(format!("{pid} {comm}"));
-        }
-    }
-    found
+/// Folders named like a run's; not those of the tests themselves.
+fn folders(base: &Path) -> Vec<String> {
+    let list = fs::read_dir(base).unwrap().filter_map(Result::ok);
+    let named = list.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
+    let ours = named.filter(|(name, _)| name.starts_with("pgstrata-") && !name.starts_with("pgstrata-test-"));
+    ours.map(|(_, path)| path.display().to_string()).collect()
 }

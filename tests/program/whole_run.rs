@@ -167,19 +167,19 @@ fn events_come_as_json_lines_in_the_order_of_a_trials_life() {
     let names: Vec<String> = lines
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["what"].clone())
-        .map(|what| format!("{} {}", what["event"].as_str().unwrap(), what["stage"].as_str().unwrap_or("")))
+        .map(|what| format!("{} {}", what["event"].as_str().unwrap(), what["step"].as_str().unwrap_or("")))
         .collect();
     let of = |wanted: &str| names.iter().position(|name| name.trim() == wanted).unwrap_or_else(|| panic!("{names:?}"));
     let order = [
         "run_started",
         "trial_started",
-        "stage_started check",
-        "stage_started build",
-        "stage_started load",
-        "stage_started measure",
+        "step_started check",
+        "step_started build",
+        "step_started load",
+        "step_started measure",
         "second",
-        "stage_started tear_down",
-        "stage_started store",
+        "step_started tear_down",
+        "step_started store",
         "trial_done",
         "run_done",
     ];

@@ -3,40 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-/// Who looks at the whole machine must be alone on it; the others may be many.
-static MACHINE: RwLock<()> = RwLock::new(());
-
-/// Held while a workshop is open.
-#[expect(dead_code, reason = "held, never looked at")]
-enum Hold {
-    Shared(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
-}
 
 /// A folder for one test: results and state in it, removed at the end.
 pub struct Workshop {
     folder: tempfile::TempDir,
-    _hold: Hold,
 }
 
 impl Workshop {
-    /// One among others.
     pub fn new() -> Workshop {
-        Workshop::with(Hold::Shared(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
-    }
-
-    /// The only one while it is open, for a test that compares the state of the whole machine.
-    pub fn alone() -> Workshop {
-        Workshop::with(Hold::Alone(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
-    }
-
-    fn with(hold: Hold) -> Workshop {
         let folder = tempfile::Builder::new().prefix("pgstrata-test-").tempdir().unwrap();
         // The server's user must be able to walk through.
         set_mode(folder.path(), 0o755);
-        Workshop { folder, _hold: hold }
+        Workshop { folder }
     }
 
     pub fn path(&self) -> &Path {
@@ -76,6 +54,12 @@ impl Workshop {
         assert_eq!(folders.len(), 1, "{folders:?}");
         folders[0].clone()
     }
+}
+
+/// Id of the run whose folder it is.
+pub fn run_id(folder: &Path) -> String {
+    let record: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
+    record["id"].as_str().unwrap().to_owned()
 }
 
 pub fn set_mode(path: &Path, mode: u32) {

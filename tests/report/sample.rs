@@ -1,9 +1,12 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
 use pgstrata::analyse::findings::*;
-use pgstrata::record::event::Stage;
+use pgstrata::record::built::{GroundFacts, NodeFacts};
+use pgstrata::record::event::Step;
 use pgstrata::record::facts::*;
-use pgstrata::record::trial::{Gap, StageTime};
+use pgstrata::record::promise;
+use pgstrata::record::stack::GroundName;
+use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
 /// A stack of the sample: name, tps at 1, 4 and 16 clients, mean of its fdatasync rate.
@@ -172,7 +175,7 @@ fn strata(stack: &str) -> Strata {
         full_page_images: Some(0.38),
         wal_syncs: Some(0.97),
         devices: vec![DeviceStrata {
-            slot: "data0".to_owned(),
+            node: "loop".to_owned(),
             device: "loop".to_owned(),
             writes: Some(writes),
             bytes_per_write: Some(bytes),
@@ -356,10 +359,10 @@ fn telemetry(noise: &mut Noise, tps: f64) -> Vec<Series> {
         one("WAL written", "MiB/s", "postgres", tps * 3.6e-3),
         one("WAL syncs", "1/s", "postgres", tps * 0.97),
         one("full-page images", "1/s", "postgres", tps * 0.3),
-        one("writes of data0 (loop)", "1/s", "device", tps * 1.02),
-        one("flushes of data0 (loop)", "1/s", "device", tps * 0.98),
-        one("written to data0 (loop)", "MiB/s", "device", tps * 0.016),
-        one("busy, data0 (loop)", "%", "device", 87.0),
+        one("writes of loop", "1/s", "device", tps * 1.02),
+        one("flushes of loop", "1/s", "device", tps * 0.98),
+        one("written to loop", "MiB/s", "device", tps * 0.016),
+        one("busy, loop", "%", "device", 87.0),
         one("user", "%", "cpu", 21.0),
         one("system", "%", "cpu", 17.0),
         one("waiting for I/O", "%", "cpu", 34.0),
@@ -396,9 +399,8 @@ fn trial(stack: &Stack, at: usize, number: u32) -> TrialFinding {
         telemetry: telemetry(&mut noise, tps),
         processes: vec![("postgres".to_owned(), 0.74), ("loop0".to_owned(), 0.21), ("pgbench".to_owned(), 0.12)],
         gaps: if number == 2 { vec![gap()] } else { vec![] },
-        stages: stages(number),
+        steps: steps(number),
         stack: Some(stack_facts(stack.name, number)),
-        wal_stack: None,
         server: Some(server_facts()),
         cache_state: Some("page cache cold, shared_buffers empty; data copied from a template".to_owned()),
         checks: vec![
@@ -424,17 +426,17 @@ fn gap() -> Gap {
     }
 }
 
-fn stages(number: u32) -> Vec<StageTime> {
+fn steps(number: u32) -> Vec<StepTime> {
     let times = [
-        (Stage::Check, 12_000),
-        (Stage::Build, 1_840_000),
-        (Stage::Load, 9_300_000),
-        (Stage::Warmup, 10_000_000),
-        (Stage::Measure, 60_000_000),
-        (Stage::TearDown, 2_100_000),
-        (Stage::Store, 85_000),
+        (Step::Check, 12_000),
+        (Step::Build, 1_840_000),
+        (Step::Load, 9_300_000),
+        (Step::WarmUp, 10_000_000),
+        (Step::Measure, 60_000_000),
+        (Step::TearDown, 2_100_000),
+        (Step::Store, 85_000),
     ];
-    times.map(|(stage, us)| StageTime { stage, wall_us: us + u64::from(number) * 1000 }).into()
+    times.map(|(step, us)| StepTime { step, wall_us: us + u64::from(number) * 1000 }).into()
 }
 
 fn stack_facts(name: &str, number: u32) -> StackFacts {
@@ -451,21 +453,40 @@ fn stack_facts(name: &str, number: u32) -> StackFacts {
         ..DeviceFacts::default()
     };
     let words = |text: &str| text.split(',').map(str::to_owned).collect();
+    let mount = MountFacts {
+        target: format!("/run/pgstrata/{number}"),
+        fstype: name.to_owned(),
+        source: format!("/dev/loop{number}"),
+        options: words("rw,noatime"),
+        super_options: words(if name == "xfs" { "rw,attr2,inode64,logbufs=8,logbsize=32k,noquota" } else { "rw" }),
+        device: format!("7:{number}"),
+    };
+    let input = Input { from: GroundName("loop".to_owned()), role: Role::Data, group: None };
+    let mut nodes = vec![NodeFacts {
+        name: name.to_owned(),
+        layer: Some(name.to_owned()),
+        details: [("block size".to_owned(), "4096".to_owned())].into(),
+        inputs: vec![input],
+        promises: promise::of_mount(&mount),
+        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
+    }];
+    if name == "tmpfs" {
+        nodes[0].inputs.clear();
+    } else {
+        nodes.push(NodeFacts {
+            name: "loop".to_owned(),
+            layer: Some("loop".to_owned()),
+            promises: promise::of_device(&device),
+            grounds: vec![GroundFacts { device: Some(device), ..GroundFacts::default() }],
+            ..NodeFacts::default()
+        });
+    }
     StackFacts {
         name: name.to_owned(),
-        layers: vec![LayerFacts {
-            layer: name.to_owned(),
-            details: [("block size".to_owned(), "4096".to_owned())].into(),
-        }],
-        mount: Some(MountFacts {
-            target: format!("/run/pgstrata/{number}"),
-            fstype: name.to_owned(),
-            source: format!("/dev/loop{number}"),
-            options: words("rw,noatime"),
-            super_options: words(if name == "xfs" { "rw,attr2,inode64,logbufs=8,logbsize=32k,noquota" } else { "rw" }),
-            device: format!("7:{number}"),
-        }),
-        devices: if name == "tmpfs" { vec![] } else { vec![device] },
+        nodes,
+        data: Some(GroundName(name.to_owned())),
+        wal: None,
+        tablespaces: BTreeMap::new(),
         free_bytes: Some(5 << 30),
         trials_before: 0,
         age_s: Some(11.0),
@@ -545,7 +566,7 @@ pub fn findings() -> Findings {
         not_run: vec![NotRun {
             case: case_id("btrfs", 1),
             trials: vec![1, 2, 3],
-            stage: Some("load".to_owned()),
+            step: Some("load".to_owned()),
             reason: "copying the data failed: no space left on device\nbtrfs: 512 MiB of metadata are full".to_owned(),
             hint: Some("give the loop image of stack `btrfs` 8GiB or more".to_owned()),
         }],
@@ -587,7 +608,7 @@ pub fn hostile() -> Findings {
 fn spoil(value: &mut serde_json::Value, key: &str) {
     match value {
         serde_json::Value::String(text) => {
-            let is_word = matches!(key, "class" | "kind" | "stage" | "fits" | "write_cache") && !text.contains(' ');
+            let is_word = matches!(key, "class" | "kind" | "step" | "fits" | "write_cache") && !text.contains(' ');
             let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
             if key != "clients" && (!is_word || is_wait_class) {
                 text.push_str(HOSTILE);

@@ -2,8 +2,10 @@
 
 use super::findings::FactDifference;
 use super::side::{Medium, Side};
-use crate::analyse::durability::{IN_MEMORY, is_in_memory};
-use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, StackFacts, WriteCache};
+use crate::record::built::StackFacts;
+use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
+use crate::record::promise::{IN_MEMORY, is_in_memory};
+use crate::record::stack::GroundName;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,32 +84,39 @@ impl Facts {
     /// The devices below a mount.
     pub fn devices(&mut self, prefix: &str, devices: &[DeviceFacts]) {
         for device in devices {
-            let key = |what: &str| format!("{prefix}.device{}.{what}", device.depth);
-            // Loop devices get another number in each trial.
-            let numbered = device.name.starts_with("loop");
-            self.add(key("name"), if numbered { "loop" } else { &device.name });
-            self.add_some(key("model"), device.model.as_ref());
-            self.add_some(key("size"), device.size_bytes.map(Bytes));
-            self.add_some(key("rotational"), device.rotational);
-            let cache = |cache| if cache == WriteCache::WriteBack { "write back" } else { "write through" };
-            self.add_some(key("write_cache"), device.write_cache.map(cache));
-            self.add_some(key("fua"), device.fua);
-            self.add_some(key("scheduler"), device.scheduler.as_ref());
-            self.add_some(key("logical_block"), device.logical_block_bytes);
-            self.add_some(key("physical_block"), device.physical_block_bytes);
-            self.add_some(key("direct_io"), device.direct_io);
+            self.device(prefix, device.depth, device);
         }
     }
 
-    /// A stack as it was read back.
-    pub fn stack(&mut self, prefix: &str, stack: &StackFacts) {
-        if let Some(mount) = &stack.mount {
+    fn device(&mut self, prefix: &str, depth: u32, device: &DeviceFacts) {
+        let key = |what: &str| format!("{prefix}.device{depth}.{what}");
+        // Loop devices get another number in each trial.
+        let numbered = device.name.starts_with("loop");
+        self.add(key("name"), if numbered { "loop" } else { &device.name });
+        self.add_some(key("model"), device.model.as_ref());
+        self.add_some(key("size"), device.size_bytes.map(Bytes));
+        self.add_some(key("rotational"), device.rotational);
+        let cache = |cache| if cache == WriteCache::WriteBack { "write back" } else { "write through" };
+        self.add_some(key("write_cache"), device.write_cache.map(cache));
+        self.add_some(key("fua"), device.fua);
+        self.add_some(key("scheduler"), device.scheduler.as_ref());
+        self.add_some(key("logical_block"), device.logical_block_bytes);
+        self.add_some(key("physical_block"), device.physical_block_bytes);
+        self.add_some(key("direct_io"), device.direct_io);
+    }
+
+    /// What was read back below one ground of a stack.
+    pub fn stack(&mut self, prefix: &str, stack: &StackFacts, ground: &GroundName) {
+        if let Some(mount) = stack.mount_of(Some(ground)) {
             self.mount(prefix, mount);
         }
-        self.devices(prefix, &stack.devices);
-        for layer in &stack.layers {
-            for (name, value) in layer.details.iter().filter(|(name, _)| !is_of_one_instance(name)) {
-                self.add(format!("{prefix}.{}.{}", layer.layer, name.replace(' ', "_").to_lowercase()), value);
+        for below in stack.devices_below(Some(ground)) {
+            self.device(prefix, below.depth, below.device);
+        }
+        for (_, _, node) in stack.way_down(Some(ground)) {
+            let Some(layer) = &node.layer else { continue };
+            for (name, value) in node.details.iter().filter(|(name, _)| !is_of_one_instance(name)) {
+                self.add(format!("{prefix}.{layer}.{}", name.replace(' ', "_").to_lowercase()), value);
             }
         }
     }

@@ -6,12 +6,12 @@
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
-use crate::analyse::durability::holds_back;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::shelf::rules_sync::beyond_storage;
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
 };
+use crate::record::promise::holds_back;
 use crate::stats::autocorrelation::within;
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;

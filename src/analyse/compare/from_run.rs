@@ -8,7 +8,7 @@ use crate::analyse::load;
 use crate::analyse::measures::{rate_of, slice_rates};
 use crate::error::Result;
 use crate::record::case::{CaseSpec, TrialKey};
-use crate::record::facts::{Fits, StackFacts};
+use crate::record::facts::{DeviceFacts, Fits};
 use crate::record::operation::{Operation, Writes};
 use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
@@ -128,9 +128,11 @@ fn side(argument: usize, label: String, name: String, source: &RunSource, cases:
 }
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
-    for (prefix, stack) in [("stack", &trial.stack), ("wal_stack", &trial.wal_stack)] {
-        if let Some(stack) = stack {
-            facts.stack(prefix, stack);
+    if let Some(stack) = &trial.stack {
+        for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
+            if let Some(ground) = ground {
+                facts.stack(prefix, stack, ground);
+            }
         }
     }
     if let Some(server) = &trial.server {
@@ -262,9 +264,10 @@ impl Case<'_> {
 
     /// Where the WAL lay, which is what commits are written to.
     fn medium(&self) -> Medium {
-        let of = |stack: &StackFacts| medium(stack.mount.as_ref(), &stack.devices);
-        let stack = self.trials.iter().find_map(|trial| trial.wal_stack.as_ref().or(trial.stack.as_ref()));
-        stack.map_or(Medium::Unknown, of)
+        let Some(stack) = self.trials.iter().find_map(|trial| trial.stack.as_ref()) else { return Medium::Unknown };
+        let devices: Vec<DeviceFacts> =
+            stack.devices_below(stack.wal_ground()).into_iter().map(|below| below.device.clone()).collect();
+        medium(stack.mount_of(stack.wal_ground()), &devices)
     }
 
     fn conditions(&self, operation: &Operation) -> Vec<Condition> {

@@ -3,7 +3,7 @@
 use super::evidence::Evidence;
 use super::findings::{FiredRule, VerdictKind};
 use super::{rules_flush, rules_speed};
-use crate::analyse::durability::{IN_MEMORY, ends_in_memory, held_back, is_in_memory};
+use crate::record::promise::{self, Claim, IN_MEMORY, is_in_memory};
 
 /// Every rule that fires.
 pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
@@ -77,7 +77,14 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
 
 fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
-    let option = held_back(mount)?;
+    let promises = promise::of_mount(mount);
+    let held_back = promises.iter().find(|promise| promise.claim == Claim::HoldsFlushesBack)?;
+    let option = held_back.source.trim_start_matches("mount option ");
     let sentence = format!("mount option {option} of {}: the filesystem sends no flushes", mount.fstype);
     Some(rule("mount_option", Some(VerdictKind::NoFlushSeen), None, "mount table", sentence))
+}
+
+/// Whether the way down ended at a filesystem in memory, by the sentence that says where it ended.
+fn ends_in_memory(end: &str) -> bool {
+    IN_MEMORY.iter().any(|kind| end.contains(&format!("({kind})")))
 }

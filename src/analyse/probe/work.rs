@@ -36,7 +36,7 @@ pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
 fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
     let empty_flushes = counts_flushes_as_writes(record, place);
     let sum = sum(&row.slices, place, empty_flushes).filter(|sum| sum.operations > 0.0)?;
-    let flushes_uncounted = uncounted(&device.name, &[device], &record.place.devices).map(str::to_owned);
+    let flushes_uncounted = uncounted(device, &record.place.devices.iter().collect::<Vec<_>>()).map(str::to_owned);
     let flushes = sum.flushes.filter(|_| flushes_uncounted.is_none());
     let idle_share = idle_share(record, place, &sum, flushes);
     let each = PerOperation::of(&row.slices, place, empty_flushes)?;

@@ -5,8 +5,8 @@ use super::rules::Rule;
 use super::select::{Found, rows_of_trial, synced};
 use super::words::{milliseconds, rate as shown};
 use crate::analyse::compare::side::UnsyncedForm;
-use crate::analyse::durability::IN_MEMORY;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
+use crate::record::promise::IN_MEMORY;
 use crate::units::significant;
 
 /// No device that is not memory is known to sync more often for one writer.

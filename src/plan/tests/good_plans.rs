@@ -53,9 +53,11 @@ fn the_plan_of_the_manual_makes_the_cases_that_it_names() {
 fn a_case_holds_all_that_it_needs_and_axes_only_what_varies() {
     let plan = plan(MANUAL);
     let case = plan.cases.iter().find(|case| case.id == "xfs-disk.tpcb.clients-4.wal_sync_method-fdatasync").unwrap();
-    assert_eq!(case.stack.layers.iter().map(|l| l.layer.as_str()).collect::<Vec<_>>(), ["disk", "xfs"]);
-    assert_eq!(case.stack.layers[0].options.text("serial"), Some("S5GX"));
-    assert_eq!(case.wal_stack.as_ref().unwrap().name, "ext4");
+    let nodes: Vec<&str> = case.stack.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(nodes, ["disk", "xfs", "ext4-loop", "ext4-ext4"]);
+    assert_eq!(case.stack.nodes[0].options.text("serial"), Some("S5GX"));
+    assert_eq!(case.stack.wal_stack.as_deref(), Some("ext4"));
+    assert_eq!((case.stack.data.0.as_str(), case.stack.wal.as_ref().unwrap().0.as_str()), ("xfs", "ext4-ext4"));
     let postgres = case.postgres.as_ref().unwrap();
     assert_eq!(postgres.bin, "auto");
     assert_eq!(postgres.settings["fsync"], "on");
@@ -71,14 +73,14 @@ fn a_workload_without_server_does_not_cross_with_the_server() {
     let plan = plan(MANUAL);
     let sync: Vec<_> = plan.cases.iter().filter(|case| case.workload.kind == "sync").collect();
     assert_eq!(sync.len(), 4);
-    assert!(sync.iter().all(|case| case.postgres.is_none() && case.wal_stack.is_none()));
+    assert!(sync.iter().all(|case| case.postgres.is_none() && case.stack.wal.is_none() && case.stack.nodes.len() <= 2));
 }
 
 #[test]
 fn the_three_spellings_of_a_layer_mean_the_same() {
     let layer = |filesystem: &str| {
         let text = small("").replace("\"tmpfs\"", filesystem);
-        plan(&text).cases[0].stack.layers.clone()
+        plan(&text).cases[0].stack.nodes.clone()
     };
     assert_eq!(
         layer(r#"{ tmpfs = "4GiB", mount = ["huge=always"] }"#),
@@ -87,10 +89,10 @@ fn the_three_spellings_of_a_layer_mean_the_same() {
     assert_eq!(layer(r#""tmpfs""#), layer("{ tmpfs = {} }"));
     assert_eq!(layer(r#"{ directory = "/srv/pg" }"#), {
         let text = small("").replace("filesystem = \"tmpfs\"", "directory = \"/srv/pg\"");
-        plan(&text).cases[0].stack.layers.clone()
+        plan(&text).cases[0].stack.nodes.clone()
     });
     let headers = "name = \"p\"\n[stack.t.filesystem.tmpfs]\nsize = \"4GiB\"\n[workload.w.sync]\n";
-    assert_eq!(plan(headers).cases[0].stack.layers, layer(r#"{ tmpfs = "4GiB" }"#));
+    assert_eq!(plan(headers).cases[0].stack.nodes, layer(r#"{ tmpfs = "4GiB" }"#));
 }
 
 #[test]
@@ -98,8 +100,8 @@ fn volumes_stand_between_device_and_filesystem() {
     let text = "name = \"p\"\n[stack.m]\ndevice = { loop = \"1GiB\" }\nvolume = [{ mirror = 2 }]\nfilesystem = \"xfs\"\nreuse = true\n[workload]\ns = \"sync\"\n";
     let plan = plan(text);
     let stack = &plan.cases[0].stack;
-    assert_eq!(stack.layers.iter().map(|l| l.layer.as_str()).collect::<Vec<_>>(), ["loop", "mirror", "xfs"]);
-    assert_eq!(stack.layers[1].options.get("width"), Some(&OptionValue::Integer(2)));
+    assert_eq!(stack.nodes.iter().map(|node| node.layer.as_str()).collect::<Vec<_>>(), ["loop", "mirror", "xfs"]);
+    assert_eq!(stack.nodes[1].options.get("width"), Some(&OptionValue::Integer(2)));
     assert!(stack.reuse);
     assert_eq!((plan.seed, plan.blocks), (1, 3));
     assert!(plan.baseline.is_empty());

@@ -7,17 +7,14 @@ mod random_plans;
 
 use super::{Catalogue, Entry};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Take};
 
 const fn spec(key: &'static str, kind: OptionKind, doc: &'static str) -> OptionSpec {
-    OptionSpec { key, kind, axis: false, required: false, default: None, doc }
+    OptionSpec { key, kind, required: false, default: None, doc }
 }
 
 const fn required(spec: OptionSpec) -> OptionSpec {
     OptionSpec { required: true, ..spec }
-}
-
-const fn axis(spec: OptionSpec) -> OptionSpec {
-    OptionSpec { axis: true, ..spec }
 }
 
 const fn or(spec: OptionSpec, default: &'static str) -> OptionSpec {
@@ -46,18 +43,36 @@ const TMPFS: &[OptionSpec] = &[
 const DIRECTORY: &[OptionSpec] = &[required(spec("directory", OptionKind::Path, "The folder."))];
 const PGBENCH: &[OptionSpec] = &[
     or(spec("script", OptionKind::TextOrList, "Built-in script or files."), "tpcb-like"),
-    or(axis(spec("scale", OptionKind::IntegerOrShare, "Size of the data.")), "10"),
-    or(axis(spec("clients", OptionKind::Integer { min: 1 }, "Number of clients.")), "1"),
+    or(spec("scale", OptionKind::IntegerOrShare, "Size of the data."), "10"),
+    or(spec("clients", OptionKind::Integer { min: 1 }, "Number of clients."), "1"),
     or(spec("jobs", OptionKind::Integer { min: 1 }, "Number of threads."), "1"),
-    or(axis(spec("mode", OptionKind::OneOf(&["simple", "extended", "prepared"]), "Query mode.")), "simple"),
-    axis(spec("rate", OptionKind::Number, "Transactions a second.")),
+    or(spec("mode", OptionKind::OneOf(&["simple", "extended", "prepared"]), "Query mode."), "simple"),
+    spec("rate", OptionKind::Number, "Transactions a second."),
     spec("latency_limit", OptionKind::Span, "What is later is skipped; needs a rate."),
     or(spec("duration", OptionKind::Span, "Length of the measurement."), "60s"),
     or(spec("warmup", OptionKind::Span, "Length of the warm-up."), "10s"),
 ];
 
 fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
-    Entry { name, doc, options, resolve: Box::new(|_, _| ()), check: Box::new(|_| Ok(())), needs_server: false }
+    Entry {
+        name,
+        doc,
+        options,
+        resolve: Box::new(|_, _| ()),
+        check: Box::new(|_| Ok(())),
+        takes: &[],
+        offers: GroundKind::Folder,
+        grounds: Box::new(|_| vec![String::new()]),
+        needs_server: false,
+    }
+}
+
+fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
+    Entry { offers: GroundKind::Device, ..entry(name, doc, options) }
+}
+
+fn on_device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
+    Entry { takes: &[Take::ONE_DEVICE], ..entry(name, doc, options) }
 }
 
 fn disk_check(options: &Options) -> Result<(), OptionProblem> {
@@ -82,19 +97,16 @@ fn pgbench_check(options: &Options) -> Result<(), OptionProblem> {
 /// The catalogue of the tests.
 pub(super) fn catalogue() -> Catalogue {
     Catalogue {
-        devices: vec![
-            entry("loop", "An image file as a block device.", LOOP),
-            Entry { check: Box::new(disk_check), ..entry("disk", "A real disk.", DISK) },
-        ],
-        volumes: vec![entry("mirror", "Copies on several devices.", MIRROR)],
-        filesystems: vec![
-            entry("ext4", "The fourth extended filesystem.", FILESYSTEM),
-            entry("xfs", "XFS.", FILESYSTEM),
-            entry("btrfs", "Btrfs.", FILESYSTEM),
+        layers: vec![
+            device("loop", "An image file as a block device.", LOOP),
+            Entry { check: Box::new(disk_check), ..device("disk", "A real disk.", DISK) },
+            Entry { takes: &[Take::ONE_DEVICE], ..device("mirror", "Copies on several devices.", MIRROR) },
+            on_device("ext4", "The fourth extended filesystem.", FILESYSTEM),
+            on_device("xfs", "XFS.", FILESYSTEM),
+            on_device("btrfs", "Btrfs.", FILESYSTEM),
             entry("tmpfs", "Memory that swaps.", TMPFS),
             entry("directory", "What is there.", DIRECTORY),
         ],
-        folders: vec!["tmpfs", "directory"],
         workloads: vec![
             Entry {
                 check: Box::new(pgbench_check),

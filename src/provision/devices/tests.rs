@@ -51,7 +51,7 @@ impl Tree {
         let host = self.host();
         let mut walk =
             Walk { host: &host, table: mountinfo::parse(mounts).unwrap(), below: Below::default(), overlays: 0 };
-        walk.file(Path::new(path), 0);
+        walk.file(Path::new(path), 0, None);
         walk.below
     }
 }
@@ -95,7 +95,8 @@ fn a_loop_on_a_partition_leads_to_the_whole_disk() {
     assert_eq!(partition.model.as_deref(), Some("QEMU"));
     assert_eq!((partition.counts_flushes, disk.counts_flushes), (Some(false), Some(true)));
     assert_eq!((disk.rotational, disk.scheduler.as_deref(), disk.fua), (Some(true), Some("none"), None));
-    assert_eq!(below.ends, Vec::<String>::new());
+    assert_eq!(below.ends, []);
+    assert_eq!(below.on, [vec![1], vec![2], vec![]]);
 }
 
 #[test]
@@ -133,8 +134,9 @@ fn where_no_device_can_be_told_the_reason_is_kept() {
     let table = "1 0 0:30 / / rw - overlay overlay rw\n2 1 0:31 / /tmp rw - tmpfs none rw\n3 1 7:0 / /mnt rw - ext4 /dev/loop0 rw\n";
     let below = tree.below(table, "/mnt");
     assert_eq!(outline(&below), [(0, "loop0")]);
-    assert_eq!(below.ends, ["nothing below /tmp (tmpfs): it keeps its files in memory"]);
-    assert!(tree.below(table, "/srv").ends[0].contains("overlay"));
+    assert_eq!(below.ends[0].why, "nothing below /tmp (tmpfs): it keeps its files in memory");
+    assert_eq!((below.ends.len(), below.ends[0].under), (1, Some(0)));
+    assert!(tree.below(table, "/srv").ends[0].why.contains("overlay"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::provision::guard::{self, Device};
 use crate::provision::stack::build_stack;
-use crate::provision::test_site::{Place, layer, options_of, stack, text};
+use crate::provision::test_site::{Place, options_of, stack, text};
 use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{Ground, Layer, Site};
 use crate::record::options::{OptionValue, Options};
@@ -24,8 +24,8 @@ impl Bench {
     fn new() -> Option<Bench> {
         let place = Place::new()?;
         let image = options_of(&[("loop", text("64MiB")), ("in", text(place.path().to_str().unwrap()))]);
-        let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), None, &image).unwrap();
-        let Ground::Device(path) = built.ground else { panic!() };
+        let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), &[], &image).unwrap();
+        let Ground::Device(path) = built.grounds[0].clone() else { panic!() };
         let device = Device::find(&path).unwrap();
         let root = tempfile::tempdir().unwrap();
         let sys = root.path().join(format!("sys/dev/block/{}:{}", device.node.major, device.node.minor));
@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn error(&self, options: &Options) -> String {
-        self.with_site(|site| Disk.build(site, None, options)).unwrap_err().to_string()
+        self.with_site(|site| Disk.build(site, &[], options)).unwrap_err().to_string()
     }
 
     fn run(&self, program: &str, args: &[&str]) {
@@ -72,12 +72,12 @@ impl Bench {
 #[test]
 fn a_blank_disk_with_the_right_serial_is_taken_and_blank_again_after() {
     let Some(bench) = Bench::new() else { return };
-    let layers = vec![layer("disk", bench.options("S5GX", false)), layer("ext4", Options::default())];
+    let layers = vec![("disk", bench.options("S5GX", false)), ("ext4", Options::default())];
     let spec = stack("d", layers);
     for _ in 0..2 {
         let built = bench.with_site(|site| build_stack(site, &spec)).unwrap();
-        assert_eq!(built.facts.layers[0].details["serial"], "S5GX");
-        assert_eq!(built.facts.devices[0].serial.as_deref(), Some("S5GX"));
+        assert_eq!(built.facts.nodes[0].details["serial"], "S5GX");
+        assert_eq!(built.facts.devices()[0].1.serial.as_deref(), Some("S5GX"));
         assert!(bench.carried()[0].starts_with("ext4 labelled `pgstrata-"), "{:?}", bench.carried());
         let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
@@ -92,7 +92,7 @@ fn a_disk_with_another_serial_is_refused() {
     let error = bench.error(&bench.options("S5GY", true));
     assert!(error.contains("its serial is `S5GX`, not `S5GY`"), "{error}");
     let real = Site { host: &bench.place.host, ..bench.place.site("x") };
-    let error = Disk.build(&real, None, &bench.options("S5GX", true)).unwrap_err().to_string();
+    let error = Disk.build(&real, &[], &bench.options("S5GX", true)).unwrap_err().to_string();
     assert!(error.contains("it tells no serial"), "{error}");
     bench.place.clean();
 }
@@ -110,7 +110,7 @@ fn a_disk_that_carries_a_filesystem_is_refused_unless_it_may_be_overwritten() {
     assert!(shown.signatures[0].contains("precious"));
     assert_eq!(bench.carried().len(), 1, "looking changes nothing");
     assert_eq!(Disk.unmet(&bench.host(), &bench.options("S5GX", true)), []);
-    bench.with_site(|site| Disk.build(site, None, &bench.options("S5GX", true))).unwrap();
+    bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     assert_eq!(bench.carried(), Vec::<String>::new());
     bench.place.clean();
 }
@@ -125,7 +125,7 @@ fn partition_tables_and_raid_members_are_seen() {
     fs::write(bench.path(), sector).unwrap();
     let error = bench.error(&bench.options("S5GX", false));
     assert!(error.contains("carries data: dos"), "{error}");
-    bench.with_site(|site| Disk.build(site, None, &bench.options("S5GX", true))).unwrap();
+    bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     // A member of an md array, superblock 1.2 at 4 KiB (drivers/md/md.c, struct mdp_superblock_1).
     let mut superblock = vec![0u8; 4096 + 256];
     superblock[4096..4100].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());

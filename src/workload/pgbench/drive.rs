@@ -13,7 +13,6 @@ use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
 use crate::workload::{Listener, Place};
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,10 +36,7 @@ struct Running {
 
 impl Running {
     fn start(place: &Place<'_>, command: &Command, name: &str) -> Result<Running> {
-        let create = |extension: &str| {
-            let path = place.raw.join(format!("{name}.{extension}"));
-            File::create(&path).or_store(|| format!("write {}", path.display()))
-        };
+        let create = |extension: &str| files::create(&place.raw.join(format!("{name}.{extension}")));
         let command = command.clone().user(place.user);
         let child = place.host.spawn(&command, Stdio::from(create("out")?), Stdio::from(create("err")?))?;
         Ok(Running { child, ended: false })
@@ -200,7 +196,7 @@ fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
     if status.success() {
         return Ok(());
     }
-    let said = std::fs::read(place.raw.join(format!("{name}.err"))).unwrap_or_default();
+    let said = files::read(&place.raw.join(format!("{name}.err"))).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let how = match status.code() {
         Some(code) => format!("failed with exit code {code}"),
@@ -255,7 +251,7 @@ fn run_args(place: &Place<'_>, server: &Server, settings: &Settings, units: u64,
 /// Copies a script into the raw folder, where it belongs to the evidence, and into the server's private folder, from
 /// where the clients' user can read it; returns the latter.
 fn keep_script(place: &Place<'_>, server: &Server, path: &Path, number: usize) -> Result<PathBuf> {
-    let text = std::fs::read(path).or_user(|| format!("read the script {}", path.display()))?;
+    let text = files::read_given(path, u64::MAX, || format!("read the script {}", path.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = format!("script-{}-{name}", number + 1);
     files::write_whole(&place.raw.join(&name), &text)?;

@@ -12,7 +12,8 @@ mod seconds;
 mod tests;
 
 use super::{DataSet, Listener, Place, Workload};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
+use crate::host::files;
 use crate::record::counts::Counts;
 use crate::record::operation::{CacheState, Operation, Writes};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
@@ -123,8 +124,7 @@ impl Workload for Pgbench {
         let settings = settings(options)?;
         let tally = drive::measure(place, &settings, settings.units(memory), listener)?;
         let out = place.raw.join("pgbench.out");
-        let summary = std::fs::read_to_string(&out).or_store(|| format!("read {}", out.display()))?;
-        read::counts(&settings, &tally, &summary)
+        read::counts(&settings, &tally, &files::read_text(&out)?)
     }
 }
 

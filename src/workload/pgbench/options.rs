@@ -1,5 +1,6 @@
 //! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
 
+use crate::host::paths;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::units::{Bytes, Micros};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "script",
         kind: OptionKind::TextOrList,
-        axis: false,
         required: false,
         default: Some(DEFAULT_SCRIPT),
         doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`, relative to the plan's \
@@ -30,7 +30,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "scale",
         kind: OptionKind::IntegerOrShare,
-        axis: true,
         required: true,
         default: None,
         doc: "size of the data: units of 100 000 accounts (15 MiB each), or a share of memory: `50% of RAM`",
@@ -38,7 +37,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "clients",
         kind: OptionKind::Integer { min: 1 },
-        axis: true,
         required: false,
         default: Some("1"),
         doc: "clients that work at the same time, each on a connection of its own",
@@ -46,7 +44,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "jobs",
         kind: OptionKind::Integer { min: 1 },
-        axis: false,
         required: false,
         default: Some("as many as CPUs, at most as many as clients"),
         doc: "threads of pgbench that the clients share",
@@ -54,7 +51,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "mode",
         kind: OptionKind::OneOf(&["simple", "extended", "prepared"]),
-        axis: true,
         required: false,
         default: Some("simple"),
         doc: "protocol that queries are sent with",
@@ -62,7 +58,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "rate",
         kind: OptionKind::Number,
-        axis: true,
         required: false,
         default: None,
         doc: "transactions a second to aim at, for all clients together; latency then counts from when a transaction \
@@ -71,7 +66,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "latency_limit",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: None,
         doc: "slower transactions count as late; with `rate`, those already later than this are skipped",
@@ -79,7 +73,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "duration",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: Some("60s"),
         doc: "how long it is measured, in whole seconds",
@@ -87,7 +80,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: Some("10s"),
         doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all",
@@ -95,7 +87,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "cache",
         kind: OptionKind::OneOf(&["warm", "cold"]),
-        axis: true,
         required: false,
         default: Some("warm"),
         doc: "state of the operating system's page cache when the warm-up begins: warm from the copying of the data, or \
@@ -104,7 +95,6 @@ pub const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "statements",
         kind: OptionKind::Boolean,
-        axis: false,
         required: false,
         default: Some("true"),
         doc: "mean latency of each statement (pgbench -r; costs two readings of the clock a statement)",
@@ -246,7 +236,7 @@ pub fn resolve_scripts(options: &mut Options, folder: &Path) {
 pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
     for script in &settings.scripts {
         if let ScriptSource::File(path) = &script.source
-            && !path.is_file()
+            && !paths::is_file(path)
         {
             return Err(OptionProblem::at("script", format!("there is no file {}", path.display()))
                 .help("a relative path starts at the plan's folder"));

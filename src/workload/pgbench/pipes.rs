@@ -7,13 +7,12 @@
 use super::seconds::Collector;
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
-use crate::host::files;
+use crate::host::files::{self, File};
+use crate::host::folders;
 use crate::host::time::sleep;
 use crate::host::users::User;
 use crate::parse::pgbench_log::{self, Columns};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, OFlags};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,22 +111,17 @@ impl Pipes {
 impl Drop for Pipes {
     fn drop(&mut self) {
         // It lies in the server's private folder, which is removed as a whole.
-        drop(std::fs::remove_dir_all(&self.folder));
+        drop(folders::remove_all(&self.folder));
     }
 }
 
 /// Opens a pipe without waiting for its writer. `None` when pgbench ended before it was made.
 fn open(path: &Path, ended: &AtomicBool) -> Result<Option<File>> {
     loop {
-        match rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(pipe) => {
-                // Where it may not be enlarged, the usual 64 kB do.
-                rustix::pipe::fcntl_setpipe_size(&pipe, PIECE).ok();
-                return Ok(Some(File::from(pipe)));
-            }
-            Err(rustix::io::Errno::NOENT) if ended.load(Ordering::SeqCst) => return Ok(None),
-            Err(rustix::io::Errno::NOENT) => sleep(Duration::from_millis(1)),
-            Err(e) => return Err(Error::host(e.to_string()).while_doing(format!("open the pipe {}", path.display()))),
+        // Where it may not be enlarged, the usual 64 kB do.
+        match files::open_pipe(path, PIECE)? {
+            None if !ended.load(Ordering::SeqCst) => sleep(Duration::from_millis(1)),
+            opened => return Ok(opened),
         }
     }
 }

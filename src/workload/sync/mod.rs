@@ -29,7 +29,6 @@ const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "duration",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: Some("10s"),
         doc: "how long it is measured; all rows share it in short slices",
@@ -37,7 +36,6 @@ const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
-        axis: false,
         required: false,
         default: Some("0s"),
         doc: "how long the same runs unmeasured before",
@@ -45,7 +43,6 @@ const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "wal_block",
         kind: OptionKind::OneOf(&["1kB", "2kB", "4kB", "8kB", "16kB", "32kB", "64kB"]),
-        axis: true,
         required: false,
         default: Some("8kB"),
         doc: "size of one write of the rows that write as a server writes its WAL",
@@ -53,7 +50,6 @@ const SPECS: &[OptionSpec] = &[
     OptionSpec {
         key: "writers",
         kind: OptionKind::Integer { min: 2 },
-        axis: true,
         required: false,
         default: Some("8"),
         doc: "writers of the row whose commits share a sync",

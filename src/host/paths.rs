@@ -1,0 +1,87 @@
+//! What a path leads to. Symbolic links are followed unless a function says otherwise.
+
+use super::files::if_there;
+use crate::error::{Context, Result};
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What a file is: `RegularFile`, `Directory`, `BlockDevice`, ...
+pub(crate) use rustix::fs::FileType as Kind;
+
+/// What the kernel says of a file (stat(2)).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Facts {
+    pub kind: Kind,
+    /// Permission bits, with set-user-id, set-group-id and sticky.
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub inode: u64,
+    /// The filesystem that holds it.
+    pub filesystem: u64,
+    /// Major and minor number of the device that it is.
+    pub device: (u32, u32),
+    pub bytes: u64,
+    pub allocated_bytes: u64,
+}
+
+impl From<Metadata> for Facts {
+    fn from(found: Metadata) -> Facts {
+        Facts {
+            kind: Kind::from_raw_mode(found.mode()),
+            mode: found.mode() & 0o7777,
+            uid: found.uid(),
+            gid: found.gid(),
+            inode: found.ino(),
+            filesystem: found.dev(),
+            device: (rustix::fs::major(found.rdev()), rustix::fs::minor(found.rdev())),
+            bytes: found.len(),
+            // `st_blocks` counts 512 bytes whatever the filesystem's block.
+            allocated_bytes: found.blocks().saturating_mul(512),
+        }
+    }
+}
+
+/// The facts, or the kernel's own error for a caller that tells them apart.
+pub(crate) fn stat(path: &Path) -> io::Result<Facts> {
+    fs::metadata(path).map(Facts::from)
+}
+
+pub(crate) fn look_at(path: &Path) -> Result<Facts> {
+    stat(path).or_host(|| format!("look at {}", path.display()))
+}
+
+/// The facts of the open file, whatever its name leads to by now.
+pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<Facts> {
+    file.metadata().map(Facts::from).or_host(|| format!("look at {}", path.display()))
+}
+
+/// The facts of the name itself, a symbolic link not followed; `None` where there is none.
+pub(crate) fn look_for(path: &Path) -> Result<Option<Facts>> {
+    let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("look at {}", path.display()))?;
+    Ok(found.map(Facts::from))
+}
+
+pub(crate) fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
+pub(crate) fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// The path without symbolic links.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
+    fs::canonicalize(path).or_host(|| format!("resolve {}", path.display()))
+}
+
+/// Same, or the path as it is where it leads nowhere.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}

@@ -1,0 +1,192 @@
+//! How a layer is written: `"name"`, or `{ name = VALUE, option = ... }` where VALUE is the layer's first option, or
+//! `{ name = { option = ... } }`; and which of its keys name what it stands on.
+
+use super::super::problem::{Problem, Problems, nearest, suggestion};
+use super::super::tree::{Key, Node, Pair, Value};
+use super::super::{Catalogue, Entry};
+use crate::record::stack::GroundKind;
+
+/// Where a layer is written, which says what layers may stand there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Slot {
+    Device,
+    Volume,
+    Filesystem,
+}
+
+impl Slot {
+    const ALL: [Slot; 3] = [Slot::Device, Slot::Volume, Slot::Filesystem];
+
+    /// Where a layer belongs, by what it takes and offers.
+    pub fn of(entry: &Entry) -> Slot {
+        match (entry.offers, entry.takes.is_empty()) {
+            (GroundKind::Folder, _) => Slot::Filesystem,
+            (GroundKind::Device, true) => Slot::Device,
+            (GroundKind::Device | GroundKind::Pool, _) => Slot::Volume,
+        }
+    }
+
+    pub fn entries(self, catalogue: &Catalogue) -> impl Iterator<Item = &Entry> {
+        catalogue.layers.iter().filter(move |entry| Slot::of(entry) == self)
+    }
+
+    pub fn has(self, name: &str, catalogue: &Catalogue) -> bool {
+        self.entries(catalogue).any(|entry| entry.name == name)
+    }
+
+    pub fn key(self) -> &'static str {
+        match self {
+            Slot::Device => "device",
+            Slot::Volume => "volume",
+            Slot::Filesystem => "filesystem",
+        }
+    }
+
+    /// Keys that any layer in this place may have beside its options and inputs.
+    fn own_keys(self) -> &'static [&'static str] {
+        match self {
+            Slot::Device => &["count"],
+            Slot::Volume => &["name"],
+            Slot::Filesystem => &[],
+        }
+    }
+}
+
+/// A layer as it is written.
+pub(super) struct Written<'t, 'c> {
+    pub slot: Slot,
+    pub entry: &'c Entry,
+    /// The layer's name, where it stands.
+    pub key: Key,
+    /// The value of its own key, which is its first option.
+    pub main: Option<&'t Node>,
+    /// Its other options.
+    pub options: Vec<&'t Pair>,
+    /// What names its inputs, and the keys of its place.
+    pub wiring: Vec<&'t Pair>,
+}
+
+impl<'t, 'c> Written<'t, 'c> {
+    fn new(
+        slot: Slot,
+        entry: &'c Entry,
+        key: &Key,
+        main: Option<&'t Node>,
+        pairs: Vec<&'t Pair>,
+    ) -> Option<Written<'t, 'c>> {
+        let wires = |key: &str| entry.takes.iter().any(|take| take.key == key) || slot.own_keys().contains(&key);
+        let (wiring, options) = pairs.into_iter().partition(|(key, _)| wires(&key.text));
+        Some(Written { slot, entry, key: key.clone(), main, options, wiring })
+    }
+
+    /// A key of its place, or one that names inputs.
+    pub fn wire(&self, key: &str) -> Option<&'t Pair> {
+        self.wiring.iter().copied().find(|(known, _)| known.text == key)
+    }
+}
+
+/// A folder that is there, by its own key of the stack.
+pub(super) fn by_key<'t, 'c>(
+    key: &Key,
+    value: &'t Node,
+    catalogue: &'c Catalogue,
+    problems: &mut Problems,
+) -> Option<Written<'t, 'c>> {
+    let entry = find(Slot::Filesystem, key, catalogue, problems)?;
+    Written::new(Slot::Filesystem, entry, key, Some(value), Vec::new())
+}
+
+/// Reads one layer in any of its three spellings.
+pub(super) fn read<'t, 'c>(
+    slot: Slot,
+    node: &'t Node,
+    catalogue: &'c Catalogue,
+    problems: &mut Problems,
+) -> Option<Written<'t, 'c>> {
+    match &node.value {
+        Value::Text(name) => {
+            let key = Key { text: name.clone(), span: node.span.clone() };
+            let entry = find(slot, &key, catalogue, problems)?;
+            Written::new(slot, entry, &key, None, Vec::new())
+        }
+        Value::Table(pairs) => {
+            let (key, value) = layer_key(slot, node, pairs, catalogue, problems)?;
+            let entry = find(slot, key, catalogue, problems)?;
+            let siblings: Vec<&Pair> = pairs.iter().filter(|(other, _)| other.text != key.text).collect();
+            let only_own = siblings.iter().all(|(key, _)| slot.own_keys().contains(&key.text.as_str()));
+            match &value.value {
+                Value::Table(inner) if only_own => {
+                    Written::new(slot, entry, key, None, inner.iter().chain(siblings).collect())
+                }
+                Value::Table(_) => {
+                    let message = format!("options of `{}` stand inside its table and beside it", key.text);
+                    let problem = Problem::at(siblings[0].0.span.clone(), message);
+                    problems.add(problem.also(value.span.clone(), "its table").help("put all of them inside"));
+                    None
+                }
+                _ => Written::new(slot, entry, key, Some(value), siblings),
+            }
+        }
+        _ => {
+            let message = format!("`{}` wants a layer, found {}", slot.key(), node.noun());
+            problems.add(Problem::at(node.span.clone(), message).help(spellings(slot, catalogue)));
+            None
+        }
+    }
+}
+
+/// Which of a layer's keys is its name: the first that is one, else the first.
+fn layer_key<'a>(
+    slot: Slot,
+    node: &Node,
+    pairs: &'a [Pair],
+    catalogue: &Catalogue,
+    problems: &mut Problems,
+) -> Option<&'a Pair> {
+    let found = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue));
+    if let Some((first, _)) = found {
+        let entry = slot.entries(catalogue).find(|entry| entry.name == first.text)?;
+        let knows = |key: &str| {
+            entry.options.iter().any(|spec| spec.key == key) || entry.takes.iter().any(|take| take.key == key)
+        };
+        let stranger = |key: &Key| key.text != first.text && !knows(&key.text);
+        if let Some((second, _)) = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue) && stranger(key)) {
+            let message = format!("`{}` and `{}` are two layers where one belongs", first.text, second.text);
+            let problem = Problem::at(second.span.clone(), message).also(first.span.clone(), "the other one");
+            problems.add(problem.help("to compare them, write a stack for each"));
+            return None;
+        }
+    } else if pairs.is_empty() {
+        let problem = Problem::at(node.span.clone(), format!("`{}` names no layer", slot.key()));
+        problems.add(problem.help(spellings(slot, catalogue)));
+    }
+    found.or_else(|| pairs.first())
+}
+
+fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Problems) -> Option<&'c Entry> {
+    if let Some(entry) = slot.entries(catalogue).find(|entry| entry.name == name.text) {
+        return Some(entry);
+    }
+    let problem = Problem::at(name.span.clone(), format!("unknown {} `{}`", slot.key(), name.text));
+    let known = || slot.entries(catalogue).map(|entry| entry.name);
+    let mut everywhere = Slot::ALL.into_iter().filter(|other| *other != slot);
+    problems.add(match everywhere.clone().find(|other| other.has(&name.text, catalogue)) {
+        Some(other) => problem.help(format!("`{}` belongs under `{}`", name.text, other.key())),
+        None if nearest(&name.text, known()).is_some() => problem.help(suggestion(&name.text, known())),
+        None => match everywhere.find_map(|other| hint_elsewhere(other, name, catalogue)) {
+            Some(hint) => problem.help(hint),
+            None => problem.help(suggestion(&name.text, known())),
+        },
+    });
+    None
+}
+
+fn hint_elsewhere(slot: Slot, name: &Key, catalogue: &Catalogue) -> Option<String> {
+    let near = nearest(&name.text, slot.entries(catalogue).map(|entry| entry.name))?;
+    Some(format!("did you mean `{near}`? it belongs under `{}`", slot.key()))
+}
+
+fn spellings(slot: Slot, catalogue: &Catalogue) -> String {
+    let known: Vec<String> = slot.entries(catalogue).map(|entry| format!("`{}`", entry.name)).collect();
+    format!("write \"NAME\" or {{ NAME = VALUE, option = ... }}; known: {}", known.join(", "))
+}

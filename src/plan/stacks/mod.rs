@@ -1,0 +1,444 @@
+//! The tables `[stack.NAME]`: layers, what each stands on, and where the database goes.
+//!
+//! The way of a stack: layers as written ([`layer`]) -> named nodes with their options -> inputs ([`wire`]) -> a draft,
+//! which the matrix turns into one stack for each choice of its options' values. Absent on purpose: what any layer does.
+
+mod layer;
+mod wire;
+
+pub(super) use layer::Slot;
+
+use super::names::{self, named_tables};
+use super::options::{Axis, Entered, options, read_options};
+use super::problem::{Problem, Problems, refuse_unknown, suggestion};
+use super::tree::{Key, Node, Pair, Span, Value, get};
+use super::values::Choice;
+use super::{Catalogue, Entry};
+use crate::record::stack::{GroundKind, GroundName, Input, NodeSpec, StackSpec};
+use layer::Written;
+use std::collections::BTreeMap;
+use std::path::Path;
+use wire::Wiring;
+
+/// Keys of a stack.
+pub(super) const KEYS: [&str; 8] =
+    ["device", "devices", "volume", "filesystem", "directory", "wal", "tablespace", "reuse"];
+
+/// Most devices that `count` makes.
+const MAX_COUNT: i64 = 64;
+
+/// Layers take absolute paths only.
+const FOLDER: &str = "/";
+
+/// A stack that has been read.
+#[derive(Clone)]
+pub(super) struct StackDraft<'c> {
+    /// Its name, where it is written.
+    pub name: Key,
+    nodes: Vec<NodeDraft<'c>>,
+    data: GroundName,
+    wal: Option<GroundName>,
+    /// The stack that holds `pg_wal`, where it is named.
+    wal_stack: Option<Key>,
+    tablespaces: BTreeMap<String, GroundName>,
+    reuse: bool,
+}
+
+/// A node that has been read.
+#[derive(Clone)]
+struct NodeDraft<'c> {
+    name: String,
+    place: Span,
+    entry: &'c Entry,
+    axes: Vec<Axis>,
+    inputs: Vec<Input>,
+}
+
+/// Reads every stack; those with mistakes are left out and reported in `problems`.
+pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems: &mut Problems) -> Vec<StackDraft<'c>> {
+    let tables = named_tables(root, "stack", "[stack.ext4]", problems);
+    let all: Vec<&str> = tables.iter().map(|(key, _)| key.text.as_str()).collect();
+    let mut stacks = Vec::new();
+    for (key, node) in &tables {
+        names::check(key, "stack", problems);
+        match &node.value {
+            Value::Table(pairs) => stacks.extend(read_stack(key, pairs, &all, catalogue, problems)),
+            _ => {
+                let message = format!("stack `{}` wants a table, found {}", key.text, node.noun());
+                problems.add(Problem::at(node.span.clone(), message));
+            }
+        }
+    }
+    let whole = stacks.clone();
+    for stack in &mut stacks {
+        stack.join_wal(&whole, problems);
+    }
+    stacks
+}
+
+fn read_stack<'c>(
+    name: &Key,
+    pairs: &[Pair],
+    all: &[&str],
+    catalogue: &'c Catalogue,
+    problems: &mut Problems,
+) -> Option<StackDraft<'c>> {
+    let before = problems.len();
+    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, &format!("stack `{}`", name.text), problems);
+    let parts = Parts::read(name, pairs, all, catalogue, problems);
+    let reuse = read_reuse(name, pairs, problems);
+    if problems.len() > before {
+        return None;
+    }
+    let draft = parts.wired(name, reuse, problems);
+    (problems.len() == before).then_some(draft?)
+}
+
+fn read_reuse(name: &Key, pairs: &[Pair], problems: &mut Problems) -> bool {
+    match get(pairs, "reuse").map(|(_, node)| node) {
+        None => false,
+        Some(Node { value: Value::Boolean(reuse), .. }) => *reuse,
+        Some(node) => {
+            let message = format!("`reuse` of stack `{}` wants true or false, found {}", name.text, node.noun());
+            problems.add(Problem::at(node.span.clone(), message));
+            false
+        }
+    }
+}
+
+/// What a layer is in its stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Device,
+    Volume,
+    Data,
+    Wal,
+    Tablespace(Key),
+}
+
+/// The layers of a stack as they are written, in build order, each with the name that it is given.
+#[derive(Default)]
+struct Parts<'t, 'c> {
+    layers: Vec<Written<'t, 'c>>,
+    parts: Vec<(Part, Key)>,
+    wal_stack: Option<Key>,
+}
+
+impl<'t, 'c> Parts<'t, 'c> {
+    fn read(
+        stack: &Key,
+        pairs: &'t [Pair],
+        all: &[&str],
+        catalogue: &'c Catalogue,
+        problems: &mut Problems,
+    ) -> Parts<'t, 'c> {
+        let mut parts = Parts::default();
+        parts.read_devices(stack, pairs, catalogue, problems);
+        if let Some((_, node)) = get(pairs, "volume") {
+            let items = match &node.value {
+                Value::List(items) => items.as_slice(),
+                _ => std::slice::from_ref(node),
+            };
+            if items.is_empty() {
+                problems.add(Problem::at(node.span.clone(), "`volume` is an empty list").help("leave it out"));
+            }
+            for item in items {
+                parts.push(Part::Volume, None, layer::read(Slot::Volume, item, catalogue, problems), problems);
+            }
+        }
+        parts.read_filesystem(stack, pairs, catalogue, problems);
+        parts.read_wal(stack, pairs, all, catalogue, problems);
+        parts.read_tablespaces(stack, pairs, catalogue, problems);
+        parts
+    }
+
+    /// Adds a layer; its name is `given`, or its own `name`, or else its layer's.
+    fn push(&mut self, part: Part, given: Option<&Key>, layer: Option<Written<'t, 'c>>, problems: &mut Problems) {
+        let Some(layer) = layer else { return };
+        let mut name = given.unwrap_or(&layer.key).clone();
+        if let Some((_, node)) = layer.wire("name") {
+            match node.text() {
+                Some(text) => name = Key { text: text.to_owned(), span: node.span.clone() },
+                None => {
+                    let message = format!("`name` of `{}` wants text, found {}", layer.key.text, node.noun());
+                    problems.add(Problem::at(node.span.clone(), message));
+                }
+            }
+            names::check(&name, "node", problems);
+        }
+        self.layers.push(layer);
+        self.parts.push((part, name));
+    }
+
+    fn read_devices(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
+        match (get(pairs, "device"), get(pairs, "devices")) {
+            (Some((one, _)), Some((many, _))) => {
+                let message = format!("stack `{}` has both `device` and `devices`", stack.text);
+                let problem = Problem::at(many.span.clone(), message).also(one.span.clone(), "and this");
+                problems.add(problem.help("put all of them under `devices`, each with a name"));
+            }
+            (Some((_, node)), None) => self.read_device(None, node, catalogue, problems),
+            (None, Some((_, node))) => match &node.value {
+                Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, catalogue)) => {
+                    if named.is_empty() {
+                        problems.add(Problem::at(node.span.clone(), "`devices` names no device").help("leave it out"));
+                    }
+                    for (key, node) in named {
+                        names::check(key, "device", problems);
+                        self.read_device(Some(key), node, catalogue, problems);
+                    }
+                }
+                _ => self.read_device(None, node, catalogue, problems),
+            },
+            (None, None) => {}
+        }
+    }
+
+    /// Reads one device, or as many alike as its `count` says, which are then called `d1`, `d2`, ...
+    fn read_device(&mut self, name: Option<&Key>, node: &'t Node, catalogue: &'c Catalogue, problems: &mut Problems) {
+        let Some(first) = layer::read(Slot::Device, node, catalogue, problems) else { return };
+        let count = first.wire("count").map(|(_, node)| (&node.value, node));
+        let count = match count {
+            None => return self.push(Part::Device, name, Some(first), problems),
+            Some((Value::Integer(count @ 1..=MAX_COUNT), _)) => *count,
+            Some((value, node)) => {
+                let found = if let Value::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
+                let message = format!("`count` wants a whole number from 1 to {MAX_COUNT}, found {found}");
+                return problems.add(Problem::at(node.span.clone(), message));
+            }
+        };
+        let stem = name.map_or("d", |name| &name.text);
+        for number in 1..=count {
+            let name = Key { text: format!("{stem}{number}"), span: first.key.span.clone() };
+            let layer = layer::read(Slot::Device, node, catalogue, problems);
+            self.push(Part::Device, Some(&name), layer, problems);
+        }
+    }
+
+    fn read_filesystem(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
+        let layer = match (get(pairs, "filesystem"), get(pairs, "directory")) {
+            (Some((_, node)), None) => layer::read(Slot::Filesystem, node, catalogue, problems),
+            (None, Some((key, node))) => layer::by_key(key, node, catalogue, problems),
+            (Some((key, _)), Some((directory, _))) => {
+                let message = format!("stack `{}` has both `filesystem` and `directory`", stack.text);
+                let problem = Problem::at(directory.span.clone(), message).also(key.span.clone(), "and this");
+                problems.add(problem.help("`directory` alone means: use what is there, build nothing"));
+                None
+            }
+            (None, None) => {
+                let message = format!("stack `{}` has no filesystem", stack.text);
+                let help = "add filesystem = \"NAME\", or directory = \"/PATH\" to use what is there";
+                problems.add(Problem::at(stack.span.clone(), message).help(help));
+                None
+            }
+        };
+        if let Some(layer) = layer.as_ref().filter(|layer| layer.entry.takes.is_empty()) {
+            for key in ["device", "devices", "volume"] {
+                let lone = get(pairs, "wal").is_none() && get(pairs, "tablespace").is_none();
+                if let Some((key, _)) = get(pairs, key).filter(|_| lone) {
+                    let (name, stack) = (layer.entry.name, &stack.text);
+                    let message =
+                        format!("`{name}` stands on nothing, so stack `{stack}` has no use for a {}", key.text);
+                    let help = format!("leave out `{}`", key.text);
+                    problems.add(Problem::at(key.span.clone(), message).help(help));
+                }
+            }
+        }
+        self.push(Part::Data, None, layer, problems);
+    }
+
+    fn read_wal(
+        &mut self,
+        stack: &Key,
+        pairs: &'t [Pair],
+        all: &[&str],
+        catalogue: &'c Catalogue,
+        problems: &mut Problems,
+    ) {
+        let Some((key, node)) = get(pairs, "wal") else { return };
+        let Some(other) = node.text() else {
+            if matches!(node.value, Value::Table(_)) {
+                let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
+                return self.push(Part::Wal, Some(key), layer, problems);
+            }
+            let message =
+                format!("`wal` of stack `{}` wants the name of a stack or a layer, found {}", stack.text, node.noun());
+            return problems.add(Problem::at(node.span.clone(), message));
+        };
+        if other == stack.text {
+            let message = format!("`wal` of stack `{}` names the stack itself", stack.text);
+            problems.add(Problem::at(node.span.clone(), message).help("leave it out: the WAL is with the data then"));
+        } else if !all.contains(&other) {
+            let message = format!("`wal` of stack `{}` names the unknown stack `{other}`", stack.text);
+            let problem = Problem::at(node.span.clone(), message);
+            problems.add(if Slot::Filesystem.has(other, catalogue) {
+                problem.help(format!("for a filesystem of its own write wal = {{ {other} = {{ on = \"DEVICE\" }} }}"))
+            } else {
+                problem.help(suggestion(other, all.iter().copied().filter(|name| *name != stack.text)))
+            });
+        }
+        self.wal_stack = Some(Key { text: other.to_owned(), span: node.span.clone() });
+    }
+
+    fn read_tablespaces(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
+        let Some((_, node)) = get(pairs, "tablespace") else { return };
+        let Value::Table(named) = &node.value else {
+            let message = format!("`tablespace` of stack `{}` wants a table, found {}", stack.text, node.noun());
+            let help = "write tablespace = { NAME = { ext4 = { on = \"DEVICE\" } } }";
+            return problems.add(Problem::at(node.span.clone(), message).help(help));
+        };
+        for (key, node) in named {
+            names::check(key, "tablespace", problems);
+            if key.text.starts_with("pg_") || key.text.contains('-') {
+                let message = format!("`{}` is no name for a tablespace", key.text);
+                problems.add(
+                    Problem::at(key.span.clone(), message)
+                        .help("PostgreSQL keeps names in pg_ for itself, and a - needs quotes there"),
+                );
+            }
+            let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
+            self.push(Part::Tablespace(key.clone()), Some(key), layer, problems);
+        }
+    }
+
+    /// Names the nodes: devices and volumes first, so that a filesystem gives way to them.
+    fn name_nodes(&self, problems: &mut Problems) -> Vec<String> {
+        let mut taken: Vec<(String, Span)> = Vec::new();
+        for (part, key) in &self.parts {
+            let is_taken = |name: &str| taken.iter().find(|(known, _)| known == name);
+            let kind = |number: usize| format!("{}{number}", key.text);
+            let mut name = key.text.clone();
+            if let Some((_, first)) = is_taken(&name) {
+                name = match part {
+                    Part::Device => {
+                        let message = format!("two devices are named `{}`", key.text);
+                        problems.add(Problem::at(key.span.clone(), message).also(first.clone(), "first here"));
+                        name
+                    }
+                    Part::Data if is_taken(&format!("{name}-data")).is_none() => format!("{name}-data"),
+                    Part::Wal if is_taken("wal-files").is_none() => "wal-files".to_owned(),
+                    _ => (2..).map(kind).find(|name| is_taken(name).is_none()).unwrap_or(name),
+                };
+            }
+            taken.push((name, key.span.clone()));
+        }
+        taken.into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn wired(self, stack: &Key, reuse: bool, problems: &mut Problems) -> Option<StackDraft<'c>> {
+        let before = problems.len();
+        let names = self.name_nodes(problems);
+        let mut wiring = Wiring::new(&stack.text, &self.layers);
+        let mut nodes: Vec<NodeDraft<'c>> = Vec::new();
+        let (mut data, mut wal, mut tablespaces) = (None, None, BTreeMap::new());
+        for ((written, (part, _)), name) in self.layers.iter().zip(&self.parts).zip(names) {
+            let inputs = wiring.inputs(&name, written, problems);
+            let entered = Entered {
+                entry: written.entry,
+                what: format!("layer `{}`", written.entry.name),
+                prefix: Some(&name),
+                place: written.key.span.clone(),
+                main: written.main,
+                pairs: written.options.clone(),
+                folder: Path::new(FOLDER),
+            };
+            let axes = read_options(&entered, problems)?;
+            let node = NodeDraft { name, place: written.key.span.clone(), entry: written.entry, axes, inputs };
+            let grounds = (node.entry.grounds)(&node.options(&node.first_choices()));
+            let ground = GroundName::of(&node.name, grounds.first().map_or("", String::as_str));
+            wiring.offer(&node, grounds);
+            match part {
+                Part::Device | Part::Volume => {}
+                Part::Data => data = Some(ground),
+                Part::Wal => wal = Some(ground),
+                Part::Tablespace(key) => drop(tablespaces.insert(key.text.clone(), ground)),
+            }
+            nodes.push(node);
+        }
+        let ends: Vec<&GroundName> = data.iter().chain(&wal).chain(tablespaces.values()).collect();
+        if problems.len() == before {
+            wiring.refuse_unused(&ends, problems);
+        }
+        Some(StackDraft { name: stack.clone(), nodes, data: data?, wal, wal_stack: self.wal_stack, tablespaces, reuse })
+    }
+}
+
+impl NodeDraft<'_> {
+    fn first_choices(&self) -> Vec<&Choice> {
+        self.axes.iter().filter_map(|axis| axis.choices.first()).collect()
+    }
+
+    fn options(&self, chosen: &[&Choice]) -> crate::record::options::Options {
+        options(self.entry, Path::new(FOLDER), &self.axes, chosen)
+    }
+}
+
+impl<'c> StackDraft<'c> {
+    /// Takes over the nodes of the stack that holds `pg_wal`.
+    fn join_wal(&mut self, all: &[StackDraft<'c>], problems: &mut Problems) {
+        let Some(key) = &self.wal_stack else { return };
+        let Some(other) = all.iter().find(|other| other.name.text == key.text) else { return };
+        if other.reuse != self.reuse {
+            let (own, theirs) = (&self.name.text, &other.name.text);
+            let message = format!("`reuse` of stack `{own}` and of `{theirs}`, which holds its WAL, differ");
+            let problem = Problem::at(key.span.clone(), message).also(other.name.span.clone(), "the other one");
+            return problems.add(problem.help("give both the same: they age together or not at all"));
+        }
+        let own = |name: &str| format!("{}-{name}", other.name.text);
+        let theirs = other.data_alone();
+        for node in theirs.nodes {
+            let moved = |input: &Input| {
+                let from = GroundName::of(&own(input.from.node()), input.from.ground());
+                Input { from, ..input.clone() }
+            };
+            let inputs = node.inputs.iter().map(moved).collect();
+            let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
+            let axes = node.axes.into_iter().map(renamed).collect();
+            self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, ..node });
+        }
+        self.wal = Some(GroundName::of(&own(other.data.node()), other.data.ground()));
+    }
+
+    /// The same with the data alone: what a workload without a server stands on.
+    pub fn data_alone(&self) -> StackDraft<'c> {
+        let chosen: Vec<&Choice> = self.nodes.iter().flat_map(NodeDraft::first_choices).collect();
+        let kept = self.spec(&chosen).data_alone();
+        let nodes = self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
+        StackDraft { nodes, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// The options of all nodes.
+    pub fn axes(&self) -> Vec<Axis> {
+        self.nodes.iter().flat_map(|node| node.axes.iter().cloned()).collect()
+    }
+
+    /// The stack for one choice for each of its axes.
+    pub fn spec(&self, chosen: &[&Choice]) -> StackSpec {
+        let mut left = chosen;
+        let mut nodes = Vec::new();
+        for node in &self.nodes {
+            let (own, rest) = left.split_at(node.axes.len().min(left.len()));
+            left = rest;
+            nodes.push(NodeSpec {
+                name: node.name.clone(),
+                layer: node.entry.name.to_owned(),
+                options: node.options(own),
+                inputs: node.inputs.clone(),
+            });
+        }
+        StackSpec {
+            name: self.name.text.clone(),
+            nodes,
+            data: self.data.clone(),
+            wal: self.wal.clone(),
+            wal_stack: self.wal_stack.as_ref().map(|key| key.text.clone()),
+            tablespaces: self.tablespaces.clone(),
+            reuse: self.reuse,
+        }
+    }
+}
+
+/// Whether a layer needs nothing below.
+pub(super) fn stands_alone(entry: &Entry) -> bool {
+    entry.takes.is_empty() && entry.offers == GroundKind::Folder
+}

@@ -1,0 +1,233 @@
+//! What each node of a stack stands on: as the plan names it, or by default whatever nothing else uses.
+
+use super::super::problem::{Problem, Problems, suggestion};
+use super::super::tree::{Node, Pair, Span, Value};
+use super::NodeDraft;
+use super::layer::{Slot, Written};
+use crate::record::stack::{GroundKind, GroundName, Input, Role, Take};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The wiring of one stack while it is read.
+pub(super) struct Wiring<'a> {
+    /// Name of the stack.
+    stack: &'a str,
+    /// What the nodes so far offer, in build order.
+    offered: Vec<Offer>,
+    /// Grounds that some layer names: not up for anybody else by default.
+    named: BTreeSet<String>,
+}
+
+struct Offer {
+    name: GroundName,
+    kind: GroundKind,
+    place: Span,
+    /// The node that stands on it, and where that is written.
+    user: Option<(String, Span)>,
+}
+
+/// A reference to a ground as it is written.
+struct Reference {
+    text: String,
+    place: Span,
+    group: Option<String>,
+}
+
+impl<'a> Wiring<'a> {
+    /// Nothing wired yet. `layers` are all layers of the stack.
+    pub fn new(stack: &'a str, layers: &[Written<'_, '_>]) -> Wiring<'a> {
+        let mut named = BTreeSet::new();
+        for layer in layers {
+            for take in layer.entry.takes {
+                let node = layer.wire(take.key).map(|(_, node)| node);
+                named.extend(node.into_iter().flat_map(texts).map(str::to_owned));
+            }
+        }
+        Wiring { stack, offered: Vec::new(), named }
+    }
+
+    /// Enters what a node offers.
+    pub fn offer(&mut self, node: &NodeDraft<'_>, grounds: Vec<String>) {
+        let offers = grounds.into_iter().map(|ground| Offer {
+            name: GroundName::of(&node.name, &ground),
+            kind: node.entry.offers,
+            place: node.place.clone(),
+            user: None,
+        });
+        self.offered.extend(offers);
+    }
+
+    /// The inputs of a layer that will be the node `name`. `pool` is where it stands if it takes a pool and names none.
+    pub fn inputs(&mut self, name: &str, layer: &Written<'_, '_>, problems: &mut Problems) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        for take in layer.entry.takes {
+            let before = problems.len();
+            let found = match layer.wire(take.key) {
+                Some(pair) => self.by_name(name, take, pair, problems),
+                None if take.role == Role::Data => self.by_default(name, take, layer),
+                None => Vec::new(),
+            };
+            if problems.len() == before && !(take.least..=take.most).contains(&found.len()) {
+                problems.add(self.wrong_number(take, layer, &found));
+            }
+            inputs.extend(found);
+        }
+        inputs
+    }
+
+    fn by_name(&mut self, node: &str, take: &Take, (key, value): &Pair, problems: &mut Problems) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        for reference in references(take, value, problems) {
+            let Some(at) = self.find(&reference, problems) else { continue };
+            let offer = &mut self.offered[at];
+            if offer.kind != take.kind {
+                let (is, wants) = (offer.kind.word(), take.kind.word());
+                let message = format!("`{}` wants a {wants}, and `{}` is a {is}", key.text, reference.text);
+                problems.add(Problem::at(reference.place, message).also(offer.place.clone(), "made here"));
+                continue;
+            }
+            if let Some((user, place)) = offer.user.as_ref().filter(|_| offer.kind != GroundKind::Pool) {
+                let message = format!("`{}` is used twice: by `{user}` and by `{node}`", reference.text);
+                let problem = Problem::at(reference.place, message).also(place.clone(), "used here");
+                problems
+                    .add(problem.help("only one node can stand on a device; put a volume between, or add a device"));
+                continue;
+            }
+            offer.user = Some((node.to_owned(), reference.place));
+            inputs.push(Input { from: offer.name.clone(), role: take.role, group: reference.group });
+        }
+        inputs
+    }
+
+    fn find(&self, reference: &Reference, problems: &mut Problems) -> Option<usize> {
+        let exact = |offer: &&Offer| offer.name.0 == reference.text;
+        let text = &reference.text;
+        if let Some(at) = self.offered.iter().position(|offer| exact(&offer)) {
+            return Some(at);
+        }
+        let of_node: Vec<&Offer> = self.offered.iter().filter(|offer| offer.name.node() == *text).collect();
+        if let [_, _, ..] = of_node.as_slice() {
+            let names: Vec<String> = of_node.iter().map(|offer| format!("`{}`", offer.name)).collect();
+            let message = format!("`{text}` offers several: {}", names.join(", "));
+            problems.add(Problem::at(reference.place.clone(), message).help("name one of them"));
+            return None;
+        }
+        let known: Vec<&str> = self.offered.iter().map(|offer| offer.name.0.as_str()).collect();
+        let message = format!("stack `{}` has nothing named `{text}` at this point", self.stack);
+        let problem = Problem::at(reference.place.clone(), message).help(suggestion(text, known));
+        problems.add(problem);
+        None
+    }
+
+    /// Every ground of the kind that nothing uses and no layer names; for a pool, the latest, which others may share.
+    fn by_default(&mut self, node: &str, take: &Take, layer: &Written<'_, '_>) -> Vec<Input> {
+        let input = |offer: &Offer| Input { from: offer.name.clone(), role: take.role, group: None };
+        if take.kind == GroundKind::Pool {
+            let pool = self.offered.iter_mut().rev().find(|offer| offer.kind == GroundKind::Pool);
+            return pool
+                .map(|offer| {
+                    offer.user.get_or_insert((node.to_owned(), layer.key.span.clone()));
+                    input(offer)
+                })
+                .into_iter()
+                .collect();
+        }
+        let named = &self.named;
+        let is_named = |name: &GroundName| named.contains(&name.0) || named.contains(name.node());
+        let free = |offer: &&mut Offer| offer.kind == take.kind && offer.user.is_none() && !is_named(&offer.name);
+        let mut inputs = Vec::new();
+        for offer in self.offered.iter_mut().filter(free) {
+            offer.user = Some((node.to_owned(), layer.key.span.clone()));
+            inputs.push(input(offer));
+        }
+        inputs
+    }
+
+    fn wrong_number(&self, take: &Take, layer: &Written<'_, '_>, found: &[Input]) -> Problem {
+        let name = layer.entry.name;
+        let kind = take.kind.word();
+        let place = layer.wire(take.key).map_or(&layer.key.span, |(_, node)| &node.span);
+        let names: Vec<String> = found.iter().map(|input| format!("`{}`", input.from)).collect();
+        let what = if take.role == Role::Data { String::new() } else { format!(" for its {}", take.role.word()) };
+        let count = match (take.least, take.most) {
+            (1, 1) => format!("one {kind}"),
+            (least, most) if least == most => format!("{least} {kind}s"),
+            (least, most) if found.len() > most => format!("at most {most} {kind}s, not fewer than {least}"),
+            (least, _) => format!("at least {least} {kind}s"),
+        };
+        match found {
+            [] if take.kind == GroundKind::Device && layer.slot == Slot::Filesystem && self.offered.is_empty() => {
+                let message = format!("`{name}` needs a device, and stack `{}` has none", self.stack);
+                Problem::at(place.clone(), message).help("add device = { ... }")
+            }
+            [] => {
+                let message = format!("`{name}` needs {count}{what}, and none is left for it");
+                Problem::at(place.clone(), message).help(format!("say `{} = ...`, or add one", take.key))
+            }
+            _ => {
+                let message = format!("`{name}` takes {count}{what}, and would stand on {}", names.join(", "));
+                let help = format!("say `{} = ...`, or put a volume between", take.key);
+                Problem::at(place.clone(), message).help(help)
+            }
+        }
+    }
+
+    /// Grounds that nothing stands on: a mistake, since nobody builds what is not measured. `ends` hold the database.
+    pub fn refuse_unused(&self, ends: &[&GroundName], problems: &mut Problems) {
+        for offer in self.offered.iter().filter(|offer| offer.user.is_none() && !ends.contains(&&offer.name)) {
+            let message = format!("nothing in stack `{}` uses `{}`", self.stack, offer.name);
+            problems.add(Problem::at(offer.place.clone(), message).help("leave it out, or name it in a layer"));
+        }
+    }
+}
+
+/// Every text in a value, however deep.
+fn texts(node: &Node) -> Vec<&str> {
+    match &node.value {
+        Value::Text(text) => vec![text],
+        Value::List(items) => items.iter().flat_map(texts).collect(),
+        Value::Table(pairs) => pairs.iter().flat_map(|(_, node)| texts(node)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Reads `"a"`, `["a", "b"]`, or, for layers that know groups, `[{ mirror = ["a", "b"] }, ...]`.
+fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Reference> {
+    let items = match &node.value {
+        Value::List(items) => items.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all = Vec::new();
+    for item in items {
+        match &item.value {
+            Value::Text(text) => all.push(Reference { text: text.clone(), place: item.span.clone(), group: None }),
+            Value::Table(pairs) if !take.groups.is_empty() => {
+                for (key, members) in pairs {
+                    if !take.groups.contains(&key.text.as_str()) {
+                        let message = format!("`{}` knows no group `{}`", take.key, key.text);
+                        let help = suggestion(&key.text, take.groups.iter().copied());
+                        problems.add(Problem::at(key.span.clone(), message).help(help));
+                        continue;
+                    }
+                    let number = numbers.entry(&key.text).or_default();
+                    let group = Some(format!("{}-{number}", key.text));
+                    *number += 1;
+                    let one = Take { groups: &[], ..*take };
+                    let members = references(&one, members, problems).into_iter();
+                    all.extend(members.map(|member| Reference { group: group.clone(), ..member }));
+                }
+            }
+            _ => {
+                let wants =
+                    if take.groups.is_empty() { "a name or a list of names" } else { "names, or groups of names" };
+                let message = format!("`{}` wants {wants}, found {}", take.key, item.noun());
+                problems.add(Problem::at(item.span.clone(), message));
+            }
+        }
+    }
+    let empty = matches!(&node.value, Value::List(items) if items.is_empty());
+    if empty {
+        problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", take.key)).help("leave it out"));
+    }
+    all
+}

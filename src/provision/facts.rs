@@ -1,0 +1,193 @@
+//! What is there once a stack stands: a graph of its nodes and of the devices below them that were there already.
+
+use super::devices::{Below, Tops, Walk, WayEnd};
+use super::guard::Device;
+use super::stack::Grounds;
+use super::{Built, Ground, mount};
+use crate::error::Result;
+use crate::host::{Host, files};
+use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
+use crate::record::promise::{self, Claim, Promise};
+use crate::record::stack::{End, GroundName, Input, NodeSpec, Role, StackSpec};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Reads back a stack that stands.
+///
+/// # Errors
+/// When a device or folder that was built cannot be found.
+pub(super) fn read_back(
+    host: &Host,
+    spec: &StackSpec,
+    nodes: &[(&NodeSpec, Built)],
+    grounds: &Grounds,
+    folders: &BTreeMap<End, PathBuf>,
+) -> Result<StackFacts> {
+    let mut walk = Walk::new(host)?;
+    let mut sights = BTreeMap::new();
+    for (name, ground) in grounds {
+        let tops = match ground {
+            Ground::Device(path) => Tops { devices: vec![walk.node(Device::find(path)?.node)], ends: Vec::new() },
+            Ground::Folder(path) => walk.folder(path)?,
+            Ground::Pool(_) => Tops::default(),
+        };
+        sights.insert(name, tops);
+    }
+    let below = walk.below;
+    let found = Found::new(spec, grounds, &sights, &below);
+    let mut facts = Vec::new();
+    for (node, built) in nodes {
+        facts.push(of_node(host, node, built, grounds, &found)?);
+    }
+    facts.extend(found.nodes());
+    let stack = StackFacts {
+        name: spec.name.clone(),
+        nodes: facts,
+        data: Some(spec.data.clone()),
+        wal: spec.wal.clone(),
+        tablespaces: spec.tablespaces.clone(),
+        free_bytes: Some(files::free_bytes(&folders[&End::Data])?),
+        trials_before: 0,
+        age_s: Some(0.0),
+    };
+    Ok(with_depths(stack))
+}
+
+/// Gives each device its depth below the folder of the database that it is nearest to.
+fn with_depths(mut stack: StackFacts) -> StackFacts {
+    let mut depths: BTreeMap<GroundName, u32> = BTreeMap::new();
+    for end in stack.data.iter().chain(&stack.wal).chain(stack.tablespaces.values()) {
+        for below in stack.devices_below(Some(end)) {
+            let depth = depths.entry(below.name()).or_insert(below.depth);
+            *depth = below.depth.min(*depth);
+        }
+    }
+    for node in &mut stack.nodes {
+        for ground in &mut node.grounds {
+            let depth = depths.get(&GroundName::of(&node.name, &ground.name));
+            if let (Some(device), Some(depth)) = (&mut ground.device, depth) {
+                device.depth = *depth;
+            }
+        }
+    }
+    stack
+}
+
+/// The devices that a walk down from every ground has found, each with the name that it goes by.
+struct Found<'a> {
+    below: &'a Below,
+    /// The device that a ground is, or those that it stands on where it is a folder.
+    sights: &'a BTreeMap<&'a GroundName, Tops>,
+    /// By place in `below`; devices that the stack has built bear their ground's name.
+    names: Vec<GroundName>,
+    /// By place in `below`: whether the stack has built it.
+    built: Vec<bool>,
+}
+
+impl<'a> Found<'a> {
+    fn new(
+        spec: &StackSpec,
+        grounds: &Grounds,
+        sights: &'a BTreeMap<&'a GroundName, Tops>,
+        below: &'a Below,
+    ) -> Found<'a> {
+        let is_device = |name: &GroundName| matches!(grounds.get(name), Some(Ground::Device(_)));
+        let owner = |place: usize| {
+            let seen = sights.iter().find(|(name, tops)| is_device(name) && tops.devices.contains(&place));
+            seen.map(|(name, _)| (*name).clone())
+        };
+        let taken = |name: &str| spec.node(name).is_some();
+        let named = below.devices.iter().enumerate().map(|(place, device)| {
+            // A kernel name may be the name of a node as well: `vda` of the host below a node `vda`.
+            let free = if taken(&device.name) { format!("{}-below", device.name) } else { device.name.clone() };
+            owner(place).map_or((GroundName(free), false), |name| (name, true))
+        });
+        let (names, built) = named.unzip();
+        Found { below, sights, names, built }
+    }
+
+    /// What a node stands on beside what the plan says: what was found below its devices and folders.
+    fn inputs_of(&self, ground: &GroundName, is_device: bool, known: &[Input]) -> Vec<Input> {
+        let tops = self.sights.get(ground).map_or(&[][..], |tops| &tops.devices);
+        let below: Vec<usize> = match is_device {
+            true => tops.iter().flat_map(|top| self.below.on[*top].iter().copied()).collect(),
+            false => tops.to_vec(),
+        };
+        let names = below.into_iter().map(|place| &self.names[place]);
+        let new = names.filter(|name| known.iter().all(|input| input.from != **name));
+        new.map(|name| Input { from: name.clone(), role: Role::Data, group: None }).collect()
+    }
+
+    /// The device that a ground is.
+    fn device(&self, ground: &GroundName) -> Option<usize> {
+        self.sights.get(ground)?.devices.first().copied()
+    }
+
+    fn end_under(&self, place: usize) -> Option<Promise> {
+        self.below.ends.iter().find(|end| end.under == Some(place)).map(ended)
+    }
+
+    /// Devices that were there already.
+    fn nodes(&self) -> Vec<NodeFacts> {
+        let found = (0..self.names.len()).filter(|place| !self.built[*place]);
+        let node = |place: usize| {
+            let device = self.below.devices[place].clone();
+            let on = self.below.on[place].iter().map(|below| self.names[*below].clone());
+            let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
+            let mut promises = promise::of_device(&device);
+            promises.extend(self.end_under(place));
+            let grounds = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
+            NodeFacts { name: self.names[place].0.clone(), inputs, grounds, promises, ..NodeFacts::default() }
+        };
+        found.map(node).collect()
+    }
+}
+
+fn ended(end: &WayEnd) -> Promise {
+    let claim = if end.in_memory { Claim::Volatile } else { Claim::HiddenBelow };
+    Promise::new(claim, end.why.clone())
+}
+
+fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found: &Found<'_>) -> Result<NodeFacts> {
+    let mut inputs = node.inputs.clone();
+    let mut promises = built.promises.clone();
+    let mut offered = Vec::new();
+    let own = grounds.iter().filter(|(name, _)| name.node() == node.name);
+    for (name, ground) in own {
+        let mut facts = GroundFacts { name: name.ground().to_owned(), ..GroundFacts::default() };
+        let is_device = matches!(ground, Ground::Device(_));
+        // A node that stands on nodes of the plan is seen through these; what the kernel shows below a folder then are
+        // the same devices, or, for a pool, none.
+        if node.inputs.is_empty() || is_device {
+            inputs.extend(found.inputs_of(name, is_device, &inputs));
+        }
+        match ground {
+            Ground::Device(_) => {
+                if let Some(place) = found.device(name) {
+                    let device = found.below.devices[place].clone();
+                    promises.extend(promise::of_device(&device));
+                    promises.extend(found.end_under(place));
+                    facts.device = Some(device);
+                }
+            }
+            Ground::Folder(path) => {
+                let mount = mount::mount_of(host, path)?;
+                promises.extend(promise::of_mount(&mount));
+                if node.inputs.is_empty() {
+                    promises.extend(found.sights.get(name).into_iter().flat_map(|tops| &tops.ends).map(ended));
+                }
+                facts.mount = Some(mount);
+            }
+            Ground::Pool(_) => {}
+        }
+        offered.push(facts);
+    }
+    Ok(NodeFacts {
+        name: node.name.clone(),
+        layer: Some(node.layer.clone()),
+        details: built.details.clone(),
+        inputs,
+        grounds: offered,
+        promises,
+    })
+}

@@ -1,0 +1,174 @@
+//! A stack as it was found after it was built: the nodes of the plan, and the devices below them that were there already.
+
+use super::facts::{DeviceFacts, MountFacts};
+use super::promise::{Claim, Promise};
+use super::seconds::device_prefixes;
+use super::stack::{GroundName, Input, Role};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One stack.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StackFacts {
+    /// Name in the plan.
+    pub name: String,
+    /// Its nodes: those of the plan in build order, then the devices found below them.
+    pub nodes: Vec<NodeFacts>,
+    /// The ground that holds the data directory.
+    pub data: Option<GroundName>,
+    /// The ground that holds `pg_wal`, where that is another one.
+    pub wal: Option<GroundName>,
+    /// The ground of each tablespace.
+    pub tablespaces: BTreeMap<String, GroundName>,
+    /// Free bytes on the data's filesystem just before the data came.
+    pub free_bytes: Option<u64>,
+    /// Trials that this very stack has already served; 0 for a fresh one.
+    pub trials_before: u32,
+    /// Seconds since this stack was made.
+    pub age_s: Option<f64>,
+}
+
+/// What one node read back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct NodeFacts {
+    /// Name in the plan; the kernel's name for a device that was found.
+    pub name: String,
+    /// Name of the layer; `None` for a device that was there already.
+    pub layer: Option<String>,
+    /// Facts by name, values as the source prints them: `block size` -> `4096`.
+    pub details: BTreeMap<String, String>,
+    /// What it stands on, with roles.
+    pub inputs: Vec<Input>,
+    /// What it offers.
+    pub grounds: Vec<GroundFacts>,
+    /// What it says of flushes and caches.
+    pub promises: Vec<Promise>,
+}
+
+/// One ground as it was found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroundFacts {
+    /// Name within its node; empty for the only one.
+    pub name: String,
+    /// The block device, where it is one.
+    pub device: Option<DeviceFacts>,
+    /// The mount that holds the folder, where it is one.
+    pub mount: Option<MountFacts>,
+}
+
+/// A device below a ground.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Below<'a> {
+    /// Steps from the ground down; 0 for what its node stands on.
+    pub depth: u32,
+    /// What the way down from the ground first used it for.
+    pub role: Role,
+    /// Its node.
+    pub node: &'a NodeFacts,
+    /// Which ground of the node.
+    pub ground: &'a GroundFacts,
+    /// What sysfs says of it.
+    pub device: &'a DeviceFacts,
+}
+
+impl Below<'_> {
+    /// By this its columns are named.
+    #[must_use]
+    pub fn name(&self) -> GroundName {
+        GroundName::of(&self.node.name, &self.ground.name)
+    }
+}
+
+impl StackFacts {
+    /// The node of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&NodeFacts> {
+        self.nodes.iter().find(|node| node.name == name)
+    }
+
+    /// What was found of a ground.
+    #[must_use]
+    pub fn ground(&self, name: &GroundName) -> Option<&GroundFacts> {
+        self.node(name.node())?.grounds.iter().find(|ground| ground.name == name.ground())
+    }
+
+    /// The mount that a ground lies on.
+    #[must_use]
+    pub fn mount_of(&self, ground: Option<&GroundName>) -> Option<&MountFacts> {
+        self.ground(ground?)?.mount.as_ref()
+    }
+
+    /// The mount that the data lie on.
+    #[must_use]
+    pub fn mount(&self) -> Option<&MountFacts> {
+        self.mount_of(self.data.as_ref())
+    }
+
+    /// The ground that holds `pg_wal`, be it the data's or its own.
+    #[must_use]
+    pub fn wal_ground(&self) -> Option<&GroundName> {
+        self.wal.as_ref().or(self.data.as_ref())
+    }
+
+    /// The node of a ground and every node below it, the nearest first, each once, with its depth (0 for the ground's
+    /// own node) and with the first role on the way down that is not that of data.
+    #[must_use]
+    pub fn way_down(&self, ground: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
+        let mut seen: Vec<(u32, Role, &NodeFacts)> = Vec::new();
+        seen.extend(ground.and_then(|ground| self.node(ground.node())).map(|node| (0, Role::Data, node)));
+        let mut next = 0;
+        while let Some((depth, role, node)) = seen.get(next).copied() {
+            next += 1;
+            for input in &node.inputs {
+                let known = seen.iter().any(|(_, _, known)| known.name == input.from.node());
+                let role = if role == Role::Data { input.role } else { role };
+                let below = self.node(input.from.node()).filter(|_| !known);
+                seen.extend(below.map(|below| (depth + 1, role, below)));
+            }
+        }
+        seen
+    }
+
+    /// The block devices below a ground, from the top to the bottom.
+    #[must_use]
+    pub fn devices_below(&self, ground: Option<&GroundName>) -> Vec<Below<'_>> {
+        let way = self.way_down(ground);
+        let mut below = Vec::new();
+        for (depth, role, node) in way.iter().filter(|(depth, _, _)| *depth > 0) {
+            for of_node in &node.grounds {
+                let used = way.iter().flat_map(|(_, _, above)| &above.inputs);
+                let used = used.filter(|input| input.from.node() == node.name);
+                if let Some(device) = &of_node.device
+                    && used.into_iter().any(|input| input.from.ground() == of_node.name)
+                {
+                    below.push(Below { depth: depth - 1, role: *role, node, ground: of_node, device });
+                }
+            }
+        }
+        below
+    }
+
+    /// Every block device of the stack, each once, in the order of the nodes.
+    #[must_use]
+    pub fn devices(&self) -> Vec<(GroundName, &DeviceFacts)> {
+        let grounds = self.nodes.iter().flat_map(|node| node.grounds.iter().map(move |ground| (node, ground)));
+        let named = |(node, ground): (&NodeFacts, &'_ GroundFacts)| GroundName::of(&node.name, &ground.name);
+        grounds.filter_map(|(node, ground)| Some((named((node, ground)), ground.device.as_ref()?))).collect()
+    }
+
+    /// Every block device with the beginning of the names of its columns.
+    #[must_use]
+    pub fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
+        let devices = self.devices();
+        let prefixes = device_prefixes(devices.iter().map(|(name, _)| name));
+        devices.into_iter().zip(prefixes).map(|((name, device), prefix)| (name, prefix, device)).collect()
+    }
+
+    /// The first promise of a claim on the way down from a ground, its own node first.
+    #[must_use]
+    pub fn promise(&self, ground: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
+        let way = self.way_down(ground);
+        way.into_iter()
+            .find_map(|(_, _, node)| Some((node, node.promises.iter().find(|promise| promise.claim == claim)?)))
+    }
+}

@@ -1,0 +1,236 @@
+//! A stack as the plan asks for it: a graph of nodes, each a layer on what it stands on.
+
+use super::options::Options;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a node offers to those that stand on it, and what it takes from those that it stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroundKind {
+    /// A block device. Only one node can stand on it.
+    Device,
+    /// A folder for data.
+    Folder,
+    /// A storage pool. Any number of nodes can stand on it.
+    Pool,
+}
+
+impl GroundKind {
+    /// `device`, `folder`, `pool`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            GroundKind::Device => "device",
+            GroundKind::Folder => "folder",
+            GroundKind::Pool => "pool",
+        }
+    }
+}
+
+/// How a node uses something that it stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Stores its data there.
+    Data,
+    /// External journal (ext4), log device (XFS), separate intent log (ZFS).
+    Log,
+    /// Read cache (L2ARC, dm-cache).
+    Cache,
+    /// Metadata and small blocks (ZFS special vdev).
+    Special,
+}
+
+impl Role {
+    /// `data`, `log`, `cache`, `special`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Data => "data",
+            Role::Log => "log",
+            Role::Cache => "cache",
+            Role::Special => "special",
+        }
+    }
+}
+
+/// One kind of input of a layer: how many of what it takes, and the key by which a plan names them.
+#[derive(Debug, Clone, Copy)]
+pub struct Take {
+    /// What it uses them for.
+    pub role: Role,
+    /// What they must be.
+    pub kind: GroundKind,
+    /// Key in the plan: `on`, `journal`, `vdevs`.
+    pub key: &'static str,
+    /// Fewest.
+    pub least: usize,
+    /// Most.
+    pub most: usize,
+    /// Words for groups of them (`mirror`, `raidz1`); empty where the layer knows no groups.
+    pub groups: &'static [&'static str],
+    /// One sentence for the manual.
+    pub doc: &'static str,
+}
+
+impl Take {
+    /// Exactly one block device for data, named by `on`.
+    pub const ONE_DEVICE: Take = Take {
+        role: Role::Data,
+        kind: GroundKind::Device,
+        key: "on",
+        least: 1,
+        most: 1,
+        groups: &[],
+        doc: "The device that it stands on; by default whatever nothing else uses.",
+    };
+}
+
+/// A ground by name: `NODE`, or `NODE.GROUND` where the node offers several.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroundName(pub String);
+
+impl GroundName {
+    /// Names the ground `ground` of `node`; the only ground of a node has an empty name.
+    #[must_use]
+    pub fn of(node: &str, ground: &str) -> GroundName {
+        GroundName(if ground.is_empty() { node.to_owned() } else { format!("{node}.{ground}") })
+    }
+
+    /// The node.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        self.0.split_once('.').map_or(self.0.as_str(), |(node, _)| node)
+    }
+
+    /// Which of the node's grounds; empty where it has one.
+    #[must_use]
+    pub fn ground(&self) -> &str {
+        self.0.split_once('.').map_or("", |(_, ground)| ground)
+    }
+}
+
+impl fmt::Display for GroundName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Something that a node stands on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Which ground.
+    pub from: GroundName,
+    /// What for.
+    pub role: Role,
+    /// The group that it is in, numbered within the node: `mirror-0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+/// One node: a layer with its options on its inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeSpec {
+    /// Name, unique within the stack; without dots.
+    pub name: String,
+    /// Name of the layer: `loop`, `ext4`, `zpool`.
+    pub layer: String,
+    /// One value for each option that was given.
+    pub options: Options,
+    /// What it stands on, in the order of the plan.
+    pub inputs: Vec<Input>,
+}
+
+/// One storage stack as asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StackSpec {
+    /// Name in the plan.
+    pub name: String,
+    /// Its nodes in build order: each stands on earlier ones only.
+    pub nodes: Vec<NodeSpec>,
+    /// The folder that holds the data directory.
+    pub data: GroundName,
+    /// The folder that holds `pg_wal`, where that is another one.
+    pub wal: Option<GroundName>,
+    /// The stack of the plan that `pg_wal` was put on (`wal = "NAME"`); its nodes are among `nodes`.
+    pub wal_stack: Option<String>,
+    /// The folder of each tablespace.
+    pub tablespaces: BTreeMap<String, GroundName>,
+    /// Whether trials share one stack that ages (`reuse = true`); else each trial gets a fresh one.
+    pub reuse: bool,
+}
+
+/// What of the database lies on a ground.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum End {
+    /// The data directory.
+    Data,
+    /// `pg_wal`, where it lies elsewhere.
+    Wal,
+    /// A tablespace.
+    Tablespace(String),
+}
+
+impl fmt::Display for End {
+    /// `data`, `wal`, `tablespace hot`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            End::Data => f.write_str("data"),
+            End::Wal => f.write_str("wal"),
+            End::Tablespace(name) => write!(f, "tablespace {name}"),
+        }
+    }
+}
+
+impl StackSpec {
+    /// A stack in which each layer stands on the one before it.
+    #[must_use]
+    pub fn linear(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
+        let mut nodes: Vec<NodeSpec> = Vec::new();
+        for (layer, options) in layers {
+            let from = nodes.last().map(|below| GroundName(below.name.clone()));
+            let inputs = from.map(|from| Input { from, role: Role::Data, group: None }).into_iter().collect();
+            nodes.push(NodeSpec { name: layer.to_owned(), layer: layer.to_owned(), options, inputs });
+        }
+        let data = GroundName(nodes.last().map(|top| top.name.clone()).unwrap_or_default());
+        StackSpec {
+            name: name.to_owned(),
+            nodes,
+            data,
+            wal: None,
+            wal_stack: None,
+            tablespaces: BTreeMap::new(),
+            reuse: false,
+        }
+    }
+
+    /// The node of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&NodeSpec> {
+        self.nodes.iter().find(|node| node.name == name)
+    }
+
+    /// What of the database lies where, the data first.
+    #[must_use]
+    pub fn ends(&self) -> Vec<(End, &GroundName)> {
+        let tablespaces = self.tablespaces.iter().map(|(name, ground)| (End::Tablespace(name.clone()), ground));
+        let wal = self.wal.iter().map(|ground| (End::Wal, ground));
+        std::iter::once((End::Data, &self.data)).chain(wal).chain(tablespaces).collect()
+    }
+
+    /// The same with the data alone: what a workload without a server stands on.
+    #[must_use]
+    pub fn data_alone(&self) -> StackSpec {
+        let mut wanted = vec![self.data.node()];
+        for node in self.nodes.iter().rev() {
+            if wanted.contains(&node.name.as_str()) {
+                wanted.extend(node.inputs.iter().map(|input| input.from.node()));
+            }
+        }
+        let nodes = self.nodes.iter().filter(|node| wanted.contains(&node.name.as_str())).cloned().collect();
+        StackSpec { nodes, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
+    }
+}

@@ -1,0 +1,129 @@
+//! The steps `load` and `read back`: the cluster on the stack, and what the measurement made of it.
+
+use super::Trial;
+use crate::cluster::server::{self, Server, ServerSpec};
+use crate::error::{Error, Result};
+use crate::host::files;
+use crate::host::time::now;
+use crate::record::facts::{DataFacts, Fits, ServerFacts};
+use crate::record::operation::CacheState;
+use crate::record::stack::End;
+use crate::run::template;
+use crate::run::undo;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A checkpoint of freshly copied data writes little, but a stack may be slow; beyond this it hangs.
+const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Makes the folder for the workload and, where it needs a server, copies the data in and starts one.
+pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let folder = folder_on(trial, &trial.stack()?.folder().join("pgstrata-data"))?;
+    trial.folder = Some(folder.clone());
+    if trial.case.postgres.is_none() {
+        return Ok(());
+    }
+    let spec = server_spec(trial, &folder)?;
+    let tablespaces = tablespace_folders(trial)?;
+    let template = trial.template.clone().ok_or_else(|| Error::bug("data were to be loaded before they were made"))?;
+    let session = &trial.session;
+    let begun = now();
+    let bytes = server::copy(&session.host, &template.data, &spec, &session.interrupt)?;
+    let copy_s = begun.elapsed().as_secs_f64();
+    let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
+    template::set_cache(&spec.data, cache)?;
+    session.ledger.enter(undo::server_thing(&spec)?)?;
+    let server = Server::start(&session.host, spec, &session.interrupt)?;
+    let mut client = server.connect(server::DATABASE)?;
+    client.set_limit(CHECKPOINT_LIMIT)?;
+    for (name, folder) in &tablespaces {
+        client.query(&server::create_tablespace(name, folder)?)?;
+    }
+    client.query("CHECKPOINT")?;
+    let facts = server.facts()?;
+    trial.record.data = Some(DataFacts {
+        database_bytes: template.database_bytes,
+        fits: fits(template.database_bytes, &facts, session.memory.0),
+        cache_state: template::described(cache).to_owned(),
+        origin: format!("{bytes} bytes copied as files from a template made in this run, then synced, then CHECKPOINT"),
+        copy_s: Some(copy_s),
+        template_s: Some(template.seconds),
+    });
+    trial.record.server = Some(facts);
+    trial.server = Some(server);
+    Ok(())
+}
+
+/// A folder on a stack for the server's user. On a stack that is kept the ledger has it too: it goes before the stack.
+fn folder_on(trial: &Trial<'_, '_>, path: &Path) -> Result<PathBuf> {
+    let session = &trial.session;
+    if trial.case.stack.reuse {
+        return undo::make_folder_for(&session.ledger, path, &session.user);
+    }
+    files::make_folder(path, 0o700)?;
+    files::give_to(path, &session.user)?;
+    Ok(path.to_path_buf())
+}
+
+fn server_spec(trial: &Trial<'_, '_>, folder: &Path) -> Result<ServerSpec> {
+    let wal = match trial.stack()?.folders.get(&End::Wal) {
+        Some(wal) => Some(folder_on(trial, &wal.join("pgstrata-wal"))?.join("pg_wal")),
+        None => None,
+    };
+    let missing = || Error::bug("a server was to be started before it was found");
+    let session = &trial.session;
+    let postgres = trial.case.postgres.as_ref().ok_or_else(missing)?;
+    Ok(ServerSpec {
+        install: trial.install.clone().ok_or_else(missing)?,
+        user: session.user.clone(),
+        data: folder.join("cluster"),
+        wal,
+        socket_folder: undo::make_folder_for(&session.ledger, &session.folder.join("pgstrata-socket"), &session.user)?,
+        log: trial.staging.raw().join("server.log"),
+        settings: postgres.settings.clone(),
+        initdb: postgres.initdb.clone(),
+    })
+}
+
+fn tablespace_folders(trial: &Trial<'_, '_>) -> Result<BTreeMap<String, PathBuf>> {
+    let mut folders = BTreeMap::new();
+    for (end, folder) in &trial.stack()?.folders {
+        if let End::Tablespace(name) = end {
+            folders.insert(name.clone(), folder_on(trial, &folder.join(format!("pgstrata-{name}")))?);
+        }
+    }
+    Ok(folders)
+}
+
+fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {
+    if bytes <= facts.shared_buffers_bytes {
+        Fits::SharedBuffers
+    } else if bytes <= memory {
+        Fits::Memory
+    } else {
+        Fits::Neither
+    }
+}
+
+/// The data have grown: what counts is their size at the end.
+pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let Some(server) = &trial.server else { return Ok(()) };
+    let bytes = template::database_bytes(server)?;
+    if let (Some(data), Some(facts)) = (&mut trial.record.data, &trial.record.server) {
+        data.database_bytes = bytes;
+        data.fits = fits(bytes, facts, trial.session.memory.0);
+    }
+    Ok(())
+}
+
+impl Trial<'_, '_> {
+    /// Stops the server in good order after a measurement; after a failure the ledger's walk does it.
+    pub(super) fn stop_server(&mut self) {
+        let Some(server) = self.server.take().filter(|_| self.record.counts.is_some()) else { return };
+        if let Err(e) = server.stop(&self.session.host) {
+            let note = format!("after the measurement the server did not stop in good order: {}", e.chain());
+            self.record.notes.push(note);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! One trial: its steps in their order.
+//!
+//! [`STEPS`] is the list. Whatever happens in one of them, the trial ends with everything undone that it made, and with a
+//! record: of figures, or of the step and the reason that there are none. A step after `measure` finds the server running
+//! and the stack standing; what fails there is noted, and the figures stand.
+
+mod cluster;
+mod stack;
+mod store;
+mod work;
+
+use super::forecast;
+use super::session::Session;
+use super::template::{self, Template};
+use crate::cluster::install::{self, Installation};
+use crate::cluster::server::Server;
+use crate::error::{Error, Kind, Result};
+use crate::host::time::{self, micros, now};
+use crate::provision::stack::BuiltStack;
+use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::event::{Event, Step};
+use crate::record::trial::{self as record, Outcome, StepTime, TrialRecord};
+use crate::store::staging::Staging;
+use crate::workload::Workload;
+use std::path::PathBuf;
+
+/// What is done in a step.
+type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
+
+/// The steps that may fail, in order; tear-down and storing follow whatever happens.
+const STEPS: [(Step, Act); 7] = [
+    (Step::Check, check),
+    (Step::Template, make_template),
+    (Step::Build, stack::build),
+    (Step::Load, cluster::load),
+    (Step::WarmUp, work::warm_up),
+    (Step::Measure, work::measure),
+    (Step::ReadBack, cluster::read_back),
+];
+
+/// A trial on its way.
+struct Trial<'s, 'a> {
+    session: &'s mut Session<'a>,
+    key: &'s TrialKey,
+    case: &'s CaseSpec,
+    record: TrialRecord,
+    staging: Staging,
+    workload: &'static dyn Workload,
+    step: Step,
+    step_began: time::Instant,
+    /// The step in which it failed.
+    failed_in: Option<Step>,
+    /// What lies at or above this in the ledger is the trial's own; `None` as long as it has made nothing.
+    mark: Option<u64>,
+    install: Option<Installation>,
+    template: Option<Template>,
+    stack: Option<BuiltStack>,
+    /// Folder on the stack for the workload, or for the cluster.
+    folder: Option<PathBuf>,
+    server: Option<Server>,
+}
+
+/// Runs one trial and stores it. Returns the microseconds that were measured (0 for one not run).
+///
+/// # Errors
+/// Interrupted; the run folder cannot be written; something cannot be undone. Not: a trial that failed.
+pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<u64> {
+    let begun = now();
+    session.events.emit(Event::TrialStarted { trial: key.clone() })?;
+    let mut trial = Trial::new(session, case, key)?;
+    match trial.attempt() {
+        Err(e) if ends_the_run(&e) => return Err(e),
+        Err(e) => trial.ended_early(&e)?,
+        Ok(()) => {}
+    }
+    trial.enter(Step::Store)?;
+    let stuck = trial.session.stuck.take();
+    let measured_us = trial.store(micros(begun.elapsed()))?;
+    match stuck {
+        // Going on would measure on top of what is left.
+        Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
+        None => Ok(measured_us),
+    }
+}
+
+/// Whether a failure says nothing of the trial's stack, so that no further trial is tried.
+fn ends_the_run(e: &Error) -> bool {
+    matches!(e.kind(), Kind::Interrupted | Kind::Store | Kind::Bug)
+}
+
+impl<'s, 'a> Trial<'s, 'a> {
+    fn new(session: &'s mut Session<'a>, case: &'s CaseSpec, key: &'s TrialKey) -> Result<Trial<'s, 'a>> {
+        let workload = forecast::workload(&case.workload.kind)?;
+        let record = TrialRecord {
+            format: record::FORMAT,
+            run: session.record.id.clone(),
+            trial: key.trial,
+            case: case.clone(),
+            operation: workload.operation(&case.workload.options)?,
+            outcome: Outcome::Measured,
+            started: time::rfc3339(time::wall_us()),
+            steps: Vec::new(),
+            stack: None,
+            server: None,
+            data: None,
+            counts: None,
+            waits: None,
+            columns: Vec::new(),
+            gaps: Vec::new(),
+            telemetry_cpu_us: None,
+            notes: Vec::new(),
+        };
+        let staging = session.events.writer().stage(key)?;
+        Ok(Trial {
+            session,
+            key,
+            case,
+            record,
+            staging,
+            workload,
+            step: Step::Check,
+            step_began: now(),
+            failed_in: None,
+            mark: None,
+            install: None,
+            template: None,
+            stack: None,
+            folder: None,
+            server: None,
+        })
+    }
+
+    /// Every step up to the tear-down, and the tear-down.
+    fn attempt(&mut self) -> Result<()> {
+        let mut done = self.steps();
+        let reached = self.step;
+        // A run folder that takes no more must keep nothing from being undone.
+        let told = self.enter(Step::TearDown);
+        self.stop_server();
+        if let Some(mark) = self.mark {
+            self.session.undo_from(mark);
+        }
+        if let Err(e) = &done {
+            if self.record.counts.is_some() && !ends_the_run(e) {
+                self.record.notes.push(format!("after the measurement, {} failed: {}", reached.doing(), e.chain()));
+                done = Ok(());
+            } else {
+                self.failed_in = Some(reached);
+            }
+        }
+        done.and(told)
+    }
+
+    fn steps(&mut self) -> Result<()> {
+        for (step, act) in STEPS {
+            self.session.interrupt.check()?;
+            self.enter(step)?;
+            act(self)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the step before and begins this one.
+    fn enter(&mut self, step: Step) -> Result<()> {
+        if step != Step::Check {
+            self.end_step();
+        }
+        (self.step, self.step_began) = (step, now());
+        let (warm_up, measure) = self.workload.spans(&self.case.workload.options);
+        let expected_us = match step {
+            Step::WarmUp => Some(warm_up.0),
+            Step::Measure => Some(measure.0),
+            _ => None,
+        };
+        self.session.events.emit(Event::StepStarted { trial: self.key.clone(), step, expected_us })
+    }
+
+    /// Notes how long the step took.
+    fn end_step(&mut self) {
+        let wall_us = micros(self.step_began.elapsed());
+        self.record.steps.push(StepTime { step: self.step, wall_us });
+    }
+
+    fn stack(&self) -> Result<&BuiltStack> {
+        self.stack.as_ref().ok_or_else(|| Error::bug("a step that needs the stack came before it"))
+    }
+}
+
+/// Whether the machine has what the case needs.
+fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let session = &trial.session;
+    let unmet = forecast::case_unmet(&session.host, trial.case, &|stack| session.stands(stack));
+    match unmet.first() {
+        Some(missing) => {
+            Err(Error::host(format!("a requirement is not met: {}", missing.what)).hint(missing.hint.clone()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The data that the case needs, made by the first trial that needs them.
+fn make_template(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let Some(postgres) = &trial.case.postgres else { return Ok(()) };
+    let install = install::find(&trial.session.host, &postgres.bin)?;
+    let raw = trial.staging.raw();
+    let made = template::template(trial.session, trial.case, postgres, &install, trial.workload, &raw)?;
+    (trial.template, trial.install) = (Some(made), Some(install));
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! The step `build`: the stack of a trial, fresh, or the one that is kept for all of them, with its age.
+
+use super::Trial;
+use crate::error::Result;
+use crate::host::time::now;
+use crate::provision::Site;
+use crate::provision::stack::{self, BuiltStack};
+use crate::record::stack::StackSpec;
+use crate::run::session::{KeptStack, Session};
+
+pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let spec = &trial.case.stack;
+    if spec.reuse && !trial.session.stands(spec) {
+        keep(trial.session, spec)?;
+    }
+    // What is made from here on is undone after the trial; templates and kept stacks are not.
+    trial.mark = Some(trial.session.ledger.mark());
+    let built = match trial.session.kept_mut(spec) {
+        Some(kept) => {
+            let mut built = kept.built.clone();
+            built.facts.trials_before = kept.trials;
+            built.facts.age_s = Some(kept.made.elapsed().as_secs_f64());
+            kept.trials += 1;
+            built
+        }
+        None => of_spec(trial.session, spec, &trial.key.trial.to_string())?,
+    };
+    trial.record.stack = Some(built.facts.clone());
+    trial.stack = Some(built);
+    Ok(())
+}
+
+/// Builds a stack that is kept for the whole run.
+fn keep(session: &mut Session<'_>, spec: &StackSpec) -> Result<()> {
+    let mark = session.ledger.mark();
+    match of_spec(session, spec, "kept") {
+        Ok(built) => {
+            session.kept.push((spec.clone(), KeptStack { built, made: now(), trials: 0 }));
+            Ok(())
+        }
+        Err(e) => {
+            session.undo_from(mark);
+            Err(e)
+        }
+    }
+}
+
+fn of_spec(session: &Session<'_>, spec: &StackSpec, trial: &str) -> Result<BuiltStack> {
+    // Stacks of one name that differ in an option may be kept at the same time.
+    let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();
+    let number = if alike == 0 { String::new() } else { format!("{alike}") };
+    let site = Site {
+        host: &session.host,
+        ledger: &session.ledger,
+        name: format!("pgstrata-{}-{trial}{number}-{}", session.record.id, spec.name),
+        folder: session.folder.clone(),
+        interrupt: &session.interrupt,
+    };
+    stack::build_stack(&site, spec).map_err(|e| e.while_doing(format!("build the stack {}", spec.name)))
+}

@@ -1,0 +1,63 @@
+//! The step `store`: the trial's folder, whole or not at all; and how a trial without figures is recorded.
+
+use super::Trial;
+use crate::error::{Context, Error, Result};
+use crate::host::command::CommandLog;
+use crate::host::files;
+use crate::record::event::Event;
+use crate::record::trial::Outcome;
+use crate::store::staging::Staging;
+
+/// Bytes that must be free for the results of a trial: a few pages for the record and what the tools said.
+const LEAST_ROOM: u64 = 64 << 10;
+
+impl Trial<'_, '_> {
+    /// Records why there are no figures.
+    ///
+    /// # Errors
+    /// A trial that failed while the run folder's own disk was full says nothing about its stack: the tools could not
+    /// write their output.
+    pub(super) fn ended_early(&mut self, failure: &Error) -> Result<()> {
+        let folder = self.session.events.writer().folder().path().to_path_buf();
+        if files::free_bytes(&folder)? < LEAST_ROOM {
+            let message =
+                format!("no space is left for results in {}; the trial ended with: {failure}", folder.display());
+            return Err(Error::store(message));
+        }
+        let hint = failure.hint_text().map(str::to_owned);
+        self.record.outcome =
+            Outcome::NotRun { step: self.failed_in.unwrap_or(self.step), reason: failure.chain(), hint };
+        Ok(())
+    }
+
+    /// Stores the trial and emits how it ended. Returns the microseconds that were measured.
+    ///
+    /// # Errors
+    /// When the run folder cannot be written.
+    pub(super) fn store(mut self, wall_us: u64) -> Result<u64> {
+        self.end_step();
+        write_commands(&self.staging, &self.session.host.take_command_log())?;
+        let trial = self.key.clone();
+        self.staging.commit(&self.record)?;
+        if let Outcome::NotRun { step, reason, .. } = self.record.outcome {
+            self.session.events.emit(Event::TrialNotRun { trial, step, reason })?;
+            return Ok(0);
+        }
+        let counts = self.record.counts.unwrap_or_default();
+        let rate = counts
+            .measures
+            .first()
+            .and_then(|m| m.done.filter(|_| m.elapsed_us > 0).map(|done| done as f64 * 1e6 / m.elapsed_us as f64));
+        self.session.events.emit(Event::TrialDone { trial, wall_us, measured_us: counts.elapsed_us, rate })?;
+        Ok(counts.elapsed_us)
+    }
+}
+
+fn write_commands(staging: &Staging, log: &[CommandLog]) -> Result<()> {
+    let mut text = String::new();
+    for command in log {
+        text.push_str(&serde_json::to_string(command).or_store(|| "write the log of commands".to_owned())?);
+        text.push('\n');
+    }
+    files::write_whole(&staging.raw().join("commands.jsonl"), text.as_bytes())
+}
