@@ -149,7 +149,7 @@ impl Shared {
         };
         let ranking = Ranking {
             title: self.title(),
-            unit: entries.first().map_or("", |entry| entry.measure.unit).to_owned(),
+            unit: entries.first().map_or_else(String::new, |entry| entry.measure.unit.clone()),
             classes: SAFEST_FIRST.into_iter().filter_map(of_class).collect(),
             workload: self.workload,
             measure: self.measure,

@@ -319,10 +319,10 @@ fn a_mount_of_somebody_else_on_our_mount_point_stays() {
     let Some(place) = Place::new() else { return };
     let host = Host::this();
     let built = place.build(&stack("ram", vec![("ramfs", Options::default())])).unwrap();
-    host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(&built.folder())).unwrap();
+    host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(built.folder())).unwrap();
     let failures = undo_from(place.ledger(), built.mark, &Undoers::new(), &place.host);
     assert!(failures[0].to_string().contains("is not what pgstrata mounted there: theirs"), "{}", failures[0]);
-    host.run(&Command::new("umount").arg(&built.folder())).unwrap();
+    host.run(&Command::new("umount").arg(built.folder())).unwrap();
     place.clean();
 }
 

@@ -52,6 +52,12 @@ impl CaseSpec {
         let set = self.postgres.as_ref().is_some_and(|postgres| postgres.settings.contains_key(axis));
         !set && self.stack.node(node).is_some()
     }
+
+    /// Whether an axis is the workload's: its name, or one of its options.
+    #[must_use]
+    pub fn is_workload_axis(&self, axis: &str) -> bool {
+        axis == "workload" || self.workload.options.get(axis).is_some()
+    }
 }
 
 /// One trial of the run's order.

@@ -6,7 +6,7 @@ use pgstrata::record::event::Step;
 use pgstrata::record::facts::*;
 use pgstrata::record::promise;
 use pgstrata::record::stack::GroundName;
-use pgstrata::record::trial::{CrossCheck, Gap, StatementFigures, StepTime};
+use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
 /// A stack of the sample: name, tps at 1, 4 and 16 clients, mean of its fdatasync rate.
