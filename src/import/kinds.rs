@@ -3,8 +3,7 @@
 use super::guard;
 use crate::parse::output::{Line, Output};
 use crate::parse::{
-    dd, df, fio, gpart, iostat, mount_output, pg_test_fsync, pgbench_any_log, pgbench_output, sadf, vmstat_output,
-    zpool_get, zpool_iostat,
+    fio, iostat, mount_output, pg_test_fsync, pgbench_any_log, pgbench_output, vmstat_output, zfs_get, zpool_iostat,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,25 +87,14 @@ macro_rules! kind {
 /// All of them. Where two take the same lines and as many numbers from them, the first has them.
 pub const KINDS: &[Kind] = &[
     kind!(fio, Load, "fio --output-format=json", ["fio"], ["fio"], []),
-    kind!(sadf, Watcher, "sadf -j", ["sadf"], ["sadf"], []),
     kind!(pg_test_fsync, Load, "pg_test_fsync", ["pg_test_fsync"], ["pg_test_fsync"], []),
     kind!(pgbench_output, Load, "pgbench", ["pgbench"], ["pgbench"], []),
     kind!(pgbench_any_log, Load, "pgbench -l", ["pgbench -l", "pgbench --aggregate-interval"], ["pgbench_log"], []),
     kind!(zpool_iostat, Watcher, "zpool iostat", ["zpool iostat"], ["zpool-iostat", "zpool_iostat"], []),
     kind!(iostat, Watcher, "iostat", ["iostat"], ["iostat"], []),
     kind!(vmstat_output, Watcher, "vmstat", ["vmstat", "vm_stat"], ["vmstat", "vm_stat"], []),
-    kind!(
-        zpool_get,
-        State,
-        "zpool and zfs: get, list, status",
-        ["zpool get", "zpool list", "zpool status", "zfs get", "zfs list"],
-        ["zpool"],
-        ["zfs-get", "zfs_get", "zfs-list", "zfs_list"]
-    ),
-    kind!(gpart, State, "gpart list", ["gpart list"], ["gpart"], []),
-    kind!(df, State, "df", ["df"], [], ["df"]),
+    kind!(zfs_get, State, "zfs get", ["zfs get", "zpool get"], [], ["zfs-get", "zfs_get"]),
     kind!(mount_output, State, "mount", ["mount"], ["mount"], ["mounts"]),
-    kind!(dd, Load, "dd", ["dd"], [], ["dd"]),
 ];
 
 /// An output and which kind took it.
@@ -171,12 +159,9 @@ mod tests {
             ("pgbench -l", Some("pgbench -l"), false),
             ("pgbench --aggregate-interval", Some("pgbench -l"), false),
             ("fio", Some("fio"), false),
-            ("dd", Some("dd"), false),
             ("iostat -x", None, false),
             ("zpool iostat -v", None, false),
-            ("zpool status", None, true),
-            ("df", None, true),
-            ("dfx", None, false),
+            ("zfs get", None, true),
             ("published figures", None, false),
         ] {
             assert_eq!((load(tool), is_state(tool)), (program, state), "{tool}");

@@ -4,7 +4,6 @@
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
 mod context;
-mod cuts;
 mod group;
 mod guard;
 mod kinds;
@@ -18,7 +17,6 @@ pub mod shelf;
 mod tests;
 mod text;
 mod unpack;
-mod wraps;
 
 pub use group::{is_copy, trial};
 pub use kinds::{KINDS, Kind, Role};
@@ -162,8 +160,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         ))
         .hint("import the part that holds the output of the tool"));
     }
-    let mut taken = wraps::outputs(text, &lines);
-    cuts::check(text, &mut taken);
+    let taken = kinds::outputs(&lines);
     if taken.is_empty() {
         return Err(of_no_tool(name, &lines));
     }

@@ -100,47 +100,6 @@ fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
 }
 
 #[test]
-fn special_forms_of_tools_lose_nothing_on_their_way_through_the_guard() {
-    for (text, rows, figures) in [
-        (
-            "Filesystem Size Used Avail Capacity iused ifree %iused Mounted on\n\
-             /dev/disk1s1 466Gi 123Gi 321Gi 28% 1234567 9223372036853541240 0% /\n\
-             map -hosts 0Bi 0Bi 0Bi 100% 0 0 100% /net\n\
-             //user@nas/My Share 1.8Ti 1.2Ti 600Gi 67% 1 2 33% /Volumes/My Share\n",
-            3,
-            21,
-        ),
-        (
-            "device r/s w/s kr/s kw/s qlen svc_t %b tin tout us ni sy in id\n\
-             ada0 0.3 4.5 10.2 33.1 0 12.3 1 0 16 1 0 2 0 97\n",
-            3,
-            14,
-        ),
-        (
-            "Mach Virtual Memory Statistics: (page size of 4096 bytes)\n\
-             free active spec inactive wire faults copy 0fill reactive pageins pageout\n\
-             1234 5678 12 345 678 1168M 123K 4567K 0 12 3\n",
-            1,
-            11,
-        ),
-        ("NAME STATE READ WRITE CKSUM SLOW\ntank ONLINE 0 0 0 -\n  sda ONLINE 0 1.5K 0 2\n", 2, 7),
-        ("NAME PROPERTY VALUE SOURCE\ntank userused@postgres 1.2G local\ntank sync standard default\n", 2, 1),
-        ("/dev/sdb on /pg type xfs (rw,noatime,logbufs=8,logbsize=256k,noquota)\n", 1, 2),
-        (
-            "pool alloc free read write read write\nzpool1 11,5T 6,60T 313 0 6,94M 0\n  sda 11,5T 6,60T 313 0 6,94M 0\n",
-            2,
-            12,
-        ),
-    ] {
-        let reading = of(text.as_bytes()).unwrap();
-        let found: Vec<_> = reading.outputs.iter().flat_map(|output| &output.rows).collect();
-        let count: usize = found.iter().map(|row| row.figures.len()).sum();
-        let unread: Vec<_> = reading.outputs.iter().flat_map(|output| &output.unread).collect();
-        assert_eq!((found.len(), count, unread.len()), (rows, figures, 0), "{text}{unread:?}");
-    }
-}
-
-#[test]
 fn the_fields_of_a_table_that_commas_part_are_read() {
     let table = "extended device statistics\n\
                  r/s,w/s,kr/s,kw/s,wait,actv,wsvc_t,asvc_t,%w,%b,device\n\

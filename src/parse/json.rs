@@ -280,7 +280,6 @@ fn string_end(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mangle::time_goes_with_length;
     use super::super::web;
     use super::*;
     use proptest::prelude::{any, proptest};
@@ -342,20 +341,6 @@ mod tests {
         assert_eq!(walk("{\"a\": 0,50,1, \"b\": 2}").0, Vec::<String>::new());
         // What has no name is no value.
         assert_eq!(paths("{\"user\": 1 5, \"idle\": 2}").0, ["user=1@1"]);
-    }
-
-    #[test]
-    fn time_and_memory_go_with_the_length_of_the_text() {
-        let long_key = |length: usize| format!("{{\"{}\": [{}true]}}", "k".repeat(length), "true,".repeat(length));
-        time_goes_with_length(long_key, 300_000, |text| {
-            let mut count = 0;
-            assert!(document(&web::lines(text), |_| count += 1).unwrap().whole);
-            assert_eq!(count, text.matches("true").count());
-        });
-        let nans = |length: usize| format!("{{\"a\": [{}null]}}", "nan,".repeat(length));
-        time_goes_with_length(nans, 100_000, |text| drop(document(&web::lines(text), |_| ())));
-        let found = document(&web::lines(&nans(100_000)), |_| ()).unwrap();
-        assert_eq!((found.unread.len(), found.more_unread), (1000, 99_000));
     }
 
     proptest! {

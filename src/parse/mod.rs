@@ -2,17 +2,12 @@
 
 pub mod btrfs;
 pub mod cpuinfo;
-pub mod dd;
-pub mod df;
 pub mod diskstats;
 pub mod dumpe2fs;
 mod fields;
 pub mod fio;
-pub mod gpart;
 pub mod iostat;
 mod json;
-#[cfg(test)]
-mod mangle;
 pub mod meminfo;
 pub mod mount_output;
 pub mod mountinfo;
@@ -28,7 +23,6 @@ pub mod pressure;
 pub mod proc_pid_stat;
 pub mod proc_pid_status;
 pub mod proc_stat;
-pub mod sadf;
 pub mod swaps;
 mod table;
 pub mod vmstat;
@@ -36,5 +30,5 @@ pub mod vmstat_output;
 pub mod web;
 pub mod wipefs;
 pub mod xfs_info;
-pub mod zpool_get;
+pub mod zfs_get;
 pub mod zpool_iostat;

@@ -125,10 +125,9 @@ fn kernel(text: &str) -> Option<(&str, &str, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mangle::{any_mangling, numbers_not_read};
-    use super::super::table::checks::outputs_of;
+    use super::super::table::checks::{numbers_not_read, outputs_of};
     use super::*;
-    use proptest::prelude::{any, prop_assert, proptest};
+    use proptest::prelude::{any, proptest};
 
     const TEXTS: [&str; 4] = [
         include_str!("../../shelf/memory-filesystems-2018/mount.txt"),
@@ -197,15 +196,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn mangled_text_gives_the_same_or_less(mangling in any_mangling(), which in 0..TEXTS.len()) {
-            let (whole, mangled) = (outputs(TEXTS[which]), outputs(&mangling.apply(TEXTS[which])));
-            prop_assert!(rows(&mangled) <= rows(&whole), "{}", mangling.apply(TEXTS[which]));
-            if mangling.keeps_lines() {
-                prop_assert!(rows(&mangled) == rows(&whole), "{}", mangling.apply(TEXTS[which]));
-            }
-        }
-
         #[test]
         fn no_text_makes_it_panic(text in "(a|/|tmpfs| on | type |\\(|\\)|,|local|size=|[0-9]|[ \\n]){0,40}", any in any::<String>()) {
             outputs(&text);

@@ -185,27 +185,43 @@ pub(super) fn count_numbers(words: &[&str]) -> usize {
 pub(super) mod checks {
     //! What every reader must keep to, whatever was done to the text.
 
-    use super::super::output::{Figure, Line, Output, Row};
+    use super::super::output::{Line, Output};
 
-    /// Each figure with what it is about: the last label of its row, its name, its text.
-    pub(in crate::parse) fn told(outputs: &[Output]) -> Vec<(String, String, String)> {
-        let of = |row: &Row| {
-            let mut kept = row.labels.iter().filter(|(name, _)| !matches!(*name, "remark" | "time"));
-            let about = kept.next_back().map_or(String::new(), |(_, value)| value.clone());
-            let figure = move |figure: &Figure| (about.clone(), figure.name.clone(), figure.text.clone());
-            row.figures.iter().map(figure).collect::<Vec<_>>()
-        };
-        outputs.iter().flat_map(|output| &output.rows).flat_map(of).collect()
+    /// Every number of a text as it stands there: digits with marks between them, not part of a name such as `ext4`.
+    pub(in crate::parse) fn numbers(text: &str) -> Vec<String> {
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+        let mut found = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+            let in_a_name = rest[..at].ends_with(|c: char| c.is_alphabetic() || c == '_');
+            rest = &rest[at..];
+            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            if !in_a_name {
+                found.push(rest[..end].trim_end_matches(['.', ',']).to_owned());
+            }
+            rest = &rest[end..];
+        }
+        found
     }
 
-    /// Whether every figure of a mangled text is one of the whole text, about the same thing, no more often.
-    pub(in crate::parse) fn is_part(mangled: &[Output], whole: &[Output]) -> Result<(), String> {
-        let mut left = told(whole);
-        for figure in told(mangled) {
-            let place = left.iter().position(|other| *other == figure);
-            left.swap_remove(place.ok_or_else(|| format!("{figure:?} is not in the whole text"))?);
+    /// The numbers of `text` for which no figure, label or fact of `outputs` stands: each that does covers one.
+    pub(in crate::parse) fn numbers_not_read(text: &str, outputs: &[Output]) -> Vec<String> {
+        let mut left = numbers(text);
+        let mut cover = |text: &str| {
+            for number in numbers(text) {
+                if let Some(at) = left.iter().position(|other| *other == number) {
+                    left.remove(at);
+                }
+            }
+        };
+        for output in outputs {
+            output.facts.iter().for_each(|(_, fact)| cover(fact));
+            for row in &output.rows {
+                row.labels.iter().for_each(|(_, label)| cover(label));
+                row.figures.iter().for_each(|figure| cover(&figure.text));
+            }
         }
-        Ok(())
+        left
     }
 
     /// What a reader takes from a text. Nothing in it is invented, and what it takes something from looks like its own.

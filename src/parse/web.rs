@@ -273,7 +273,6 @@ fn plain_digits(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mangle::time_goes_with_length;
     use super::*;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
@@ -381,12 +380,6 @@ mod tests {
         for text in ["1234", "0,123", "1234,567", "1,23", "1,234,567", "1,234.5", "-1,234", ",123", "1,2é"] {
             assert_eq!(grouped(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_word_of_many_marks_takes_no_longer_than_it_is_long() {
-        let marks = |count: usize| "1,".repeat(count) + "1";
-        time_goes_with_length(marks, 500_000, |text| assert_eq!(number(text), None));
     }
 
     proptest! {

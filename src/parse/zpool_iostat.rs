@@ -16,8 +16,7 @@
 
 mod tree;
 
-use self::tree::Tree;
-pub(super) use self::tree::{is_group, is_section, places};
+use self::tree::{Tree, places};
 use super::output::{Line, Output, Row};
 use super::{table, web};
 

@@ -52,8 +52,7 @@ fn mounts<'a>(record: &'a ImportRecord, case: &'a ImportedCase) -> impl Iterator
         |case: &'a ImportedCase| rows(case).filter(|row| row.label("mount").is_some() && row.label("type").is_some());
     let lists_only = |case: &ImportedCase| {
         let mut outputs = case.trials.iter().flat_map(|trial| &trial.outputs);
-        !case.facts.contains_key("stack.filesystem")
-            && outputs.all(|output| matches!(output.tool.as_str(), "mount" | "df"))
+        !case.facts.contains_key("stack.filesystem") && outputs.all(|output| output.tool == "mount")
     };
     let own = of(case).next().is_some();
     let others = record.cases.iter().filter(move |other| !own && lists_only(other));

@@ -1,10 +1,9 @@
-//! Tests of the reader of iostat: published outputs, outputs of this machine, forms from manuals, mangled text.
+//! Tests of the reader of iostat: published outputs, outputs of this machine, forms from manuals.
 
-use super::super::mangle::{Mangling, any_mangling, numbers_not_read};
 use super::super::output::Output;
-use super::super::table::checks::{is_part, outputs_of};
+use super::super::table::checks::{numbers_not_read, outputs_of};
 use super::{looks_like, read};
-use proptest::prelude::{any, prop_assert, proptest};
+use proptest::prelude::{any, proptest};
 
 fn outputs(text: &str) -> Vec<Output> {
     outputs_of(text, looks_like, read)
@@ -281,32 +280,6 @@ fn prose_parts_two_outputs() {
     assert_eq!(outputs(&format!("{table}...\nsdz 4 5 6\n"))[0].rows.len(), 2);
 }
 
-fn all() -> Vec<&'static str> {
-    let json = [fixture!("tests/fixtures/iostat/12.6.1-x.json"), ILLUMOS, FREEBSD, MACOS];
-    LINUX.into_iter().chain(PUBLISHED).chain(json).collect()
-}
-
-fn count(outputs: &[Output]) -> usize {
-    outputs.iter().flat_map(|output| &output.rows).map(|row| row.figures.len()).sum()
-}
-
-#[test]
-fn blanks_margins_and_prose_change_nothing() {
-    let plain = Mangling {
-        collapse: true,
-        dedent: true,
-        crlf: true,
-        before: "> ",
-        fence: true,
-        prose: true,
-        bom: true,
-        ..Mangling::default()
-    };
-    for text in all() {
-        assert_eq!(count(&outputs(&plain.apply(text))), count(&outputs(text)), "{text}");
-    }
-}
-
 #[test]
 fn rows_that_a_message_parts_from_their_heading_are_reported() {
     let head = "$ iostat -x 1\nDevice r/s w/s rkB/s wkB/s %util\nsda 1.00 2.00 3.00 4.00 5.00\n";
@@ -319,16 +292,6 @@ fn rows_that_a_message_parts_from_their_heading_are_reported() {
 }
 
 proptest! {
-    #[test]
-    fn mangled_text_gives_the_same_or_less(which in 0..all().len(), mangling in any_mangling()) {
-        let text = all()[which];
-        let (whole, mangled) = (outputs(text), outputs(&mangling.apply(text)));
-        prop_assert!(is_part(&mangled, &whole).is_ok(), "{:?} {}", is_part(&mangled, &whole), mangling.apply(text));
-        if mangling.keeps_lines() {
-            prop_assert!(count(&mangled) == count(&whole), "{}", mangling.apply(text));
-        }
-    }
-
     #[test]
     fn no_text_makes_it_panic(
         text in "(Device|device|r/s|w/s|KB/t|tps|us|%util|avg-cpu:|[0-9.]{1,4}|sda|Linux|\\{\"sysstat\":|[ ,\\n]){0,60}",

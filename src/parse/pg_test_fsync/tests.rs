@@ -1,8 +1,8 @@
-//! Real outputs of every version and language at hand, and made ones, mangled.
+//! Real outputs of every version and language at hand, and made ones.
 
 use super::{looks_like, read};
-use crate::parse::mangle::{Mangling, any_mangling, numbers, numbers_not_read, time_goes_with_length};
 use crate::parse::output::{Output, Row};
+use crate::parse::table::checks::{numbers, numbers_not_read};
 use crate::parse::web;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -125,37 +125,7 @@ fn every_language_reads_like_english() {
             assert_eq!(label(row(&output, test, method, writes), "write_bytes"), bytes, "{name} {test}");
         }
         assert_complete(name, &text, std::slice::from_ref(&output));
-        let plain = Mangling { joined: true, dedent: true, collapse: true, ..Mangling::default() };
-        assert_eq!(stripped(&plain.apply(&text)), stripped(&text), "{name}");
     }
-}
-
-#[test]
-fn a_language_without_a_catalogue_at_hand_reads_by_the_order_of_its_rows() {
-    let english = fixture("pg_test_fsync/15-en.txt");
-    let translations = [
-        ("1 second per test", "每个测试1秒"),
-        ("O_DIRECT supported on this platform for", "此平台支持O_DIRECT用于"),
-        ("Compare file sync methods using one 8kB write", "用8kB写比较文件同步方法"),
-        ("Compare file sync methods using two 8kB writes", "再用8kB写比较文件同步方法"),
-        ("open_sync writes", "open_sync写入"),
-        ("open_sync write", "open_sync写入"),
-        ("n/a", "不可用"),
-        ("ops/sec", "操作/秒"),
-        ("usecs/op", "微秒/操作"),
-    ];
-    let chinese = translations.iter().fold(english.clone(), |text, (from, to)| text.replace(from, to));
-    let (known, read) = (one(&english), one(&chinese));
-    assert_eq!(read.version.as_deref(), Some("11 or newer"));
-    assert_eq!(strip(&[read]), strip(&[known]));
-}
-
-#[test]
-fn an_output_that_a_page_joined_to_its_prompts_reads() {
-    let output = published(PUBLISHED[2].0);
-    let joined = Mangling { joined: true, ..Mangling::default() }.apply(&output);
-    let text = format!("$ mount | grep /data /dev/sda1 on /data (rw,logbsize=32k) $ cd /data $ pg_test_fsync {joined}");
-    assert_eq!(stripped(&text), stripped(&output));
 }
 
 #[test]
@@ -343,48 +313,6 @@ fn a_table_that_stands_twice_is_of_two_outputs() {
     }
 }
 
-#[test]
-fn time_goes_with_the_length_of_the_text() {
-    let whole = published(PUBLISHED[2].0);
-    let joined = Mangling { joined: true, ..Mangling::default() }.apply(&whole);
-    let joined = joined.replace('\n', " ");
-    let fifths = |n: usize| (1..n).map(|n| format!("2 * {n}kB open_sync writes 5.000 ops/sec\n")).collect();
-    // How the text is made of a count, the most, and outputs at least found in one of a count.
-    type Case<'a> = (&'a dyn Fn(usize) -> String, usize, fn(usize) -> usize);
-    let cases: [Case<'_>; 9] = [
-        (&|n| whole.repeat(n), 400, |n| n),
-        (&|n| joined.repeat(n), 400, |n| n),
-        (&|n| format!("$ pg_test_fsync\n{ONE}fsync 5.000 ops/sec\n").repeat(n), 10_000, |n| n),
-        (&|n| "$ ls\nwrite 5.000 ops/sec\n".repeat(n), 10_000, |n| n),
-        (&|n| "fsync 5 of\n".repeat(n), 50_000, |_| 0),
-        (&|n| "fsync 5 ".repeat(n), 50_000, |_| 0),
-        (&|n| format!("{}\nfsync 5.000 ops/sec\n", "5 seconds per test\n".repeat(n)), 30_000, |_| 1),
-        (&|n| format!("{}\nfsync 5.000 ops/sec\n", "8kB one wal_sync_method ".repeat(n)), 30_000, |_| 1),
-        (&fifths, 20_000, |_| 1),
-    ];
-    for (text, most, least) in cases {
-        let whole = text(most);
-        let found = read(&web::lines(&whole)).len();
-        assert!(found >= least(most), "{found} {}", &whole[..40]);
-        time_goes_with_length(text, most, |text| drop(read(&web::lines(text))));
-    }
-}
-
-/// Labels and figures of all rows, without their places.
-type Stripped = Vec<(Vec<(&'static str, String)>, Vec<(String, String)>, bool)>;
-
-fn strip(outputs: &[Output]) -> Stripped {
-    let strip = |row: &Row| {
-        let figures = row.figures.iter().map(|figure| (figure.name.clone(), figure.text.clone())).collect();
-        (row.labels.clone(), figures, row.absent.is_some())
-    };
-    outputs.iter().flat_map(|output| &output.rows).map(strip).collect()
-}
-
-fn stripped(text: &str) -> Stripped {
-    strip(&read(&web::lines(text)))
-}
-
 /// The forms in which versions print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -461,29 +389,15 @@ fn any_output() -> impl Strategy<Value = (Form, bool, u32, Vec<Option<f64>>)> {
 
 proptest! {
     #[test]
-    fn an_output_reads_back_the_same_however_a_page_mangled_it_or_less_where_it_was_cut(
-        (form, comma, kilobytes, rates) in any_output(), mangling in any_mangling(),
-    ) {
-        let text = print(form, comma, kilobytes, &rates);
-        let whole = stripped(&text);
-        prop_assert_eq!(whole.len(), 19);
-        prop_assert_eq!(whole.iter().filter(|row| !row.1.is_empty()).count(), 1 + rates.iter().flatten().count());
-        let mangled = mangling.apply(&text);
-        let read = read(&web::lines(&mangled));
-        if mangling.keeps_words() {
-            prop_assert_eq!(strip(&read), whole);
-            prop_assert!(read[0].unread.is_empty(), "{:?}", read[0].unread);
-            prop_assert!(read[0].notes.is_empty(), "{:?}", read[0].notes);
-            return Ok(());
-        }
-        let there = numbers(&mangled);
-        for (labels, figures, absent) in strip(&read) {
-            prop_assert!(figures.iter().all(|(_, text)| there.contains(text)));
-            let same = whole.iter().any(|row| {
-                let same_labels = labels.iter().all(|label| row.0.contains(label) || label.1 == "one write or two");
-                same_labels && row.2 == absent && figures.iter().all(|figure| row.1.contains(figure))
-            });
-            prop_assert!(same, "{labels:?} {figures:?} of {mangled}");
+    fn what_any_version_prints_reads_back_whole((form, comma, kilobytes, rates) in any_output()) {
+        let output = one(&print(form, comma, kilobytes, &rates));
+        prop_assert_eq!((output.rows.len(), output.unread.len()), (19, 0));
+        let mut rates = rates.iter().cycle();
+        for row in &output.rows[1..] {
+            match rates.next().and_then(|rate| *rate) {
+                Some(rate) => prop_assert_eq!(&row.figures[0].text.replace(',', "."), &format!("{rate:.3}")),
+                None => prop_assert!(row.absent.is_some()),
+            }
         }
     }
 

@@ -1,10 +1,9 @@
-//! Tests of the reader of `vmstat_output`: published outputs, outputs of this machine's tools, forms from manuals, mangled text.
+//! Tests of the reader of `vmstat_output`: published outputs, outputs of this machine's tools, forms from manuals.
 
-use super::super::mangle::{any_mangling, numbers_not_read};
 use super::super::output::Output;
-use super::super::table::checks::{is_part, outputs_of};
+use super::super::table::checks::{numbers_not_read, outputs_of};
 use super::{form_not_read, looks_like, read};
-use proptest::prelude::{any, prop_assert, proptest};
+use proptest::prelude::{any, proptest};
 
 const LINUX: [&str; 3] = [
     include_str!("../../../tests/fixtures/vmstat/4.0.2-plain.txt"),
@@ -181,21 +180,7 @@ fn a_row_that_is_cut_off_is_reported_with_its_line() {
     assert_eq!((found.rows.len(), found.unread.len(), found.unread[0].line), (2, 1, 5));
 }
 
-fn count(outputs: &[Output]) -> usize {
-    outputs.iter().flat_map(|output| &output.rows).map(|row| row.figures.len()).sum()
-}
-
 proptest! {
-    #[test]
-    fn mangled_text_gives_the_same_or_less(which in 0..6usize, mangling in any_mangling()) {
-        let text = [LINUX[0], LINUX[1], LINUX[2], FREEBSD, ILLUMOS, MACOS][which];
-        let (whole, mangled) = (outputs(text), outputs(&mangling.apply(text)));
-        prop_assert!(is_part(&mangled, &whole).is_ok(), "{:?} {}", is_part(&mangled, &whole), mangling.apply(text));
-        if mangling.keeps_lines() {
-            prop_assert!(count(&mangled) == count(&whole), "{}", mangling.apply(text));
-        }
-    }
-
     #[test]
     fn no_text_makes_it_panic(
         text in "(r b swpd free us sy id|r b w avm fre da0 us sy id|r b mf de us sy id|UTC|Mach Virtual Memory Statistics|x: |[0-9]{1,4}[KM]?|[ \\n]){0,40}",

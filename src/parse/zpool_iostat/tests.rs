@@ -1,10 +1,9 @@
-//! Tests of the reader of `zpool_iostat`: published outputs, outputs of this machine's tools, forms from manuals, mangled text.
+//! Tests of the reader of `zpool_iostat`: published outputs, outputs of this machine's tools, forms from manuals.
 
-use super::super::mangle::{Mangling, any_mangling, numbers_not_read};
 use super::super::output::{Output, Row};
-use super::super::table::checks::{is_part, outputs_of};
+use super::super::table::checks::{numbers_not_read, outputs_of};
 use super::{looks_like, read};
-use proptest::prelude::{any, prop_assert, proptest};
+use proptest::prelude::{any, proptest};
 
 const PUBLISHED: &str = include_str!("../../../shelf/freebsd10-zfs-fsync-2014/zpool-iostat-v.txt");
 
@@ -219,31 +218,9 @@ fn two_pools_without_a_line_between_them_are_told_apart_by_the_indentation() {
     assert_eq!(places, ["tank", "tank/sda", "rpool", "rpool/sdb"]);
 }
 
-fn count(outputs: &[Output]) -> usize {
-    outputs.iter().flat_map(|output| &output.rows).map(|row| row.figures.len()).sum()
-}
-
 const ALL: [&str; 3] = [PUBLISHED, MIRRORS, PLAIN];
 
 proptest! {
-    #[test]
-    fn mangled_text_gives_the_same_or_less(which in 0..ALL.len(), mangling in any_mangling()) {
-        let (whole, mangled) = (outputs(ALL[which]), outputs(&mangling.apply(ALL[which])));
-        prop_assert!(is_part(&mangled, &whole).is_ok(), "{:?} {}", is_part(&mangled, &whole), mangling.apply(ALL[which]));
-        if mangling.keeps_lines() {
-            prop_assert!(count(&mangled) == count(&whole), "{}", mangling.apply(ALL[which]));
-        }
-    }
-
-    #[test]
-    fn blanks_and_margins_leave_the_tree_as_it_is(which in 0..ALL.len(), collapse in any::<bool>()) {
-        let mangling = Mangling { collapse, dedent: true, before: "> ", ..Mangling::default() };
-        let places = |text: &str| -> Vec<String> {
-            outputs(text).iter().flat_map(|output| &output.rows).map(place).collect()
-        };
-        prop_assert!(places(ALL[which]) == places(&mangling.apply(ALL[which])));
-    }
-
     #[test]
     fn no_text_makes_it_panic(
         text in "(pool alloc free read write read write|capacity operations|tank|mirror-0|logs|spare-1|-|----|[0-9.]{1,4}[KM]?|[ \\n]){0,60}",

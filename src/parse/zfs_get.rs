@@ -1,42 +1,27 @@
-//! `zpool get`, `zfs get`, `zpool list`, `zfs list` and `zpool status`: properties, sizes and health.
+//! `zfs get` and `zpool get`: properties.
 //!
 //! A property is a row with the labels `name`, `property`, `value` (as printed), `source`, and a figure named as the
 //! property where its value is a number: sizes in B (suffixes are powers of 1024), `1.00x` as ratio, `12%` in %.
 //! A guid is a name made of digits and no figure.
 //!
-//! | list column | figure | unit |
-//! |---|---|---|
-//! | SIZE ALLOC FREE CKPOINT EXPANDSZ | `size_bytes` `allocated_bytes` `free_bytes` `checkpoint_bytes` `expandable_bytes` | B |
-//! | USED AVAIL REFER | `used_bytes` `available_bytes` `referenced_bytes` | B |
-//! | FRAG CAP DEDUP | `fragmentation_percent` `capacity_percent` `dedup_ratio` | %, ratio |
-//! | READ WRITE CKSUM SLOW DIO (status) | `read_errors` `write_errors` `checksum_errors` `slow_ios` `direct_io_errors` | count |
-//!
 //! Sources: zpool(8), zfs(8), zpoolprops(7), zfsprops(7) of OpenZFS; zpool(1M) of illumos.
-
-mod lists;
-mod status;
 
 use super::output::{Line, Output, Row};
 use super::{table, web};
 
-/// Whether the text holds something that these commands print.
+/// Whether the text holds such properties.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().enumerate().any(|(at, line)| {
-        let words = table::words(line.text);
-        let headed = heading(&words).is_some() || lists::heading(&words).is_some();
-        headed || status::begins(lines, at) || is_silent(line)
-    })
+    lines.iter().any(|line| heading(&table::words(line.text)).is_some() || is_silent(line))
 }
 
-/// Reads every output of these commands in the text.
+/// Reads every table of properties in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let found = properties(lines, at).or_else(|| lists::read(lines, at)).or_else(|| status::read(lines, at));
-        at += match found {
+        at += match properties(lines, at) {
             Some((output, used)) => {
                 outputs.push(output);
                 used
