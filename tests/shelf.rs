@@ -4,7 +4,7 @@
 
 use pgstrata::analyse::shelf::find;
 use pgstrata::analyse::shelf::findings::{ShelfFindings, Support, Weight};
-use pgstrata::import::shelf;
+use pgstrata::foreign::shelf;
 use std::process::{Command, Output};
 
 fn found(name: &str) -> ShelfFindings {

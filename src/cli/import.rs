@@ -8,9 +8,9 @@ use super::out;
 use crate::analyse::shelf::findings::Remark;
 use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::foreign::{self, Reading, Sorted};
 use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
-use crate::import::{self, Reading, Sorted};
 use crate::record::imported::{self, ImportRecord, Origin};
 use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
     let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
-    let Sorted { cases, notes } = import::cases(readings, &facts);
+    let Sorted { cases, notes } = foreign::cases(readings, &facts);
     let mut record = ImportRecord {
         format: imported::FORMAT,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -134,8 +134,8 @@ pub fn run(args: &Args) -> Result<u8> {
         cases,
         ..ImportRecord::default()
     };
-    record.origin.measured = record.origin.measured.take().or_else(|| import::measured(&record.cases));
-    record.unknown = import::unknown(&record);
+    record.origin.measured = record.origin.measured.take().or_else(|| foreign::measured(&record.cases));
+    record.unknown = foreign::unknown(&record);
     let folder = staging.map(|staging| staging.commit(&record)).transpose()?;
     if let (Some(folder), Some(person)) = (&folder, users::behind_sudo()) {
         on_disk::give_tree_to(folder, &person)?;
@@ -266,7 +266,7 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
         match read_one(file, staging) {
-            Ok(reading) if readings.iter().any(|known| import::is_copy(known, &reading)) => {
+            Ok(reading) if readings.iter().any(|known| foreign::is_copy(known, &reading)) => {
                 let why = format!("{}: the same as a file before it, and no trial of its own", file.name);
                 out::remark(&format!("passed over: {}", out::harmless(&why)));
                 passed_over.push((file.name.clone(), why));
@@ -299,11 +299,11 @@ fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let reader = given.open()?;
     let Some(staging) = staging else {
         let mut reader = reader;
-        return import::read(&given.name, &mut reader);
+        return foreign::read(&given.name, &mut reader);
     };
     let (copy, raw) = staging.raw(&given.name)?;
     let mut copying = Copying { reader, copy, failed: None };
-    let reading = import::read(&given.name, &mut copying);
+    let reading = foreign::read(&given.name, &mut copying);
     if let Some(error) = copying.failed {
         return Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere);
     }
