@@ -1,77 +1,63 @@
-//! Trials to cases, and what nobody told about them.
+//! Readings to cases: one file, one case, unless a manifest says otherwise; and what nobody told about them.
 
-use super::group::{Group, Groups, case_name, group, plain, trial};
-use super::moment::{self, Moment};
-use super::repeats::{self, Named};
-use super::{Reading, names, read as kinds};
-use crate::record::imported::{ImportRecord, ImportedCase, ImportedOutput, ImportedTrial};
-use std::collections::{BTreeMap, BTreeSet};
+use super::Reading;
+use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
+use std::collections::BTreeMap;
 
-/// Files sorted into cases.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sorted {
-    /// The cases.
-    pub cases: Vec<ImportedCase>,
-    /// How the names of files were understood, where that may be wrong.
-    pub notes: Vec<String>,
-}
-
-/// Cases of files: each trial in the case that the names of its files tell, all with these facts. Repetitions
-/// (`zfs-run1.txt`, `zfs-run2.txt`) are trials of one case; like names in different folders are cases of their own.
+/// Each file as a case of its own, named by the file, all with these facts.
 #[must_use]
-pub fn cases(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Sorted {
-    let Groups { groups, told, mut notes } = group(readings);
-    let of = |group: Group| {
-        let trial = trial(group.readings);
-        Named { folder: folder(&trial), name: case_name(&trial), trial, context: group.context, caveat: None }
-    };
-    let mut named: Vec<Named> = groups.into_iter().map(of).collect();
-    repeats::join(&mut named, &mut notes);
-    let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for it in &named {
-        folders.entry(it.name.clone()).or_default().insert(it.folder.clone());
-    }
+pub fn by_file(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
     let mut cases: Vec<ImportedCase> = Vec::new();
-    // For each case the files that tell of its machine, the nearest to its first trial first.
-    let mut contexts: Vec<Vec<usize>> = Vec::new();
-    for Named { folder, name, trial, context, caveat } in named {
-        let elsewhere = folders.get(&name).is_some_and(|all| all.len() > 1);
-        let name = match elsewhere && !folder.is_empty() {
-            true => plain(&format!("{}-{name}", plain(&folder))),
-            false => plain(&name),
-        };
-        let name = if name.is_empty() { "stdin".to_owned() } else { name };
-        let at = cases.iter().position(|case| case.name == name).unwrap_or_else(|| {
-            cases.push(ImportedCase { name, facts: facts.clone(), ..ImportedCase::default() });
-            contexts.push(Vec::new());
-            cases.len() - 1
+    for reading in readings {
+        let name = case_name(&reading.file.name, &cases);
+        cases.push(ImportedCase {
+            name,
+            facts: facts.clone(),
+            trials: vec![trial(vec![reading])],
+            ..ImportedCase::default()
         });
-        let case = &mut cases[at];
-        case.trials.push(trial);
-        if let Some(caveat) = caveat.filter(|caveat| !case.caveats.contains(caveat)) {
-            case.caveats.push(caveat);
-        }
-        let new = context.into_iter().filter(|file| !contexts[at].contains(file)).collect::<Vec<_>>();
-        contexts[at].extend(new);
     }
-    for (case, context) in cases.iter_mut().zip(contexts).filter(|(_, context)| !context.is_empty()) {
-        case.context = Some(trial(context.into_iter().flat_map(|file| told[file].readings.clone()).collect()));
-    }
-    Sorted { cases, notes }
+    cases
 }
 
-/// The folder of a trial's first file.
-fn folder(trial: &ImportedTrial) -> String {
-    trial.files.first().map(|file| names::name(&file.name, trial.log.is_some()).folder).unwrap_or_default()
+/// What a file is called without its ending, `zfs` of `a/zfs.txt.gz`; with its folders where that is taken.
+fn case_name(file: &str, taken: &[ImportedCase]) -> String {
+    const ENDINGS: [&str; 8] = [".gz", ".xz", ".zst", ".txt", ".out", ".log", ".json", ".md"];
+    let mut stem = file;
+    while let Some(rest) = ENDINGS.iter().find_map(|ending| stem.strip_suffix(ending)) {
+        stem = rest;
+    }
+    let short = plain(stem.rsplit('/').next().unwrap_or_default());
+    let short = if short.is_empty() { "stdin".to_owned() } else { short };
+    let is_free = |name: &String| !name.is_empty() && taken.iter().all(|case| case.name != *name);
+    let numbered = (2..).map(|number| format!("{short}-{number}"));
+    let mut names = [short.clone(), plain(stem), plain(file)].into_iter().chain(numbered);
+    names.find(is_free).unwrap_or(short)
 }
 
-/// When the first of these was measured, as far as its output tells: `2014-06-26T23:52:00Z`, or with words behind it where
-/// the time zone is not known.
+/// A name of letters, digits, points and dashes.
+fn plain(text: &str) -> String {
+    let plain: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' }).collect();
+    plain.trim_matches(['-', '.']).chars().take(100).collect()
+}
+
+/// One trial of the files of one run. The logs of several threads become one.
 #[must_use]
-pub fn measured(cases: &[ImportedCase]) -> Option<String> {
-    let trials = cases.iter().flat_map(|case| &case.trials);
-    let moments = trials.map(|trial| moment::of(&trial.outputs, trial.log.as_ref()));
-    moments.fold(Moment::default(), Moment::with).beginning()
+pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
+    let mut trial = ImportedTrial::default();
+    for (index, reading) in readings.into_iter().enumerate() {
+        trial.files.push(reading.file);
+        for mut output in reading.outputs {
+            output.file = index;
+            trial.outputs.push(output);
+        }
+        trial.log = match (trial.log.take(), reading.log) {
+            (Some(one), Some(other)) => Some(joined(&one, &other)),
+            (one, other) => one.or(other),
+        };
+    }
+    trial
 }
 
 /// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
@@ -87,15 +73,14 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
         let tells = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
         !record.cases.is_empty() && record.cases.iter().all(tells)
     };
-    let all = record.cases.iter().flat_map(|case| case.trials.iter().chain(&case.context));
+    let all = record.cases.iter().flat_map(|case| &case.trials);
     let outputs: Vec<&ImportedOutput> = all.flat_map(|it| &it.outputs).collect();
     let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
     let labelled =
         |label: &str| outputs.iter().flat_map(|o| &o.rows).any(|row| row.labels.iter().any(|(name, _)| name == label));
     let told = |name: &str| outputs.iter().any(|output| output.facts.iter().any(|(fact, _)| fact == name));
-    let of_postgres =
-        outputs.iter().any(|output| kinds::load(&output.tool).is_some_and(|it| it.starts_with("pgbench")));
-    let dated = measured(&record.cases).is_some() || told("date") || told("file-date");
+    let of_postgres = printed("pgbench");
+    let dated = told("date");
     let wanted = [
         ("when it was measured", origin.measured.is_some() || dated),
         ("machine: CPUs and memory", origin.machine.is_some() || fact(&["host.machine", "host.description"])),
@@ -112,34 +97,74 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
     wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
 }
 
+/// Two logs of one run as one.
+fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
+    let first = |log: &ImportedLog| log.span_us.map_or(0, |(first, _)| first / 1_000_000);
+    let (from_one, from_other) = (first(one), first(other));
+    let base = match (one.span_us, other.span_us) {
+        (Some(_), Some(_)) => from_one.min(from_other),
+        _ => from_one.max(from_other),
+    };
+    let mut seconds: BTreeMap<u64, u64> = BTreeMap::new();
+    for (log, from) in [(one, from_one), (other, from_other)] {
+        for (second, done) in &log.seconds {
+            *seconds.entry((second + from).saturating_sub(base)).or_default() += done;
+        }
+    }
+    let span = |pick: fn(u64, u64) -> u64, end: fn((u64, u64)) -> u64| {
+        [one.span_us, other.span_us].into_iter().flatten().map(end).reduce(pick)
+    };
+    ImportedLog {
+        done: one.done + other.done,
+        skipped: one.skipped + other.skipped,
+        failed: one.failed + other.failed,
+        failures: summed(&one.failures, &other.failures),
+        scripts: summed(&one.scripts, &other.scripts),
+        retried: both(one.retried, other.retried, |one, other| (one.0 + other.0, one.1 + other.1)),
+        span_us: span(u64::min, |it| it.0).zip(span(u64::max, |it| it.1)),
+        seconds: seconds.into_iter().collect(),
+        latency: joined_times(&one.latency, &other.latency),
+        lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
+        column_untold: one.column_untold || other.column_untold,
+        lines_unread: one.lines_unread + other.lines_unread,
+    }
+}
+
+/// What both logs have, together.
+fn both<T, U>(one: Option<T>, other: Option<T>, join: impl FnOnce(T, T) -> U) -> Option<U> {
+    Some(join(one?, other?))
+}
+
+/// Counts by key, added up in the order of the keys.
+fn summed<K: Ord + Clone>(one: &[(K, u64)], other: &[(K, u64)]) -> Vec<(K, u64)> {
+    let mut sums: BTreeMap<K, u64> = BTreeMap::new();
+    for (key, count) in one.iter().chain(other) {
+        *sums.entry(key.clone()).or_default() += count;
+    }
+    sums.into_iter().collect()
+}
+
+fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
+    ImportedTimes {
+        count: one.count + other.count,
+        sum_us: one.sum_us.saturating_add(other.sum_us),
+        most_us: one.most_us.max(other.most_us),
+        steps: summed(&one.steps, &other.steps),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_fact_tells_what_it_is_of_and_nothing_that_its_key_is_part_of() {
-        let told = |key: &str| {
-            let facts = BTreeMap::from([(key.to_owned(), "x".to_owned())]);
-            let output = ImportedOutput { tool: "pgbench".to_owned(), ..ImportedOutput::default() };
-            let trials = vec![ImportedTrial { outputs: vec![output], ..ImportedTrial::default() }];
-            let case = ImportedCase { facts, trials, ..ImportedCase::default() };
-            unknown(&ImportRecord { cases: vec![case], ..ImportRecord::default() })
-        };
-        let all = told("x.y");
-        for (key, tells) in [
-            ("stack.filesystem", Some("filesystem")),
-            ("host.kernel", Some("operating system and kernel")),
-            ("host.machine", Some("machine: CPUs and memory")),
-            ("stack.device", Some("devices, controller and their caches")),
-            ("stack.mount_options", Some("mount options")),
-            ("postgresql.version", Some("PostgreSQL's version")),
-            ("postgresql.wal_sync_method", Some("PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method")),
-            ("stack.mount", None),
-            ("stack.filesystem_label", None),
-        ] {
-            let left = told(key);
-            let found: Vec<&String> = all.iter().filter(|it| !left.contains(it)).collect();
-            assert_eq!(found, tells.into_iter().collect::<Vec<_>>(), "{key}");
-        }
+    fn every_file_is_a_case_of_its_own_with_a_name_of_its_own() {
+        let readings = ["a/zfs.txt.gz", "b/zfs.txt", "zfs.out", "b/zfs.log", "-", "x y.txt"].map(|name| {
+            let mut reading = Reading::default();
+            reading.file.name = name.to_owned();
+            reading
+        });
+        let names: Vec<String> = by_file(readings.into(), &BTreeMap::new()).into_iter().map(|case| case.name).collect();
+        assert_eq!(names, ["zfs", "b-zfs", "zfs.out", "b-zfs.log", "stdin", "x-y"]);
     }
 }

@@ -85,35 +85,10 @@ fn tags_off(line: &str) -> &str {
     line
 }
 
-/// The words of all lines in a row, for a reader to whom line ends mean nothing.
-#[must_use]
-pub fn words<'a>(lines: &[Line<'a>]) -> Vec<Word<'a>> {
-    lines.iter().flat_map(words_of).collect()
-}
-
 /// The words of one line.
 fn words_of<'a>(line: &Line<'a>) -> impl Iterator<Item = Word<'a>> + use<'a> {
     let number = line.number;
     line.text.split_whitespace().enumerate().map(move |(index, text)| Word { text, line: number, first: index == 0 })
-}
-
-/// The row of exactly `wanted` words that begins at `lines[at]`, also where a page wrapped it into up to four lines, and
-/// how many lines it takes. None where the line ends do not fall so.
-#[must_use]
-pub fn wrapped_row<'a>(lines: &[Line<'a>], at: usize, wanted: usize) -> Option<(Vec<Word<'a>>, usize)> {
-    const MOST_LINES: usize = 4;
-    let mut row = Vec::new();
-    for (taken, line) in lines.get(at..)?.iter().take(MOST_LINES).enumerate() {
-        let before = row.len();
-        row.extend(words_of(line));
-        if row.len() == wanted {
-            return Some((row, taken + 1));
-        }
-        if row.len() > wanted || row.len() == before {
-            return None;
-        }
-    }
-    None
 }
 
 /// The command behind a prompt of a shell or of psql; empty where nothing stands behind it. `$ iostat -x 1`,
@@ -295,16 +270,6 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_was_wrapped_is_seen_as_one() {
-        let lines = lines("a 1\n2 3\nb\n\n4");
-        let (row, taken) = wrapped_row(&lines, 0, 4).unwrap();
-        assert_eq!((row.len(), row[2].text, row[2].line, row[2].first, taken), (4, "2", 2, true, 2));
-        assert_eq!(wrapped_row(&lines, 0, 2).unwrap().1, 1);
-        assert!(wrapped_row(&lines, 0, 3).is_none() && wrapped_row(&lines, 2, 2).is_none());
-        assert!(wrapped_row(&lines, 9, 2).is_none());
-    }
-
-    #[test]
     fn prompts_of_shells_and_of_psql_give_their_command() {
         for (line, command) in [
             ("$ iostat -x 1", "iostat -x 1"),
@@ -397,7 +362,6 @@ mod tests {
                     prop_assert!(text.contains(line.text));
                     let _ = (prompt(line.text), number(line.text));
                 }
-                prop_assert!(words(&lines(&text)).iter().all(|word| !word.text.is_empty()));
             }
         }
     }

@@ -4,24 +4,18 @@
 //! Absent on purpose: opening files, what the numbers mean, where they are stored.
 
 mod cases;
-pub mod clean;
-mod context;
+mod clean;
 mod decode;
-mod group;
 mod guard;
 mod log;
-mod moment;
-mod names;
-pub mod read;
-mod repeats;
+pub mod manifest;
+mod read;
 pub mod shelf;
 #[cfg(test)]
 mod tests;
 mod unpack;
 
-pub use cases::{Sorted, cases, measured, unknown};
-pub use group::{is_copy, trial};
-pub use read::{KINDS, Kind, Role};
+pub use cases::{by_file, trial, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::foreign::clean as web;
@@ -120,8 +114,8 @@ fn unpacked<'a>(packing: Option<Packing>, whole: impl Read + 'a) -> Box<dyn Read
 fn also_holds_others(sample: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(sample) else { return false };
     let lines = web::lines(text);
-    let is_other = |kind: &&Kind| kind.name != "pgbench -l";
-    sample.len() < SAMPLE && KINDS.iter().filter(is_other).any(|kind| (kind.looks_like)(&lines))
+    let is_other = |kind: &&read::Kind| kind.name != "pgbench -l";
+    sample.len() < SAMPLE && read::KINDS.iter().filter(is_other).any(|kind| (kind.looks_like)(&lines))
 }
 
 /// The rest of a text that is no log, decoded. The outer error is the reader's.
@@ -178,7 +172,7 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
-    let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).collect();
     if let Some(form) = zpool_iostat::form_not_read(lines).or_else(|| vmstat::form_not_read(lines)) {
         return Error::user(format!("{name} is the output of `{form}`, which is known but not read"))
             .hint(format!("read are {}", known.join("; ")));

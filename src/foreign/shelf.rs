@@ -1,28 +1,26 @@
 //! The shelf: published measurements that the program carries in itself, a folder each under `shelf/`. Their raw output
 //! is read by the same code as a user's files, anew each time.
 //!
-//! Adding a publication is adding a folder: the raw files, and a `publication.toml` as [`schema`] has it. `build.rs`
+//! Adding a publication is adding a folder: the raw files, and a `publication.toml` as [`super::manifest`] has it. `build.rs`
 //! makes the index.
 
 mod devices;
-mod schema;
 #[cfg(test)]
 mod tests;
 
+use super::Reading;
+use super::manifest::{self, Manifest};
 use crate::error::{Error, Result};
-use crate::record::imported::{FORMAT, ImportRecord, ImportedCase, ImportedTrial};
 use crate::record::publication::Publication;
-use schema::{Case, Description};
+use std::collections::BTreeMap;
 
 /// Every file of the shelf: folder, name, bytes; sorted.
 const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/shelf.rs"));
-/// The file that describes a publication.
-const DESCRIPTION: &str = "publication.toml";
 
 /// The names of the publications, sorted.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
-    FILES.iter().filter(|(_, file, _)| *file == DESCRIPTION).map(|(folder, ..)| *folder).collect()
+    FILES.iter().filter(|(_, file, _)| *file == manifest::NAME).map(|(folder, ..)| *folder).collect()
 }
 
 /// A publication with all its figures.
@@ -60,43 +58,17 @@ fn unknown(name: &str) -> Error {
 }
 
 fn publication(folder: &str) -> Result<Publication> {
-    let text = text(folder, DESCRIPTION)?;
-    let description: Description = toml::from_str(text).map_err(|e| Error::bug(format!("{DESCRIPTION}: {e}")))?;
-    let mut cases: Vec<ImportedCase> =
-        description.case.iter().map(|it| case(folder, &description, it)).collect::<Result<_>>()?;
-    if let Some(file) = &description.devices {
-        cases.extend(devices::cases(file, self::text(folder, file)?)?);
+    let there: Vec<String> =
+        FILES.iter().filter(|(of, ..)| *of == folder).map(|(_, file, _)| (*file).to_owned()).collect();
+    let manifest = Manifest::parse(manifest::NAME, text(folder, manifest::NAME)?, &there)?;
+    let read = |file: &str| Ok((file.to_owned(), super::read(file, &mut bytes(folder, file)?)?));
+    let readings: BTreeMap<String, Reading> = manifest.files().into_iter().map(read).collect::<Result<_>>()?;
+    let mut record = manifest.record(&readings);
+    env!("CARGO_PKG_VERSION").clone_into(&mut record.tool_version);
+    if let Some(file) = &manifest.keys.devices {
+        record.cases.extend(devices::cases(file, text(folder, file)?)?);
     }
-    let record = ImportRecord {
-        format: FORMAT,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        imported: String::new(),
-        origin: description.origin,
-        cases,
-        caveats: description.caveats,
-        unknown: description.unknown,
-    };
-    Ok(Publication {
-        name: folder.to_owned(),
-        varied: description.varied,
-        procedure: description.procedure.trim().to_owned(),
-        record,
-        conclusions: description.conclusion,
-    })
-}
-
-/// A case with its trials, read from their files.
-fn case(folder: &str, description: &Description, case: &Case) -> Result<ImportedCase> {
-    let mut facts = description.facts.clone();
-    facts.extend(case.facts.clone());
-    let trials: Result<Vec<ImportedTrial>> = case.trials.iter().map(|files| trial(folder, files)).collect();
-    let (name, caveats) = (case.name.clone(), case.caveats.clone());
-    Ok(ImportedCase { name, facts, trials: trials?, context: None, caveats })
-}
-
-fn trial(folder: &str, files: &[String]) -> Result<ImportedTrial> {
-    let read = |file: &String| super::read(file, &mut bytes(folder, file)?);
-    Ok(super::trial(files.iter().map(read).collect::<Result<_>>()?))
+    Ok(Publication { name: folder.to_owned(), record, conclusions: manifest.keys.conclusion })
 }
 
 fn bytes(folder: &str, name: &str) -> Result<&'static [u8]> {

@@ -57,7 +57,10 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
         for output in &trial.outputs {
             if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
-                copies.insert(file.name.as_str());
+                // What the machine is like may be told again with each trial.
+                if !tells_facts(&output.tool) {
+                    copies.insert(file.name.as_str());
+                }
                 continue;
             }
             let mut found = measures(output, trial, &bare.facts);
@@ -94,7 +97,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
 
 /// Whether a tool tells what the machine is like and measures nothing.
 fn tells_facts(tool: &str) -> bool {
-    matches!(tool, "mount" | "df" | "gpart list" | "zfs get" | "zfs list" | "zpool get" | "zpool list" | "zpool status")
+    matches!(tool, "mount" | "zfs get" | "zpool get")
 }
 
 /// Whether the figures of an output are in those of another one: of a log beside its summary.
@@ -204,7 +207,7 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         // A name without a room is a setting of the server.
         facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
     }
-    for output in case.trials.iter().chain(&case.context).flat_map(|trial| &trial.outputs) {
+    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
         if let Some(version) = &output.version {
             facts.add(format!("tool.{}.version", output.tool), version);
         }

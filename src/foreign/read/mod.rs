@@ -22,14 +22,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Kind {
     /// Its name for people.
     pub name: &'static str,
-    /// What its outputs are.
-    pub role: Role,
-    /// What its outputs may be called ([`Output::tool`]), without options behind it; the program first.
-    tools: &'static [&'static str],
-    /// What names of files begin or end with that hold one: `pgbench` of `pgbench-zfs.txt`.
-    pub(super) stems: &'static [&'static str],
-    /// Those that can be told from other words at the beginning only.
-    pub(super) short_stems: &'static [&'static str],
     /// Whether a text holds one.
     pub looks_like: fn(&[Line<'_>]) -> bool,
     /// Reads all in a text.
@@ -49,62 +41,21 @@ impl Kind {
     }
 }
 
-/// What the outputs of a kind are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// A load and how fast it was.
-    Load,
-    /// What went on meanwhile.
-    Watcher,
-    /// What the machine is like, and nothing of how fast it was.
-    State,
-}
-
-/// The kind of an output, by the longest of the names that it may have.
-pub(super) fn of(tool: &str) -> Option<&'static Kind> {
-    let length = |name: &&str| {
-        tool.strip_prefix(*name).filter(|rest| rest.is_empty() || rest.starts_with(' ')).map(|_| name.len())
-    };
-    let best = |kind: &&Kind| kind.tools.iter().filter_map(length).max();
-    KINDS.iter().filter(|kind| best(kind).is_some()).max_by_key(best)
-}
-
-/// The load that an output tells of: its program, logs apart from what is printed. `None` for what only watches or tells
-/// what is there.
-pub(super) fn load(tool: &str) -> Option<&'static str> {
-    of(tool).filter(|kind| kind.role == Role::Load).and_then(|kind| kind.tools.first().copied())
-}
-
-/// Whether an output tells what the machine is like, and nothing of how fast it was.
-pub(super) fn is_state(tool: &str) -> bool {
-    of(tool).is_some_and(|kind| kind.role == Role::State)
-}
-
-macro_rules! kind {
-    ($module:ident, $role:ident, $name:literal, $tools:expr, $stems:expr, $short_stems:expr) => {
-        Kind {
-            name: $name,
-            role: Role::$role,
-            tools: &$tools,
-            stems: &$stems,
-            short_stems: &$short_stems,
-            looks_like: $module::looks_like,
-            read: $module::read,
-        }
-    };
+const fn kind(name: &'static str, looks_like: fn(&[Line<'_>]) -> bool, read: fn(&[Line<'_>]) -> Vec<Output>) -> Kind {
+    Kind { name, looks_like, read }
 }
 
 /// All of them. Where two take the same lines and as many numbers from them, the first has them.
 pub const KINDS: &[Kind] = &[
-    kind!(fio, Load, "fio --output-format=json", ["fio"], ["fio"], []),
-    kind!(pg_test_fsync, Load, "pg_test_fsync", ["pg_test_fsync"], ["pg_test_fsync"], []),
-    kind!(pgbench, Load, "pgbench", ["pgbench"], ["pgbench"], []),
-    kind!(pgbench_log, Load, "pgbench -l", ["pgbench -l", "pgbench --aggregate-interval"], ["pgbench_log"], []),
-    kind!(zpool_iostat, Watcher, "zpool iostat", ["zpool iostat"], ["zpool-iostat", "zpool_iostat"], []),
-    kind!(iostat, Watcher, "iostat", ["iostat"], ["iostat"], []),
-    kind!(vmstat, Watcher, "vmstat", ["vmstat", "vm_stat"], ["vmstat", "vm_stat"], []),
-    kind!(zfs_get, State, "zfs get", ["zfs get", "zpool get"], [], ["zfs-get", "zfs_get"]),
-    kind!(mount, State, "mount", ["mount"], ["mount"], ["mounts"]),
+    kind("fio --output-format=json", fio::looks_like, fio::read),
+    kind("pg_test_fsync", pg_test_fsync::looks_like, pg_test_fsync::read),
+    kind("pgbench", pgbench::looks_like, pgbench::read),
+    kind("pgbench -l", pgbench_log::looks_like, pgbench_log::read),
+    kind("zpool iostat", zpool_iostat::looks_like, zpool_iostat::read),
+    kind("iostat", iostat::looks_like, iostat::read),
+    kind("vmstat", vmstat::looks_like, vmstat::read),
+    kind("zfs get", zfs_get::looks_like, zfs_get::read),
+    kind("mount", mount::looks_like, mount::read),
 ];
 
 /// An output and which kind took it.
@@ -156,25 +107,4 @@ fn settle(taken: &mut Vec<Taken>) {
         output.unread.retain(|unread| owners.get(&unread.line).is_none_or(|owner| owner == kind));
     }
     taken.retain(|it| !it.output.rows.is_empty() || !it.output.facts.is_empty());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_output_is_of_the_kind_with_the_longest_of_its_names() {
-        for (tool, program, state) in [
-            ("pgbench", Some("pgbench"), false),
-            ("pgbench -l", Some("pgbench -l"), false),
-            ("pgbench --aggregate-interval", Some("pgbench -l"), false),
-            ("fio", Some("fio"), false),
-            ("iostat -x", None, false),
-            ("zpool iostat -v", None, false),
-            ("zfs get", None, true),
-            ("published figures", None, false),
-        ] {
-            assert_eq!((load(tool), is_state(tool)), (program, state), "{tool}");
-        }
-    }
 }

@@ -6,8 +6,6 @@
 //! gives it, so nothing here depends on columns: `web` undoes what pages do to text, and says where each line
 //! stood.
 
-use crate::error::{Error, Result};
-
 /// One line of the text as it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -85,22 +83,4 @@ pub struct Unread {
     pub text: String,
     /// What was wanted there.
     pub wanted: String,
-}
-
-/// The one output of a text that is our own run's: anything that could not be read is an error.
-///
-/// # Errors
-/// When there is none or more than one, or with the first line that could not be read.
-pub fn strict(tool: &str, mut outputs: Vec<Output>) -> Result<Output> {
-    let output = match outputs.pop() {
-        Some(output) if outputs.is_empty() => output,
-        Some(_) => return Err(Error::tool(format!("{tool}: more than one output in a text of one run"))),
-        None => return Err(Error::tool(format!("{tool}: nothing in its output that it prints"))),
-    };
-    match output.unread.first() {
-        Some(unread) => {
-            Err(Error::tool(format!("{tool}, line {}: wanted {}, found `{}`", unread.line, unread.wanted, unread.text)))
-        }
-        None => Ok(output),
-    }
 }

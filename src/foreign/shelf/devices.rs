@@ -1,6 +1,7 @@
 //! A file of typical devices as cases: one row a device and way to make a write durable. The probe reads the same file.
 
 use crate::error::{Error, Result};
+use crate::foreign::manifest::line_of;
 use crate::record::imported::{ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -49,8 +50,8 @@ pub(super) fn cases(file: &str, text: &str) -> Result<Vec<ImportedCase>> {
 }
 
 fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCase {
-    let begins = line(text, device.span().start);
-    let ends = line(text, device.span().end.saturating_sub(1)).max(begins);
+    let begins = line_of(text, device.span().start);
+    let ends = line_of(text, device.span().end.saturating_sub(1)).max(begins);
     let device = device.into_inner();
     let ways = [
         ("open_datasync", &device.open_datasync_per_s),
@@ -72,14 +73,13 @@ fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCas
         name: device.device,
         facts: facts.into_iter().map(|(key, value)| (key.to_owned(), value.clone())).collect(),
         trials: vec![ImportedTrial { files: vec![file.clone()], outputs: vec![output], ..ImportedTrial::default() }],
-        context: None,
         caveats,
     }
 }
 
 fn row(text: &str, way: &str, per_s: &Spanned<f64>) -> ImportedRow {
     let span = per_s.span();
-    let at = line(text, span.start);
+    let at = line_of(text, span.start);
     let labels = [("test", "one write"), ("write_bytes", "8192"), ("method", way)];
     let figure = ImportedFigure {
         name: "rate".to_owned(),
@@ -94,10 +94,4 @@ fn row(text: &str, way: &str, per_s: &Spanned<f64>) -> ImportedRow {
         line: at,
         ..ImportedRow::default()
     }
-}
-
-/// The line, from 1, in which a byte stands.
-fn line(text: &str, byte: usize) -> u32 {
-    let before = text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count();
-    u32::try_from(before + 1).unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
 //! Tests of the shelf: every publication can be read, and every number of every raw file is in its record.
 
 use super::*;
-use crate::record::imported::{ImportedFigure, ImportedOutput, ImportedRow};
+use crate::record::imported::{ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 use std::collections::BTreeSet;
 
 /// How many numbers each raw file holds as figures; what else is a number in it is a name or a label.
@@ -146,14 +146,14 @@ fn every_publication_is_whole() {
         let record = &publication.record;
         let cases: BTreeSet<&str> = record.cases.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(cases.len(), record.cases.len(), "{}: names of cases are unique", publication.name);
-        assert!(!publication.varied.is_empty() && !publication.procedure.is_empty(), "{}", publication.name);
+        assert!(!record.varied.is_empty() && !record.procedure.is_empty(), "{}", publication.name);
         assert!(!record.caveats.is_empty() && !record.unknown.is_empty(), "{}", publication.name);
         assert!(record.origin.published.is_some(), "{}", publication.name);
         for conclusion in &publication.conclusions {
-            let asks = conclusion.lacks.is_some() || conclusion.absent.is_some();
+            let asks = conclusion.lacks.is_some();
             assert!(asks || !conclusion.compare.is_empty(), "{conclusion:?}");
             let named = conclusion.compare.iter().flat_map(|it| [&it.case, &it.over]);
-            for case in named.chain(conclusion.absent.iter().map(|it| &it.case)) {
+            for case in named {
                 assert!(cases.contains(case.as_str()), "{}: {case}", publication.name);
             }
         }
@@ -170,7 +170,7 @@ fn every_file_of_the_shelf_belongs_to_one_case() {
         }
         used.extend(NO_LONGER_READ.iter().filter(|(of, ..)| *of == publication.name).map(|(_, file, _)| *file));
         used.sort_unstable();
-        let there = FILES.iter().filter(|(of, file, _)| *of == publication.name && *file != DESCRIPTION);
+        let there = FILES.iter().filter(|(of, file, _)| *of == publication.name && *file != manifest::NAME);
         assert_eq!(used, there.map(|(_, file, _)| *file).collect::<Vec<_>>(), "{}", publication.name);
     }
 }
@@ -200,13 +200,4 @@ fn an_unknown_name_is_answered_with_the_nearest() {
     assert!(hint("x").starts_with("there are freebsd10-zfs-fsync-2014, "));
     assert!(hint("").starts_with("there are "));
     assert_eq!(open("x").unwrap_err().kind(), crate::error::Kind::User);
-}
-
-#[test]
-fn a_description_with_an_unknown_key_is_refused() {
-    let text = "varied = 'a'\nprocedure = 'b'\ncaveats = []\nunknown = []\n[origin]\n";
-    assert!(toml::from_str::<Description>(text).is_ok());
-    for more in ["autor = 'x'", "[[case]]\nname = 'x'\nfile = 'y'", "[[conclusion]]\nsays = 'x'\nlack = 'y'"] {
-        assert!(toml::from_str::<Description>(&format!("{text}{more}\n")).is_err(), "{more}");
-    }
 }

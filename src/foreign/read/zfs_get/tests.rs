@@ -8,34 +8,6 @@ use proptest::prelude::{any, proptest};
 const ZPOOL: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zpool-get-all.txt");
 const ZFS: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zfs-get-all.txt");
 
-const STATUS: &str = "\
-  pool: tank
- state: DEGRADED
-status: One or more devices could not be used because the label is missing.
-        Sufficient replicas exist.
-  scan: scrub repaired 0B in 00:10:12 with 0 errors on Sun Mar  9 00:34:13 2025
-config:
-
-        NAME        STATE     READ WRITE CKSUM
-        tank        DEGRADED     0     0     0
-          raidz1-0  DEGRADED     0     0     0
-            sda     ONLINE       0     1  1.2K
-            sdb     UNAVAIL      0     0     0  was /dev/sdb1
-        logs
-          nvme0n1   ONLINE       0     0     0
-        spares
-          sdz       AVAIL
-
-errors: No known data errors
-";
-
-const LIST: &str = "\
-NAME        SIZE  ALLOC   FREE  CKPOINT  EXPANDSZ   FRAG    CAP  DEDUP    HEALTH  ALTROOT
-teststore  2.27T  1.23T  1.04T        -         -     3%    54%  1.00x    ONLINE  -
-";
-
-const ZFS_LIST: &str = "NAME USED AVAIL REFER MOUNTPOINT\ntank 1.5G 2.5T 96K /tank\ntank/pg 1.4G 2.5T 1.4G /pg\n";
-
 fn outputs(text: &str) -> Vec<Output> {
     outputs_of(text, looks_like, read)
 }
@@ -94,8 +66,6 @@ fn what_a_user_has_is_bytes_or_objects() {
     let first = |row: usize| found.rows[row].figures.first().map(|figure| (figure.value, figure.unit));
     assert_eq!((first(0), first(1), first(2)), (Some((1.2 * 1024f64.powi(3), "B")), Some((12.0, "count")), None));
 }
-
-const ALL: [&str; 5] = [ZPOOL, ZFS, STATUS, LIST, ZFS_LIST];
 
 proptest! {
     #[test]

@@ -218,8 +218,6 @@ fn two_pools_without_a_line_between_them_are_told_apart_by_the_indentation() {
     assert_eq!(places, ["tank", "tank/sda", "rpool", "rpool/sdb"]);
 }
 
-const ALL: [&str; 3] = [PUBLISHED, MIRRORS, PLAIN];
-
 proptest! {
     #[test]
     fn no_text_makes_it_panic(
