@@ -20,7 +20,6 @@ pub use cases::{by_file, trial, unknown};
 use crate::error::{Context, Error, Result};
 use crate::foreign::clean as web;
 use crate::foreign::read::output::{Figure, Line, Output, Row};
-use crate::foreign::read::{vmstat, zpool_iostat};
 use crate::record::imported::{ImportedFigure, ImportedFile, ImportedLog, ImportedOutput, ImportedRow};
 use std::io::Read;
 use unpack::{Packing, Tap, fill};
@@ -173,10 +172,6 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
     let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).collect();
-    if let Some(form) = zpool_iostat::form_not_read(lines).or_else(|| vmstat::form_not_read(lines)) {
-        return Error::user(format!("{name} is the output of `{form}`, which is known but not read"))
-            .hint(format!("read are {}", known.join("; ")));
-    }
     Error::user(format!("{name} is the output of no tool that is known; its line {line} is `{shown}`"))
         .hint(format!("known are {}", known.join("; ")))
 }

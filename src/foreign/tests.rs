@@ -53,16 +53,6 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
 }
 
 #[test]
-fn a_form_of_a_known_tool_that_is_not_read_is_refused_by_its_name() {
-    let histogram =
-        "$ zpool iostat -wp tank\n\ntank total_wait disk_wait\nlatency read write read write\n1ns 0 0 0 0\n";
-    assert!(refused(histogram.as_bytes()).contains("is the output of `zpool iostat -w`, which is known but not read"));
-    let sizes = "tank sync_read sync_write\nreq_size ind agg ind agg\n---------- ----- -----\n4K 12 0 345 0\n";
-    assert!(refused(sizes.as_bytes()).contains("`zpool iostat -r`"));
-    assert!(refused(b"16316412 K total memory\n2345678 K used memory\n").contains("`vmstat -s`"));
-}
-
-#[test]
 fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
     assert_eq!(refused(b""), "some.txt is empty");
     assert_eq!(refused(b" \n\t\r\n"), "some.txt is empty");

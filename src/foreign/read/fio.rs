@@ -18,7 +18,7 @@
 //! has no figures: fio's zeros there are no measurements. io_kbytes and bw repeat other figures and are left out.
 //! Source: fio's HOWTO and stat.c.
 
-use super::json::{Document, Leaf, document};
+use super::json::{Leaf, document};
 use super::output::{Line, Output, Row};
 use super::table;
 use std::collections::HashMap;
@@ -44,17 +44,18 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let mut reader = Reader { output: Output { tool: "fio", ..Output::default() }, ..Reader::default() };
-        let found = begins(lines, at).then(|| document(&lines[at..], |leaf| reader.take(leaf))).flatten();
-        let Some(found) = found else {
+        if !begins(lines, at) {
             at += 1;
             continue;
-        };
-        if reader.is_old {
-            reader.output.unread.push(table::unread(lines[at], "fio 3; the units of fio 2 are others"));
         }
-        let used = found.used;
-        outputs.push(reader.close(found));
+        let mut reader = Reader::default();
+        let mut output = Output { tool: "fio", ..Output::default() };
+        let used = document(&lines[at..], &mut output, |output, leaf| reader.take(output, leaf));
+        if reader.is_old {
+            output.unread.push(table::unread(lines[at], "fio 3; the units of fio 2 are others"));
+        }
+        empty_idle(&mut output);
+        outputs.push(output);
         at += used;
     }
     outputs
@@ -62,7 +63,6 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 
 #[derive(Default)]
 struct Reader {
-    output: Output,
     /// Whether it is of fio 2.
     is_old: bool,
     /// Names of the jobs, by their places.
@@ -72,47 +72,53 @@ struct Reader {
 }
 
 impl Reader {
-    fn take(&mut self, leaf: &Leaf<'_, '_>) {
+    fn take(&mut self, output: &mut Output, leaf: &Leaf<'_>) {
         let path: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
         if self.is_old {
             return;
         }
         match path.as_slice() {
             ["fio version"] if leaf.text.starts_with("fio-2") => self.is_old = true,
-            ["fio version"] => self.output.version = Some(leaf.text.trim_start_matches("fio-").to_owned()),
+            ["fio version"] => output.version = Some(leaf.text.trim_start_matches("fio-").to_owned()),
             ["jobs" | "client_stats", job, "jobname"] => {
-                self.jobs.insert((*job).to_owned(), leaf.text.to_string());
+                self.jobs.insert((*job).to_owned(), leaf.text.clone());
             }
             ["jobs" | "client_stats", job, "job options", option] => {
                 let name = format!("job {} option {option}", number_of(job));
-                self.output.facts.push((name, leaf.text.to_string()));
+                output.facts.push((name, leaf.text.clone()));
             }
-            ["jobs" | "client_stats", job, rest @ ..] => self.job(job, rest, leaf),
+            ["jobs" | "client_stats", job, rest @ ..] => self.job(output, job, rest, leaf),
             ["disk_util", at, "name"] => {
-                let row = self.row(&format!("disk {at}"), Vec::new(), leaf.line);
-                row.labels.push(("device", leaf.text.to_string()));
+                let row = self.row(output, &format!("disk {at}"), Vec::new(), leaf.line);
+                row.labels.push(("device", leaf.text.clone()));
             }
-            ["disk_util", at, name] => self.disk(at, name, leaf),
-            [.., name] => self.output.facts.push(((*name).to_owned(), leaf.text.to_string())),
+            ["disk_util", at, name] => self.disk(output, at, name, leaf),
+            [.., name] => output.facts.push(((*name).to_owned(), leaf.text.clone())),
             [] => {}
         }
     }
 
-    fn row(&mut self, key: &str, labels: Vec<(&'static str, String)>, line: u32) -> &mut Row {
+    fn row<'a>(
+        &mut self,
+        output: &'a mut Output,
+        key: &str,
+        labels: Vec<(&'static str, String)>,
+        line: u32,
+    ) -> &'a mut Row {
         let index = self.places.get(key).copied().unwrap_or_else(|| {
-            self.output.rows.push(table::row(labels, line));
-            self.places.insert(key.to_owned(), self.output.rows.len() - 1);
-            self.output.rows.len() - 1
+            output.rows.push(table::row(labels, line));
+            self.places.insert(key.to_owned(), output.rows.len() - 1);
+            output.rows.len() - 1
         });
-        &mut self.output.rows[index]
+        &mut output.rows[index]
     }
 
-    fn job(&mut self, job: &str, rest: &[&str], leaf: &Leaf<'_, '_>) {
+    fn job(&mut self, output: &mut Output, job: &str, rest: &[&str], leaf: &Leaf<'_>) {
         let name = self.jobs.get(job).cloned().unwrap_or_default();
         let mut labels = vec![("job", name), ("job_index", number_of(job))];
         let Some(number) = leaf.number else {
             let path = rest.join(" ");
-            self.output.facts.push((format!("job {} {path}", number_of(job)), leaf.text.to_string()));
+            output.facts.push((format!("job {} {path}", number_of(job)), leaf.text.clone()));
             return;
         };
         let key = format!("job {job}");
@@ -126,24 +132,24 @@ impl Reader {
                         labels.extend([("histogram", latency(kind)), ("bin_ns", (*bin).to_owned())]);
                         let mut row = table::row(labels, leaf.line);
                         row.figures.push(figure("samples", "count", number));
-                        self.output.rows.push(row);
+                        output.rows.push(row);
                     }
                     [kind, "percentile", percentile] => {
                         let name = format!("{}_p{}_us", latency(kind), short(percentile));
                         let figure = figure(&name, "us", number / 1000.0);
-                        self.row(&key, labels, leaf.line).figures.push(figure);
+                        self.row(output, &key, labels, leaf.line).figures.push(figure);
                     }
                     [kind, "N"] => {
                         let figure = figure(&format!("{}_samples", latency(kind)), "count", number);
-                        self.row(&key, labels, leaf.line).figures.push(figure);
+                        self.row(output, &key, labels, leaf.line).figures.push(figure);
                     }
                     [kind, statistic] => {
                         let figure = figure(&format!("{}_{statistic}_us", latency(kind)), "us", number / 1000.0);
-                        self.row(&key, labels, leaf.line).figures.push(figure);
+                        self.row(output, &key, labels, leaf.line).figures.push(figure);
                     }
                     [field] => {
                         if let Some((name, unit, factor)) = of_direction(field) {
-                            self.row(&key, labels, leaf.line).figures.push(figure(name, unit, number * factor));
+                            self.row(output, &key, labels, leaf.line).figures.push(figure(name, unit, number * factor));
                         }
                     }
                     _ => {}
@@ -153,20 +159,20 @@ impl Reader {
                 labels.extend([("distribution", (*distribution).to_owned()), ("at", (*at).to_owned())]);
                 let mut row = table::row(labels, leaf.line);
                 row.figures.push(figure("share_percent", "%", number));
-                self.output.rows.push(row);
+                output.rows.push(row);
             }
             [field] => {
                 if let Some((name, unit, factor)) = of_job(field) {
-                    self.row(&key, labels, leaf.line).figures.push(figure(name, unit, number * factor));
+                    self.row(output, &key, labels, leaf.line).figures.push(figure(name, unit, number * factor));
                 } else {
-                    self.output.facts.push((format!("job {} {field}", number_of(job)), leaf.text.to_string()));
+                    output.facts.push((format!("job {} {field}", number_of(job)), leaf.text.clone()));
                 }
             }
             _ => {}
         }
     }
 
-    fn disk(&mut self, at: &str, name: &str, leaf: &Leaf<'_, '_>) {
+    fn disk(&mut self, output: &mut Output, at: &str, name: &str, leaf: &Leaf<'_>) {
         let Some(number) = leaf.number else { return };
         let (name, unit, factor) = match name {
             "read_ios" => ("read_ops", "count", 1.0),
@@ -182,22 +188,20 @@ impl Reader {
             _ => return,
         };
         let figure = table::figure(name, unit, number * factor, &leaf.text, leaf.line);
-        self.row(&format!("disk {at}"), Vec::new(), leaf.line).figures.push(figure);
+        self.row(output, &format!("disk {at}"), Vec::new(), leaf.line).figures.push(figure);
     }
+}
 
-    /// Empties the rows of directions in which nothing was done.
-    fn close(mut self, document: Document) -> Output {
-        document.close(&mut self.output);
-        for row in &mut self.output.rows {
-            let Some((_, direction)) = row.labels.get(2).filter(|(name, _)| *name == "direction") else { continue };
-            let counter = if direction == "sync" { "latency_samples" } else { "ops" };
-            let idle = row.figures.iter().any(|figure| figure.name == counter && figure.value == 0.0);
-            if idle {
-                row.absent = Some(format!("no {direction} was done"));
-                row.figures.clear();
-            }
+/// Empties the rows of directions in which nothing was done.
+fn empty_idle(output: &mut Output) {
+    for row in &mut output.rows {
+        let Some((_, direction)) = row.labels.get(2).filter(|(name, _)| *name == "direction") else { continue };
+        let counter = if direction == "sync" { "latency_samples" } else { "ops" };
+        let idle = row.figures.iter().any(|figure| figure.name == counter && figure.value == 0.0);
+        if idle {
+            row.absent = Some(format!("no {direction} was done"));
+            row.figures.clear();
         }
-        self.output
     }
 }
 

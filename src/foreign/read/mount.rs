@@ -12,7 +12,7 @@
 //! Sources: mount(8) of util-linux, proc(5), xfs(5), ext4(5), nfs(5), mount(8) of FreeBSD and macOS.
 
 use super::output::{Line, Output, Row};
-use super::table::{self, Known, known};
+use super::table;
 use crate::foreign::clean as web;
 
 /// Whether a line of the text is one of these forms.
@@ -47,17 +47,17 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 }
 
 /// Options that are quantities; others with a number, such as `uid=`, are names.
-const OPTIONS: &[Known] = &[
-    known("size", "size_bytes", "B", 1.0),
-    known("rsize", "rsize_bytes", "B", 1.0),
-    known("wsize", "wsize_bytes", "B", 1.0),
-    known("logbsize", "logbsize_bytes", "B", 1.0),
-    known("sunit", "sunit_bytes", "B", 512.0),
-    known("swidth", "swidth_bytes", "B", 512.0),
-    known("commit", "commit_s", "s", 1.0),
-    known("timeo", "timeo_s", "s", 0.1),
-    known("logbufs", "logbufs", "count", 1.0),
-    known("retrans", "retrans", "count", 1.0),
+const OPTIONS: &[(&str, &str, &str, f64)] = &[
+    ("size", "size_bytes", "B", 1.0),
+    ("rsize", "rsize_bytes", "B", 1.0),
+    ("wsize", "wsize_bytes", "B", 1.0),
+    ("logbsize", "logbsize_bytes", "B", 1.0),
+    ("sunit", "sunit_bytes", "B", 512.0),
+    ("swidth", "swidth_bytes", "B", 512.0),
+    ("commit", "commit_s", "s", 1.0),
+    ("timeo", "timeo_s", "s", 0.1),
+    ("logbufs", "logbufs", "count", 1.0),
+    ("retrans", "retrans", "count", 1.0),
 ];
 
 fn row(line: Line<'_>) -> Option<Row> {
@@ -70,9 +70,9 @@ fn row(line: Line<'_>) -> Option<Row> {
         // No option begins with a digit: what follows goes on with this one's number.
         let goes_on = parts.peek().is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
         let Some((option, text)) = part.trim().split_once('=').filter(|_| !goes_on) else { continue };
-        let known = OPTIONS.iter().find(|known| known.column == option);
-        if let Some((known, value)) = known.and_then(|known| Some((known, table::bytes(text)?))) {
-            row.figures.push(table::figure(known.name, known.unit, value * known.factor, text, line.number));
+        let known = OPTIONS.iter().find(|(known, ..)| *known == option);
+        if let Some(((_, name, unit, factor), value)) = known.zip(table::bytes(text)) {
+            row.figures.push(table::figure(name, unit, value * factor, text, line.number));
         }
     }
     Some(row)

@@ -1,461 +1,341 @@
-//! What `pg_test_fsync` prints, versions 9.1 to 18, in any language, as people post it (formats: the program's source
-//! and its message catalogues).
+//! What `pg_test_fsync` prints in English, versions 9.1 to 18 (formats: the program's source).
 //!
-//! Line ends mean nothing here: a row is a name, then `N ops/sec`, then in most versions `N usecs/op`, wherever a page
-//! broke it. Names of methods are the same in every language, headings and units are not. So a unit is a word with a
-//! slash. The test that a row belongs to follows from its heading; from the order of the tables only where the heading is
-//! in a language that is not known.
+//! Line by line: a heading, then rows of a name and `N ops/sec`, since 9.3 with `N usecs/op`. A row counts only as a whole,
+//! under its whole heading, with a time that fits its rate; anything else with a number in it is listed as not read.
 
-mod table;
 #[cfg(test)]
 mod tests;
 
-use super::output::{Figure, Line, Output, Row, Unread};
-use crate::foreign::clean::{self as web, Word};
+use super::output::{Line, Output, Row};
+use super::table::{self, extend, figure};
+use crate::foreign::clean::{number, prompt};
 
 /// Methods in the order in which each of the first two tests takes them.
 const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
+/// Rows of the two tests of methods, of the sizes, the descriptor, and without a sync.
+const ALL_ROWS: usize = 2 * METHODS.len() + 8;
+/// The test of sizes writes so many bytes in all, in as many writes as that takes.
+const ALL_WRITES: u64 = 16 * 1024;
 
-/// Whether there is a row of it. A line that was wrapped may hide one, not all.
+/// Whether there is a row of it.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| {
-        if !METHODS.iter().chain(&["write,"]).any(|method| line.text.contains(method)) {
-            return false;
-        }
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        words.windows(2).any(|two| match METHODS.contains(&two[0]) {
-            true => is_absent(two[1]).is_some(),
-            false => web::number(two[0]).is_some() && is_unit(two[1]),
-        })
-    })
+    lines.iter().any(|line| PrintedRow::of(&table::words(line.text)).is_some())
 }
 
 /// All outputs in a text, in order.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let commands = web::commands(lines);
-    let mut words = web::words_without(lines, &commands);
-    words.retain(|word| word.text != "|");
-    let mut reading = Reading { lines, commands, ..Reading::default() };
-    let mut at = 0;
-    // Words since the last row: its name is at their end, headings and notes before it.
-    let mut since = 0;
-    while at < words.len() {
-        if let Some(taken) = reading.head(&words, at) {
-            at += taken;
-            since = at;
-            continue;
-        }
-        let Some((value, taken)) = value(&words[at..]) else {
-            at += 1;
-            continue;
-        };
-        let before = &words[since..at];
-        if let Some(name) = name(before) {
-            let places = Places { heading: since, name: at - name.words, value: at, end: at + taken };
-            reading.row(&words, places, name.row, value);
-            since = at + taken;
-        }
-        at += taken;
+    let mut reading = Reading::default();
+    for line in lines {
+        reading.line(*line);
     }
-    reading.finish(&words)
+    reading.close();
+    reading.outputs
 }
 
-/// What a row says.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    /// Operations a second and perhaps microseconds an operation.
-    Rate(Word<'a>, f64, Option<(Word<'a>, f64)>),
-    /// That there is no figure; with an asterisk, that the file system is why.
-    Absent { asterisk: bool },
+/// Which test a row is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Test {
+    OneWrite,
+    TwoWrites,
+    Sizes,
+    Descriptor,
+    NotSynced,
 }
 
-/// A value at the front of `words`, and how many of them it takes.
-fn value<'a>(words: &[Word<'a>]) -> Option<(Value<'a>, usize)> {
-    let first = words.first()?;
-    if let Some((asterisk, taken)) = absent(words) {
-        return Some((Value::Absent { asterisk }, taken));
-    }
-    let unit = unit(&words[1..]).filter(|_| is_of_a_rate(words[1].text))?;
-    let behind = &words[1 + unit..];
-    let time = behind.first().filter(|word| web::number(word.text).is_some());
-    let time_unit = time.and_then(|_| self::unit(&behind[1..])).filter(|_| is_of_a_time(behind[1].text));
-    let (Some(time), Some(time_unit)) = (time, time_unit) else {
-        return Some((Value::Rate(*first, web::number(first.text).filter(is_possible)?, None), 1 + unit));
-    };
-    let (rate, us) = rate_and_time(first.text, time.text)?;
-    Some((Value::Rate(*first, rate, Some((*time, us))), 2 + unit + time_unit))
-}
-
-/// No storage does fewer than none, nor a thousand million a second.
-fn is_possible(rate: &f64) -> bool {
-    (0.0..1e9).contains(rate) && rate.is_sign_positive()
-}
-
-/// A rate and its time. The program prints thousandths of a rate and whole microseconds, and no marks of thousands; people
-/// put them in. So a lone mark before three digits is what fits the other of the two. None where neither does.
-fn rate_and_time(rate: &str, time: &str) -> Option<(f64, f64)> {
-    let (plain, grouped) = (web::number(rate).filter(is_possible), web::grouped(rate).filter(is_possible));
-    let us = web::grouped(time).or_else(|| web::number(time))?;
-    let fits = |rate: &Option<f64>| rate.is_some_and(|rate| misfit(0, rate, us).is_none());
-    match (fits(&plain), fits(&grouped)) {
-        (true, false) => Some((plain?, us)),
-        (false, true) => Some((grouped?, us)),
-        // A point is the program's own mark: a time that does not fit is told.
-        (false, false) if web::grouped(time).is_none() && (grouped.is_none() || rate.contains('.')) => {
-            Some((plain?, us))
+impl Test {
+    fn label(self) -> &'static str {
+        match self {
+            Test::OneWrite => "one write",
+            Test::TwoWrites => "two writes",
+            Test::Sizes => "open_sync sizes",
+            Test::Descriptor => "descriptor",
+            Test::NotSynced => "not synced",
         }
+    }
+}
+
+/// `8kB` in bytes.
+fn kilobytes(word: &str) -> Option<u64> {
+    word.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The heading of a table: its test, and the size of its writes where that is said.
+fn heading(words: &[&str]) -> Option<(Test, Option<u64>)> {
+    match words {
+        ["Compare", "file", "sync", "methods", "using", "one", size, "write:"] => {
+            Some((Test::OneWrite, Some(kilobytes(size)?)))
+        }
+        ["Compare", "file", "sync", "methods", "using", "two", size, "writes:"] => {
+            Some((Test::TwoWrites, Some(kilobytes(size)?)))
+        }
+        ["Compare", "open_sync", "with", "different", "write", "sizes:"] => Some((Test::Sizes, None)),
+        ["Test", "if", "fsync", "on", "non-write", "file", "descriptor", "is", "honored:"] => {
+            Some((Test::Descriptor, None))
+        }
+        ["Non-Sync'ed" | "Non-sync'ed", size, "writes:"] => Some((Test::NotSynced, Some(kilobytes(size)?))),
         _ => None,
     }
 }
 
-/// What stands before the slash of a unit, and behind it.
-fn parts_of_unit(unit: &str) -> (String, String) {
-    let (of, per) = unit.split_once('/').unwrap_or((unit, ""));
-    (of.to_lowercase(), per.to_lowercase())
+/// A row as its words tell it.
+struct PrintedRow<'a> {
+    /// `None` for a method: its heading tells.
+    test: Option<Test>,
+    method: String,
+    /// Of a row of sizes, bytes of one write.
+    write_bytes: Option<u64>,
+    value: Value<'a>,
 }
 
-/// Whether a unit can be operations a second. Words of languages that are not written in ASCII are not all known.
-fn is_of_a_rate(unit: &str) -> bool {
-    const NO_OPERATIONS: [&str; 31] = [
-        "usec",
-        "usecs",
-        "useks",
-        "usegs",
-        "us",
-        "µs",
-        "μs",
-        "мкс",
-        "マイクロ秒",
-        "მკწმ",
-        "微秒",
-        "ms",
-        "msec",
-        "msecs",
-        "ns",
-        "s",
-        "sec",
-        "secs",
-        "b",
-        "kb",
-        "mb",
-        "gb",
-        "kib",
-        "mib",
-        "gib",
-        "ko",
-        "mo",
-        "кб",
-        "мб",
-        "bytes",
-        "mbit",
-    ];
-    let (of, per) = parts_of_unit(unit);
-    let a_second = !unit.is_ascii() || per.is_empty() || per.starts_with('s');
-    a_second && !NO_OPERATIONS.contains(&of.as_str())
+enum Value<'a> {
+    /// Operations a second and perhaps microseconds an operation, as they stand there.
+    Rate(&'a str, Option<&'a str>),
+    /// No figure; with an asterisk the filesystem is why.
+    Absent { asterisk: bool },
 }
 
-/// Whether a unit can be microseconds an operation.
-fn is_of_a_time(unit: &str) -> bool {
-    const NO_MICROSECONDS: [&str; 8] = ["ms", "msec", "msecs", "ns", "nsecs", "s", "sec", "secs"];
-    let (of, per) = parts_of_unit(unit);
-    // The Italian catalogue has the words of the rate here.
-    let an_operation = !unit.is_ascii() || per.is_empty() || per.starts_with('o') || of == "operazioni";
-    an_operation && !NO_MICROSECONDS.contains(&of.as_str())
-}
-
-/// How many words a unit takes: `ops/sec`, `Op./s`, and `usecs/` `op` where a page broke it.
-fn unit(words: &[Word<'_>]) -> Option<usize> {
-    let text = words.first()?.text;
-    match text.strip_suffix('/') {
-        Some(start) if is_letters(start) => {
-            words.get(1).filter(|next| next.text.starts_with("op") || next.text.starts_with("sec")).map(|_| 2)
-        }
-        _ => is_unit(text).then_some(1),
+impl<'a> PrintedRow<'a> {
+    fn of(words: &[&'a str]) -> Option<PrintedRow<'a>> {
+        let (name, value) = match words {
+            [name @ .., rate, "ops/sec", us, "usecs/op"] => (name, Value::Rate(rate, Some(us))),
+            [name @ .., rate, "ops/sec"] => (name, Value::Rate(rate, None)),
+            [name @ .., "n/a"] => (name, Value::Absent { asterisk: false }),
+            [name @ .., "n/a*"] => (name, Value::Absent { asterisk: true }),
+            _ => return None,
+        };
+        let (test, method, write_bytes) = match name {
+            [method] if METHODS.contains(method) => (None, (*method).to_owned(), None),
+            ["write"] => (Some(Test::NotSynced), "write".to_owned(), None),
+            ["write,", "fsync,", "close"] | ["write,", "close,", "fsync"] => {
+                (Some(Test::Descriptor), name.join(" "), None)
+            }
+            // Version 9.1 says no number of writes.
+            [size, "open_sync", "write" | "writes"] => {
+                (Some(Test::Sizes), "open_sync".to_owned(), Some(kilobytes(size)?))
+            }
+            [writes, "*", size, "open_sync", "write" | "writes"] => {
+                let bytes = kilobytes(size)?;
+                // A size whose count does not make up the whole has lost a digit.
+                let fits = writes.parse::<u64>().ok()?.checked_mul(bytes) == Some(ALL_WRITES);
+                (Some(Test::Sizes), "open_sync".to_owned(), Some(bytes).filter(|_| fits))
+            }
+            _ => return None,
+        };
+        (test != Some(Test::Sizes) || write_bytes.is_some()).then_some(PrintedRow { test, method, write_bytes, value })
     }
 }
 
-fn is_unit(word: &str) -> bool {
-    word.split_once('/').is_some_and(|(of, per)| is_letters(of) && is_letters(per)) && is_absent(word).is_none()
-}
-
-fn is_letters(text: &str) -> bool {
-    let text = text.trim_end_matches('.');
-    !text.is_empty() && text.chars().all(|c| c.is_alphabetic() || c == 'µ')
-}
-
-/// The words that stand for no figure, in the languages of the program's catalogues; whether with an asterisk.
-fn absent(words: &[Word<'_>]) -> Option<(bool, usize)> {
-    let text = words.first()?.text;
-    if text == "ej" {
-        let next = words.get(1)?.text;
-        return next.trim_end_matches('*').eq("tillämpbar").then_some((next.ends_with('*'), 2));
-    }
-    is_absent(text).map(|asterisk| (asterisk, 1))
-}
-
-fn is_absent(word: &str) -> Option<bool> {
-    const ABSENT: [&str; 9] = ["n/a", "N/A", "entf.", "利用不可", "н/д", "不可用", "nd", "n/d", "b/d"];
-    ABSENT.contains(&word.trim_end_matches('*')).then_some(word.ends_with('*'))
-}
-
-/// The name of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Name {
-    /// Which kind of row: of a method's test, of the sizes, ...
-    row: NamedRow,
-    /// How many words it takes.
-    words: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NamedRow {
-    /// A row of the first two tests, by its place in `METHODS`.
-    Method(usize),
-    /// Writes of this many bytes.
-    Sizes(u64),
-    /// `write, fsync, close`.
-    FsyncThenClose,
-    /// `write, close, fsync`.
-    CloseThenFsync,
-    /// `write`.
-    NotSynced,
-}
-
-/// The name at the end of `words`.
-fn name(words: &[Word<'_>]) -> Option<Name> {
-    let ends_with = |wanted: &[&str]| {
-        words.len() >= wanted.len()
-            && words[words.len() - wanted.len()..].iter().zip(wanted).all(|(word, wanted)| word.text == *wanted)
+/// Its rate and its time, where both are what the program prints and one is the other's inverse: the rate is rounded to a
+/// thousandth, the time to a whole.
+fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
+    const RATE_ROUNDING: f64 = 0.0005;
+    const TIME_ROUNDING: f64 = 0.51;
+    // The program prints three decimals and no marks of thousands.
+    let plain = match rate.split_once(',') {
+        Some((whole, decimals)) if !decimals.contains([',', '.']) => format!("{whole}.{decimals}"),
+        _ => rate.to_owned(),
     };
-    if ends_with(&["write,", "fsync,", "close"]) {
-        return Some(Name { row: NamedRow::FsyncThenClose, words: 3 });
-    }
-    if ends_with(&["write,", "close,", "fsync"]) {
-        return Some(Name { row: NamedRow::CloseThenFsync, words: 3 });
-    }
-    if let Some((bytes, words)) = sizes_name(words) {
-        return Some(Name { row: NamedRow::Sizes(bytes), words });
-    }
-    let last = words.last()?;
-    // `open_sync write` and `close, fsync` are what is left of other names.
-    let is_rest = |before: &Word<'_>| {
-        !last.first && before.line == last.line && before.text.ends_with(|c: char| c.is_alphabetic() || c == ',')
+    let (whole, decimals) = plain.split_once('.')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = plain.parse::<f64>().ok().filter(|_| digits(whole) && digits(decimals) && decimals.len() == 3)?;
+    let Some(time) = time else {
+        // Before three digits a lone comma may be one of thousands, and there is no time to tell.
+        return number(rate).map(|_| (value, None));
     };
-    if words.len() > 1 && is_rest(&words[words.len() - 2]) {
-        return None;
-    }
-    if last.text == "write" {
-        return Some(Name { row: NamedRow::NotSynced, words: 1 });
-    }
-    let method = METHODS.iter().position(|method| *method == last.text)?;
-    Some(Name { row: NamedRow::Method(method), words: 1 })
-}
-
-/// `2 * 8kB open_sync writes`, `16kB open_sync write`, `2 * 8 Ko, écriture avec open_sync`, `запись с open_sync 2 * 8 КБ`
-/// at the end of `words`: bytes of one write, and how many words it takes.
-fn sizes_name(words: &[Word<'_>]) -> Option<(u64, usize)> {
-    const MOST_WORDS: usize = 8;
-    let tail = &words[words.len().saturating_sub(MOST_WORDS)..];
-    // Chinese puts no blank behind it.
-    let open_sync = tail.iter().rposition(|word| word.text.contains("open_sync"))?;
-    let star = tail.iter().rposition(|word| word.text.ends_with('*') && is_absent(word.text).is_none());
-    let times = star.and_then(|star| match tail[star].text.strip_suffix('*') {
-        Some("") => star.checked_sub(1).filter(|at| is_whole(tail[*at].text)),
-        Some(number) => is_whole(number).then_some(star),
-        None => None,
-    });
-    let (size, size_at, _) = (0..tail.len()).rev().find_map(|at| size(&tail[at..]).map(|(bytes, n)| (bytes, at, n)))?;
-    let begin = match times {
-        Some(times) => times.min(open_sync),
-        // Version 9.1 says no number of writes; its size stands right before the method, and `write` behind.
-        None if open_sync + 2 == tail.len() && size_at + 1 == open_sync => size_at,
-        None => return None,
-    };
-    // A heading speaks of sizes and of open_sync as well, but says no number of writes after it.
-    (size_at >= begin).then_some((size, tail.len() - begin))
-}
-
-fn is_whole(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// A size at the front of `words`, `8kB` or `8 Ko`: bytes, and how many words it takes.
-fn size(words: &[Word<'_>]) -> Option<(u64, usize)> {
-    const KILOBYTE: [&str; 9] = ["kB", "KB", "kb", "Kb", "Ko", "ko", "КБ", "кБ", "კბ"];
-    let trimmed = |text: &'static str, word: &str| -> bool {
-        word.trim_end_matches([',', ':', '.', ')']).split('-').next() == Some(text)
-    };
-    let text = words.first()?.text.trim_start_matches('(');
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let kilobytes: u64 = text[..digits].parse().ok()?;
-    let unit = &text[digits..];
-    let glued = KILOBYTE.iter().any(|known| trimmed(known, unit));
-    let apart =
-        unit.is_empty() && words.get(1).is_some_and(|next| KILOBYTE.iter().any(|known| trimmed(known, next.text)));
-    let taken = if glued { 1 } else { 2 };
-    (glued || apart).then(|| Some((kilobytes.checked_mul(1024)?, taken)))?
-}
-
-/// Where among the words a row and its parts begin.
-#[derive(Clone, Copy)]
-struct Places {
-    heading: usize,
-    name: usize,
-    value: usize,
-    end: usize,
+    let us = time.parse::<f64>().ok().filter(|_| digits(time))?;
+    let expected = 1e6 / value;
+    let slack = TIME_ROUNDING + expected / value * RATE_ROUNDING;
+    (value == 0.0 || (expected - us).abs() <= slack).then_some((value, Some(us)))
 }
 
 /// What has been read so far.
 #[derive(Default)]
-struct Reading<'a> {
-    lines: &'a [Line<'a>],
-    /// Commands behind prompts, with their lines.
-    commands: Vec<(u32, &'a str)>,
+struct Reading {
     outputs: Vec<Output>,
-    /// Which of the words each output is.
-    spans: Vec<(usize, usize)>,
-    /// The tables of the output that is being read.
-    tables: Vec<table::Table>,
-    has_head: bool,
+    /// The one that is being read, and which test each of its rows is of.
+    output: Option<(Output, Vec<Option<Test>>)>,
+    /// The last command behind a prompt that calls the program.
+    command: Option<String>,
+    /// The heading over what comes.
+    heading: Option<(Test, Option<u64>)>,
+    /// Whether rows stand under it already.
+    rows_under_it: bool,
+    /// Sizes that headings say: that of WAL blocks, so the same in each.
+    sizes: Vec<u64>,
+    /// What lines tell of version and direct I/O.
+    said: Vec<&'static str>,
 }
 
-impl Reading<'_> {
-    /// `5 seconds per test` and its like at `words[at]`: begins an output. Says how many words it takes.
-    fn head(&mut self, words: &[Word<'_>], at: usize) -> Option<usize> {
-        let (figure, taken) = table::head(&words[at..])?;
-        self.begin(figure.line, at);
-        let output = self.outputs.last_mut()?;
-        output.rows.push(Row { line: figure.line, figures: vec![figure], ..Row::default() });
-        self.has_head = true;
-        Some(taken)
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let words = table::words(line.text);
+        if let Some(command) = prompt(line.text) {
+            self.close();
+            self.command = command.contains("pg_test_fsync").then(|| command.to_owned()).or(self.command.take());
+            return;
+        }
+        if let Some(head) = head(&words) {
+            self.close();
+            let output = self.open(line);
+            let figures = vec![figure(head.0, head.1, head.2, words[0], line.number)];
+            output.rows.push(Row { line: line.number, figures, ..Row::default() });
+            self.said.extend((words[1] == "second").then_some("second"));
+        } else if let Some((test, size)) = heading(&words) {
+            if test == Test::OneWrite && self.has(|known| known.is_some()) {
+                self.close();
+            }
+            self.heading = Some((test, size));
+            self.rows_under_it = false;
+            self.sizes.extend(size);
+            self.said.extend(["Non-Sync'ed", "Non-sync'ed"].iter().find(|word| words[0] == **word));
+            let output = self.open(line);
+            extend(output, line.number);
+        } else if let Some(row) = PrintedRow::of(&words) {
+            self.row(line, &row);
+        } else {
+            self.other(line, &words);
+        }
     }
 
-    fn begin(&mut self, line: u32, at: usize) {
-        self.close();
-        let from = self.outputs.last().map_or(0, |output| output.lines.1);
-        let command = web::command_of(&self.commands, "pg_test_fsync", from, line);
-        let facts = command.map(|command| ("command".to_owned(), command.to_owned())).into_iter().collect();
-        self.outputs.push(Output { tool: "pg_test_fsync", lines: (line, line), facts, ..Output::default() });
-        self.spans.push((at, at));
+    fn has(&self, wanted: impl Fn(&Option<Test>) -> bool) -> bool {
+        self.output.as_ref().is_some_and(|(_, tests)| tests.iter().any(wanted))
     }
 
-    /// The output is whole: names the tests of its tables. A head alone is a sentence like any other.
-    fn close(&mut self) {
-        if self.tables.is_empty() {
-            self.spans.truncate(self.spans.len() - usize::from(self.outputs.pop().is_some()));
-        } else if let Some(output) = self.outputs.last_mut() {
-            table::settle(output, &self.tables, self.has_head);
-        }
-        self.tables.clear();
-        self.has_head = false;
+    fn open(&mut self, line: Line<'_>) -> &mut Output {
+        let command = &mut self.command;
+        &mut self
+            .output
+            .get_or_insert_with(|| {
+                let facts = command.take().map(|command| ("command".to_owned(), command));
+                let lines = (line.number, line.number);
+                let facts = facts.into_iter().collect();
+                (Output { tool: "pg_test_fsync", lines, facts, ..Output::default() }, Vec::new())
+            })
+            .0
     }
 
-    /// Takes one row, and what the words before it say about its table.
-    fn row(&mut self, words: &[Word<'_>], places: Places, name: NamedRow, value: Value<'_>) {
-        let said = table::heading(&words[places.heading..places.name]);
-        let Some(first) = words.get(places.value) else { return };
-        let names = words.get(places.name).map_or(first.line, |word| word.line);
-        let next = table::next(&self.tables, name, &said, names);
-        if self.outputs.is_empty() || next == table::Next::Output {
-            let begins = said.begins.map_or(places.name, |at| places.heading + at);
-            self.begin(words.get(begins).map_or(first.line, |word| word.line), begins);
-        }
-        if self.tables.is_empty() || next != table::Next::Row {
-            self.tables.push(table::Table::new(name, said));
-        }
-        let (Some(output), Some(table)) = (self.outputs.last_mut(), self.tables.last_mut()) else { return };
-        let mut row = Row { labels: labels(name), line: first.line, ..Row::default() };
-        match value {
-            Value::Rate(word, rate, latency) => {
-                row.figures.push(figure("rate", "ops/s", &word, rate));
-                if let Some((word, us)) = latency {
-                    row.figures.push(figure("latency_mean", "us", &word, us));
-                    output.notes.extend(misfit(word.line, rate, us));
+    fn row(&mut self, line: Line<'_>, row: &PrintedRow<'_>) {
+        let under = self.heading.filter(|(test, _)| matches!(test, Test::OneWrite | Test::TwoWrites));
+        let test = row.test.or(under.map(|(test, _)| test));
+        self.rows_under_it = true;
+        self.open(line);
+        let Some((output, tests)) = &mut self.output else { return };
+        extend(output, line.number);
+        let labels = |test: Test| {
+            let mut labels = vec![("test", test.label().to_owned())];
+            if let Some(bytes) = row.write_bytes {
+                if bytes > 0 && ALL_WRITES.is_multiple_of(bytes) {
+                    labels.push(("writes", (ALL_WRITES / bytes).to_string()));
                 }
+                labels.push(("write_bytes", bytes.to_string()));
             }
-            Value::Absent { asterisk: false } => row.absent = Some("n/a: not built in on this platform".to_owned()),
-            Value::Absent { asterisk: true } => {
-                row.absent = Some("n/a*: this file system with its mount options does not take direct I/O".to_owned());
-            }
-        }
-        let last = words.get(places.end - 1).map_or(first.line, |word| word.line);
-        table.take(name, output.rows.len(), last);
-        output.rows.push(row);
-        output.lines.1 = last;
-        if let Some(span) = self.spans.last_mut() {
-            span.1 = places.end;
-        }
-    }
-
-    /// What the whole text says about the outputs: versions, facts, lines that could not be read.
-    fn finish(mut self, words: &[Word<'_>]) -> Vec<Output> {
-        // The footnote of the last table and the end by an error stand behind the last row.
-        const BEHIND: u32 = 4;
-        self.close();
-        for (index, output) in self.outputs.iter_mut().enumerate() {
-            let (begin, end) = self.spans[index];
-            let next = self.spans.get(index + 1).map_or(words.len(), |(begin, _)| *begin);
-            let behind = words[end..next].partition_point(|word| word.line <= output.lines.1.saturating_add(BEHIND));
-            table::finish(output, &words[begin..end + behind]);
-            output.unread = unread(output, &words[begin..end], self.lines);
-        }
-        self.outputs
-    }
-}
-
-fn labels(row: NamedRow) -> Vec<(&'static str, String)> {
-    const ALL_WRITES: u64 = 16 * 1024;
-    let method = |method: &str| ("method", method.to_owned());
-    match row {
-        NamedRow::Method(rank) => vec![method(METHODS[rank])],
-        NamedRow::Sizes(bytes) => {
-            let mut labels = vec![("write_bytes", bytes.to_string()), method("open_sync")];
-            // The test always writes 16 kB in all, in as many writes as that takes.
-            if bytes > 0 && ALL_WRITES.is_multiple_of(bytes) {
-                labels.insert(0, ("writes", (ALL_WRITES / bytes).to_string()));
-            }
+            labels.push(("method", row.method.clone()));
             labels
+        };
+        let Some(labels) = test.map(labels).filter(|new| output.rows.iter().all(|known| known.labels != *new)) else {
+            let wanted = "a row under its heading that is not there yet";
+            output.unread.push(table::unread(line, wanted));
+            return;
+        };
+        let mut read = table::row(labels, line.number);
+        match row.value {
+            Value::Rate(rate, time) => {
+                let Some((value, us)) = rate_and_time(rate, time) else {
+                    output.unread.push(table::unread(line, "a rate with three decimals, and a time that fits it"));
+                    return;
+                };
+                read.figures.push(figure("rate", "ops/s", value, rate, line.number));
+                let us = us.zip(time).map(|(us, time)| figure("latency_mean", "us", us, time, line.number));
+                read.figures.extend(us);
+            }
+            Value::Absent { asterisk: false } => read.absent = Some("n/a: not built in on this platform".to_owned()),
+            Value::Absent { asterisk: true } => {
+                read.absent = Some("n/a*: this file system with its mount options does not take direct I/O".to_owned());
+            }
         }
-        NamedRow::FsyncThenClose => vec![method("write, fsync, close")],
-        NamedRow::CloseThenFsync => vec![method("write, close, fsync")],
-        NamedRow::NotSynced => vec![method("write")],
+        output.rows.push(read);
+        tests.push(test);
+    }
+
+    /// A line that is no head, heading or row.
+    fn other(&mut self, line: Line<'_>, words: &[&str]) {
+        let text = line.text;
+        if words.is_empty() {
+            return;
+        }
+        let of_heading = text.contains("wal_sync_method") || matches!(words, ["is", "Linux's", "default)"]);
+        self.said.extend(text.contains("\"wal_sync_method\"").then_some("quoted"));
+        let direct = [("F_NOCACHE supported", "F_NOCACHE"), ("O_DIRECT supported", "O_DIRECT")];
+        let direct = direct.iter().find(|(words, _)| text.contains(words)).map(|(_, name)| *name);
+        let direct = direct.or(text.contains("Direct I/O is not supported").then_some("not supported"));
+        if let (Some(direct), Some((output, _))) = (direct, &mut self.output) {
+            output.facts.push(("direct I/O".to_owned(), direct.to_owned()));
+            extend(output, line.number);
+            return;
+        }
+        // Rows behind anything else, and behind a heading that was broken, are of no known test.
+        if self.rows_under_it || text.contains("Compare file sync") {
+            self.heading = self.heading.filter(|_| of_heading && !self.rows_under_it);
+        }
+        let Some((output, _)) = &mut self.output else { return };
+        if ["write failed", "fsync failed", "open failed"].iter().any(|end| text.contains(end)) {
+            table::note(output, "the tool ended early: a write or sync failed");
+        }
+        // What explains the test of sizes speaks of 16kB.
+        let is_number = |word: &&str| number(word.trim_end_matches([',', ';', ':', ')'])).is_some();
+        if words.iter().any(is_number) || text.contains("ops/sec") {
+            output.unread.push(table::unread(line, "a row of pg_test_fsync: a method and its operations a second"));
+        }
+    }
+
+    /// The output is whole: its sizes, its version. A head alone is a sentence like any other.
+    fn close(&mut self) {
+        (self.heading, self.rows_under_it) = (None, false);
+        let (sizes, said) = (std::mem::take(&mut self.sizes), std::mem::take(&mut self.said));
+        let Some((mut output, tests)) = self.output.take().filter(|(_, tests)| !tests.is_empty()) else { return };
+        let last = output.rows.iter().map(|row| row.line).max().unwrap_or_default();
+        output.unread.retain(|unread| unread.line <= last || unread.wanted.starts_with("a rate"));
+        output.lines.1 = output.unread.iter().map(|unread| unread.line).chain([last]).max().unwrap_or(last);
+        if let Some(bytes) = sizes.first().filter(|bytes| sizes.iter().all(|size| size == *bytes)) {
+            for row in output.rows.iter_mut().filter(|row| row.labels.len() == 2) {
+                row.labels.insert(1, ("write_bytes", bytes.to_string()));
+            }
+        }
+        output.version = version(&output, &said).map(str::to_owned);
+        if tests.len() < ALL_ROWS {
+            output.notes.push(format!("{} of its {ALL_ROWS} rows are there", tests.len()));
+        }
+        self.outputs.push(output);
     }
 }
 
-fn figure(name: &str, unit: &'static str, word: &Word<'_>, value: f64) -> Figure {
-    Figure { name: name.to_owned(), unit, value, text: word.text.to_owned(), line: word.line }
-}
-
-/// Says where a rate and its microseconds cannot be of the same measurement: one is the other's inverse, the rate
-/// rounded to a thousandth, the time to a whole.
-fn misfit(line: u32, rate: f64, us: f64) -> Option<String> {
-    const RATE_ROUNDING: f64 = 0.0005;
-    if rate <= 0.0 {
-        return None;
+/// `5 seconds per test`, `2000 operations per test`: the figure of the head.
+fn head(words: &[&str]) -> Option<(&'static str, &'static str, f64)> {
+    let [count, of, "per", "test"] = words else { return None };
+    let value = f64::from(count.parse::<u32>().ok()?);
+    match *of {
+        "operations" => Some(("operations_per_test", "count", value)),
+        "seconds" | "second" => Some(("seconds_per_test", "s", value)),
+        _ => None,
     }
-    let expected = 1e6 / rate;
-    let slack = 0.51 + expected / rate * RATE_ROUNDING;
-    let fits = (expected - us).abs() <= slack;
-    (!fits).then(|| format!("line {line}: {rate} operations a second take {expected:.0} us each, not {us}"))
 }
 
-/// Lines inside an output with a number that was not taken.
-fn unread(output: &Output, words: &[Word<'_>], lines: &[Line<'_>]) -> Vec<Unread> {
-    let figures = output.rows.iter().flat_map(|row| &row.figures).map(|figure| (figure.line, figure.text.as_str()));
-    let taken: std::collections::HashSet<(u32, &str)> = figures.collect();
-    let is_left = |at: usize| {
-        let word = &words[at];
-        let of_size = size(&words[at..]).is_some() || words.get(at + 1).is_some_and(|next| next.text.starts_with('*'));
-        web::number(word.text).is_some() && !of_size && !taken.contains(&(word.line, word.text))
-    };
-    let mut left: Vec<u32> = (0..words.len()).filter(|at| is_left(*at)).map(|at| words[at].line).collect();
-    left.dedup();
-    let line = |number: u32| {
-        let line = lines.get(lines.partition_point(|line| line.number < number));
-        line.map_or(String::new(), |line| line.text.chars().take(200).collect())
-    };
-    let wanted = "a row of pg_test_fsync: a method and its operations a second";
-    left.into_iter().map(|number| Unread { line: number, text: line(number), wanted: wanted.to_owned() }).collect()
+/// The version, as far as the form tells it; none where rows are of two.
+fn version(output: &Output, said: &[&str]) -> Option<&'static str> {
+    let count =
+        |name: &str| output.rows.iter().filter(|row| row.figures.iter().any(|figure| figure.name == name)).count();
+    let (rates, times, old) = (count("rate"), count("latency_mean"), count("operations_per_test") > 0);
+    let direct = output.facts.iter().any(|(_, value)| value == "F_NOCACHE");
+    match () {
+        () if times > 0 && (times < rates || old) => None,
+        () if old => Some("9.1"),
+        () if times == 0 => (rates > 1).then_some("9.2"),
+        () if said.contains(&"Non-Sync'ed") => Some("9.3 or 9.4"),
+        () if said.contains(&"quoted") || direct => Some("17 or newer"),
+        () if said.contains(&"second") => Some("11 or newer"),
+        () if said.contains(&"Non-sync'ed") => Some("9.5 or newer"),
+        () => Some("9.3 or newer"),
+    }
 }

@@ -1,432 +1,385 @@
-//! What pgbench prints for people, versions 8.4 to 18, as they post it: summaries, progress, initialisation (formats:
-//! pgbench.c of each version). The strict reader of our own runs is `pgbench_summary`.
+//! What pgbench prints for people, versions 8.4 to 18, as they post it: summaries and progress (formats: pgbench.c of each
+//! version). The strict reader of our own runs is `parse::pgbench_summary`. What `pgbench -i` prints is not read.
 //!
-//! A line end means little here: an item is its phrase and the numbers behind it, wherever a page broke it. Only the
-//! statements of `-r` need their lines, and only where one ends.
+//! Line by line: an item is a line that fits one of the [`SUMMARY`] or [`SCRIPT`] templates as a whole. A line that begins
+//! like one and does not fit is listed as not read.
 
-mod items;
 #[cfg(test)]
 mod tests;
 
-use super::output::{Figure, Line, Output, Row, Unread};
-use crate::foreign::clean::{self as web, Word};
-use items::{ITEMS, Reads};
+use super::output::{Figure, Line, Output, Row};
+use super::table::{self, extend, figure, note};
+use crate::foreign::clean::{number, prompt};
+
+/// Lines of a summary. `{name unit}` stands for a number. A shorter form stands behind a longer one.
+const SUMMARY: &[&str] = &[
+    "scaling factor: {scale}",
+    "partitions: {partitions count}",
+    "number of clients: {clients count}",
+    "number of threads: {threads count}",
+    "maximum number of tries: {max_tries count}",
+    "number of transactions per client: {transactions_per_client count}",
+    "number of transactions actually processed: {transactions count}/{transactions_asked count}",
+    "number of transactions actually processed: {transactions count}",
+    "number of failed transactions: {failed count} ({failed_share %}%)",
+    "number of serialization failures: {serialization_failures count} ({serialization_failures_share %}%)",
+    "number of deadlock failures: {deadlock_failures count} ({deadlock_failures_share %}%)",
+    "number of other failures: {other_failures count} ({other_failures_share %}%)",
+    "number of transactions retried: {retried count} ({retried_share %}%)",
+    "number of retried transactions: {retried count} ({retried_share %}%)",
+    "total number of retries: {retries count}",
+    "number of retries: {retries count}",
+    "number of transactions skipped: {skipped count} ({skipped_share %}%)",
+    "number of transactions skipped: {skipped count} ({skipped_share %} %)",
+    "number of transactions above the {latency_limit ms} ms latency limit: {late count}/{late_of count} ({late_share %}%)",
+    "number of transactions above the {latency_limit ms} ms latency limit: {late count}/{late_of count} ({late_share %} %)",
+    "number of transactions above the {latency_limit ms} ms latency limit: {late count} ({late_share %} %)",
+    "duration: {duration s} s",
+    "latency average: {latency_mean ms} ms",
+    "latency average = {latency_mean ms} ms (including failures)",
+    "latency average = {latency_mean ms} ms",
+    "latency stddev: {latency_stddev ms} ms",
+    "latency stddev = {latency_stddev ms} ms",
+    "rate limit schedule lag: avg {lag_mean ms} (max {lag_max ms}) ms",
+    "initial connection time = {initial_connection_time ms} ms",
+    "average connection time = {average_connection_time ms} ms",
+    "tps = {tps_including_connecting tx/s} (including connections establishing)",
+    "tps = {tps_excluding_connecting tx/s} (excluding connections establishing)",
+    "tps = {tps_including_reconnecting tx/s} (including reconnection times)",
+    "tps = {tps tx/s} (without initial connection time)",
+];
+
+/// Lines about one script of several, behind their dash; those of a summary may stand there too.
+const SCRIPT: &[&str] = &[
+    "weight: {weight} (targets {target_share %}% of total)",
+    "{script_transactions count} transactions ({script_share %}% of total, tps = {tps tx/s})",
+    "{script_transactions count} transactions ({script_share %}% of total)",
+    "number of transactions actually processed: {transactions count} (tps = {tps tx/s})",
+];
+
+/// What stands between the commas of a line of progress.
+const PROGRESS: &[&str] = &[
+    "progress: {at s} s",
+    "{tps tx/s} tps",
+    "lat {latency_mean ms} ms stddev {latency_stddev ms}",
+    "lat {latency_mean ms} ms",
+    "stddev {latency_stddev ms}",
+    "lag {lag_mean ms} ms",
+    "{skipped count} skipped",
+    "{failed count} failed",
+    "{retried count} retried",
+    "{retries count} retries",
+];
+
+/// Texts without a number.
+const FACTS: [&str; 3] = ["transaction type", "query mode", "partition method"];
+/// Headings over statements, with the counts between latency and text: failures, then retries.
+const STATEMENTS: [(&str, &[&str]); 3] = [
+    ("statement latencies in milliseconds:", &[]),
+    ("statement latencies in milliseconds and failures:", &["failures"]),
+    ("statement latencies in milliseconds, failures and retries:", &["failures", "retries"]),
+];
 
 /// Whether a line of pgbench is there.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    const PHRASES: [&str; 10] = [
-        "number of transactions actually processed:",
-        "cluding connections establishing)",
-        "(without initial connection time)",
-        "number of transactions per client:",
-        "statement latencies in milliseconds",
-        "tuples (",
-        "tuples done.",
-        "-side generate ",
-        "(drop tables ",
-        "(create tables ",
-    ];
-    let has = |phrase: &str| lines.iter().any(|line| line.text.contains(phrase));
-    // A summary may be cut off before its counts.
-    let of_head = has("query mode: ") && has("number of clients: ") && !has("tps");
-    of_head
-        || lines.iter().any(|line| {
-            PHRASES.iter().any(|phrase| line.text.contains(phrase))
-                || line.text.contains("progress: ") && line.text.contains(" tps")
-        })
+    !read(lines).is_empty()
 }
 
-/// All outputs in a text, in order. The tool of an initialisation is `pgbench -i`.
+/// All outputs in a text, in order.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut reading = Reading::new(lines);
-    while reading.at < reading.words.len() {
-        if !(reading.item() || reading.statement()) {
-            reading.at += 1;
-        }
+    let mut reading = Reading::default();
+    for line in lines {
+        reading.line(*line);
     }
-    reading.finish(lines)
+    reading.finish()
 }
 
-const RUN: &str = "pgbench";
-const INITIALISATION: &str = "pgbench -i";
-
-/// A script whose part of the summary is being read.
-struct Script {
-    name: String,
-    row: Option<usize>,
+/// The figures of a text that fits a template as a whole; runs of blanks count as one.
+fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
+    let mut figures = Vec::new();
+    let mut rest = text;
+    for (place, part) in template.split(['{', '}']).enumerate() {
+        if place % 2 == 0 {
+            rest = rest.strip_prefix(part)?;
+            continue;
+        }
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.,".contains(c))).unwrap_or(rest.len());
+        let (name, unit) = part.split_once(' ').unwrap_or((part, ""));
+        let value = number(&rest[..end])?;
+        // A count has no decimals.
+        (unit != "count" || value.fract() == 0.0).then_some(())?;
+        figures.push(figure(name, unit_of(unit), value, &rest[..end], line));
+        rest = &rest[end..];
+    }
+    rest.is_empty().then_some(figures)
 }
 
-/// Statements that follow a heading.
-struct Statements {
-    /// Counts between latency and text: failures, then retries.
-    counts: usize,
-    /// Row of the last one.
-    row: Option<usize>,
+fn unit_of(unit: &str) -> &'static str {
+    ["count", "%", "ms", "s", "tx/s"].into_iter().find(|known| *known == unit).unwrap_or_default()
 }
 
-struct Reading<'a> {
-    words: Vec<Word<'a>>,
-    /// Which words have become part of something.
-    taken: Vec<bool>,
-    at: usize,
-    /// Commands behind prompts, with their lines.
-    commands: Vec<(u32, &'a str)>,
+/// Whether a text begins as a line that fits the template does.
+fn begins(template: &str, text: &str) -> bool {
+    let (first, _) = template.split_once('{').unwrap_or((template, ""));
+    !first.is_empty() && text.starts_with(first)
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading {
     outputs: Vec<Output>,
+    /// The last command behind a prompt that calls pgbench.
+    command: Option<String>,
     /// Row of the summary in the last output.
     summary: Option<usize>,
-    script: Option<Script>,
-    statements: Option<Statements>,
+    /// The script whose part of the summary is being read, and its row.
+    script: Option<(String, Option<usize>)>,
+    /// Under the heading of statements: the counts between, and whether the last row's text is at its end.
+    statements: Option<(&'static [&'static str], bool)>,
+    /// Whether lines stand between the last one that was read and this one.
+    apart: bool,
 }
 
-impl<'a> Reading<'a> {
-    fn new(lines: &[Line<'a>]) -> Reading<'a> {
-        let commands = web::commands(lines);
-        let words = web::words_without(lines, &commands);
-        let taken = vec![false; words.len()];
-        Reading { words, taken, at: 0, commands, outputs: Vec::new(), summary: None, script: None, statements: None }
-    }
-
-    /// The word `ahead` of the next one; empty at the end.
-    fn word(&self, ahead: usize) -> &'a str {
-        self.words.get(self.at + ahead).map_or("", |word| word.text)
-    }
-
-    fn line(&self) -> u32 {
-        self.words.get(self.at).or(self.words.last()).map_or(1, |word| word.line)
-    }
-
-    fn take(&mut self, count: usize) {
-        let end = (self.at + count).min(self.words.len());
-        self.taken[self.at..end].fill(true);
-        self.at = end;
-    }
-
-    /// How many words `phrase` takes where it stands here.
-    fn phrase(&self, phrase: &str) -> Option<usize> {
-        let mut count = 0;
-        for wanted in phrase.split(' ') {
-            if self.word(count) != wanted {
-                return None;
-            }
-            count += 1;
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let text = words.join(" ");
+        if let Some(command) = prompt(line.text) {
+            self.command = command.contains("pgbench").then(|| command.to_owned()).or(self.command.take());
+            (self.statements, self.apart) = (None, true);
+            return;
         }
-        Some(count)
+        if text.is_empty() {
+            return;
+        }
+        let is_read = self.statement(line, &words)
+            || self.item(line, &text)
+            || self.progress(line, &text)
+            || self.fact(line, &text)
+            || self.banner(line, &text)
+            || self.heading(line, &text);
+        match (is_read, self.outputs.last_mut()) {
+            (true, Some(output)) => {
+                extend(output, line.number);
+                self.apart = false;
+            }
+            _ => self.unread(line, &text),
+        }
     }
 
-    /// Takes the next word as a number, without the brackets, signs and commas around it.
-    fn number(&mut self, name: &str, unit: &'static str) -> Option<Figure> {
-        let word = *self.words.get(self.at)?;
-        let figure = figure(bare(word.text), name, unit, word.line)?;
-        self.take(1);
-        Some(figure)
+    /// A line that was not read: it belongs to the output where it begins as an item does, or stands inside.
+    fn unread(&mut self, line: Line<'_>, text: &str) {
+        let bare = text.strip_prefix("- ").unwrap_or(text);
+        let is_begun = SUMMARY.iter().chain(SCRIPT).chain(&PROGRESS[..1]).any(|template| begins(template, bare))
+            || bare.starts_with("tps =");
+        let apart = std::mem::replace(&mut self.apart, true);
+        let Some(output) = self.outputs.last_mut() else { return };
+        if text.contains("Run was aborted") || text.contains(" aborted in ") {
+            note(output, format!("line {}: {}", line.number, text.chars().take(200).collect::<String>()));
+        }
+        let has_number = || text.split(' ').any(|word| number(word.trim_matches(['(', ')', '%', ',', ';'])).is_some());
+        if is_begun || has_number() {
+            let wanted = "an item that pgbench prints";
+            output.unread.push(table::unread(line, wanted));
+        }
+        if is_begun && !apart {
+            extend(output, line.number);
+        }
     }
 
-    /// Takes an item of pgbench's that stands here.
-    fn item(&mut self) -> bool {
-        // Inside a statement's text an item would be part of it.
-        if self.statements.as_ref().is_some_and(|statements| statements.row.is_some()) && !self.statement_may_end() {
+    fn begin(&mut self, line: u32) -> &mut Output {
+        let facts = self.command.take().map(|command| ("command".to_owned(), command)).into_iter().collect();
+        self.outputs.push(Output { tool: "pgbench", lines: (line, line), facts, ..Output::default() });
+        (self.summary, self.script, self.statements) = (None, None, None);
+        let last = self.outputs.len() - 1;
+        &mut self.outputs[last]
+    }
+
+    /// The last output, or a new one.
+    fn output(&mut self, line: u32) -> &mut Output {
+        match self.outputs.len() {
+            0 => self.begin(line),
+            count => &mut self.outputs[count - 1],
+        }
+    }
+
+    fn item(&mut self, line: Line<'_>, text: &str) -> bool {
+        if let Some(dashed) = text.strip_prefix("- ") {
+            let found = SCRIPT.iter().chain(SUMMARY).find_map(|template| fit(template, dashed, line.number));
+            return found.is_some_and(|figures| self.of_script(line.number, figures));
+        }
+        let Some((template, figures)) = SUMMARY.iter().find_map(|it| Some((it, fit(it, text, line.number)?))) else {
+            return false;
+        };
+        // Without its dash, which a page may have lost, it could be of a script or of all of them.
+        if self.script.is_some() {
             return false;
         }
-        let start = self.at;
-        let dashed = start > 0 && self.words[start - 1].text == "-";
-        let found = ITEMS.iter().find_map(|(phrase, reads)| self.phrase(phrase).map(|count| (count, reads)));
-        let done = match found {
-            Some((count, reads)) => {
-                self.at += count;
-                let done = self.reads(*reads, dashed);
-                self.taken[start..start + count].fill(done);
-                done
-            }
-            None => self.banner() || self.tuples() || self.script_transactions(dashed),
-        };
-        match done {
-            true => {
-                let last = self.words[self.at.saturating_sub(1)].line;
-                if let Some(output) = self.outputs.last_mut() {
-                    output.lines.1 = last;
-                }
-            }
-            false => self.at = start,
+        let name = &figures[0].name;
+        let has = |row: &Row| row.figures.iter().any(|figure| figure.name == *name);
+        let summary = self.summary.and_then(|row| self.outputs.last()?.rows.get(row));
+        if summary.is_some_and(has) {
+            self.begin(line.number);
         }
-        done
+        let row = self.summary;
+        let output = self.output(line.number);
+        if template.ends_with("(including failures)") {
+            output.facts.push(("latency average".to_owned(), "including failures".to_owned()));
+        }
+        match row.and_then(|row| output.rows.get_mut(row)) {
+            Some(row) => row.figures.extend(figures),
+            None => {
+                let labels = vec![("part", "summary".to_owned())];
+                output.rows.push(Row { figures, ..table::row(labels, line.number) });
+                self.summary = self.outputs.last().map(|output| output.rows.len() - 1);
+            }
+        }
+        self.statements = None;
+        true
     }
 
-    /// Reads what stands behind an item's phrase.
-    fn reads(&mut self, reads: Reads, dashed: bool) -> bool {
-        // Of no transactions there is no rate: the line is the output's, and unread.
-        if is_no_number(bare(self.word(0)))
-            && self.outputs.last().is_some_and(|output| output.lines.1 + 1 >= self.line())
-        {
-            self.extend_to(self.line());
-        }
-        match reads {
-            Reads::Number(name, unit) => {
-                let read = self.number(name, unit);
-                read.is_some_and(|figure| self.keep(vec![figure], dashed))
+    fn of_script(&mut self, line: u32, figures: Vec<Figure>) -> bool {
+        let (Some((name, row)), Some(output)) = (&mut self.script, self.outputs.last_mut()) else { return false };
+        self.statements = None;
+        match row.and_then(|row| output.rows.get_mut(row)) {
+            Some(known) => {
+                let is_new = known.figures.iter().all(|figure| figure.name != figures[0].name);
+                known.figures.extend(figures.into_iter().filter(|_| is_new));
+                is_new
             }
-            Reads::Share(name) => self.share(name, dashed),
-            Reads::Late => self.late(dashed),
-            Reads::Lag => self.lag(),
-            Reads::Latency(name) => self.latency(name, dashed),
-            Reads::Tps => self.tps(),
-            Reads::Fact(name) => self.fact(name),
-            Reads::Script => self.script(),
-            Reads::Weight => self.weight(),
-            Reads::Statements => self.statements_heading(),
-            Reads::Progress => self.progress(),
-            Reads::Times => self.times(),
+            None => {
+                let labels = vec![("part", "script".to_owned()), ("script", name.clone())];
+                output.rows.push(Row { figures, ..table::row(labels, line) });
+                *row = Some(output.rows.len() - 1);
+                true
+            }
         }
+    }
+
+    fn progress(&mut self, line: Line<'_>, text: &str) -> bool {
+        let of = |part: &str| PROGRESS.iter().find_map(|template| fit(template, part, line.number));
+        let parts: Option<Vec<Vec<Figure>>> = text.split(", ").map(of).collect();
+        let Some(figures) = parts.map(|parts| parts.concat()).filter(|figures| figures[0].name == "at") else {
+            return false;
+        };
+        let at = |row: &Row| row.figures.first().filter(|figure| figure.name == "at").map(|figure| figure.value);
+        let last = self.outputs.last().and_then(|output| output.rows.last()).and_then(at);
+        if self.summary.is_some() || last.is_some_and(|last| figures[0].value < last) {
+            self.begin(line.number);
+        }
+        let labels = vec![("part", "progress".to_owned())];
+        self.output(line.number).rows.push(Row { figures, ..table::row(labels, line.number) });
+        true
+    }
+
+    fn fact(&mut self, line: Line<'_>, text: &str) -> bool {
+        let of = |name: &'static str| Some((name, text.strip_prefix(name)?.strip_prefix(": ")?));
+        let Some((name, value)) = FACTS.into_iter().find_map(of) else { return false };
+        let has = |output: &Output| output.facts.iter().any(|(known, _)| known == name);
+        if self.outputs.last().is_none_or(has) || (name == FACTS[0] && self.summary.is_some()) {
+            self.begin(line.number);
+        }
+        self.statements = None;
+        self.output(line.number).facts.push((name.to_owned(), value.to_owned()));
+        true
     }
 
     /// `pgbench (15.3 (Debian 15.3-0+deb12u1))`, `pgbench (18.4, server 15.3)`.
-    fn banner(&mut self) -> bool {
-        let version =
-            self.word(1).strip_prefix('(').filter(|version| version.starts_with(|c: char| c.is_ascii_digit()));
-        let (true, Some(version)) = (self.word(0) == "pgbench", version) else { return false };
-        let line = self.line();
-        let begun = self.outputs.last().is_some_and(|output| {
-            output.tool == RUN && output.rows.is_empty() && output.facts.is_empty() && output.version.is_none()
-        });
-        if !begun {
-            self.begin(RUN, line);
-        }
-        let end = (2..12).find(|ahead| self.word(*ahead - 1).ends_with(')')).unwrap_or(2);
-        let server = (2..end).find(|ahead| self.word(*ahead - 1) == "server").map(|ahead| bare(self.word(ahead)));
-        let build = (1..end).map(|ahead| self.word(ahead)).collect::<Vec<_>>().join(" ");
-        let build = build.strip_prefix('(').and_then(|build| build.strip_suffix(')')).unwrap_or(&build).to_owned();
-        if let Some(output) = self.outputs.last_mut() {
-            output.version = Some(bare(version).to_owned());
-            output.facts.push(("build".to_owned(), build));
-            output.facts.extend(server.map(|server| ("server version".to_owned(), server.to_owned())));
-        }
-        self.take(end);
+    fn banner(&mut self, line: Line<'_>, text: &str) -> bool {
+        let build = text.strip_prefix("pgbench (").and_then(|rest| rest.strip_suffix(')'));
+        let Some(build) = build.filter(|build| build.starts_with(|c: char| c.is_ascii_digit())) else { return false };
+        let output = self.begin(line.number);
+        output.version = build.split([' ', ',']).next().map(str::to_owned);
+        output.facts.push(("build".to_owned(), build.to_owned()));
+        let server = build.split_once("server ").map(|(_, server)| server.trim_end_matches(')'));
+        output.facts.extend(server.map(|server| ("server version".to_owned(), server.to_owned())));
         true
     }
 
-    fn begin(&mut self, tool: &'static str, line: u32) {
-        // A command belongs to the output that stands below it.
-        let from = self.outputs.last().map_or(0, |output| output.lines.1);
-        let mut output = Output { tool, lines: (line, line), ..Output::default() };
-        let command = web::command_of(&self.commands, "pgbench", from, line);
-        output.facts.extend(command.map(|command| ("command".to_owned(), command.to_owned())));
-        self.outputs.push(output);
-        self.summary = None;
-        self.script = None;
-        self.statements = None;
-    }
-
-    /// Puts figures into the row of the summary, or of the script where they stand behind its dash.
-    fn keep(&mut self, figures: Vec<Figure>, dashed: bool) -> bool {
-        let Some(first) = figures.first() else { return false };
-        let (line, name) = (first.line, first.name.clone());
-        if dashed {
-            let script = self.script.get_or_insert_with(|| Script { name: String::new(), row: None });
-            if let Some(row) = script.row {
-                self.extend_row(row, figures);
-                return true;
-            }
-            let labels = vec![("part", "script".to_owned()), ("script", script.name.clone())];
-            let row = self.row(RUN, Row { labels, figures, line, ..Row::default() });
-            self.script = self.script.take().map(|script| Script { row: Some(row), ..script });
-            return true;
-        }
-        let has = |row: &Row| row.figures.iter().any(|figure| figure.name == name);
-        let again = self.summary.and_then(|row| self.outputs.last()?.rows.get(row)).is_some_and(has);
-        if again {
-            self.begin(RUN, line);
-        }
-        match self.summary {
-            Some(row) => self.extend_row(row, figures),
-            None => {
-                let labels = vec![("part", "summary".to_owned())];
-                self.summary = Some(self.row(RUN, Row { labels, figures, line, ..Row::default() }));
-            }
-        }
-        self.statements = None;
-        true
-    }
-
-    fn extend_row(&mut self, row: usize, figures: Vec<Figure>) {
-        if let Some(row) = self.outputs.last_mut().and_then(|output| output.rows.get_mut(row)) {
-            row.figures.extend(figures);
-        }
-    }
-
-    /// Adds a row to the last output of a tool, which it begins where there is none; says which row it is.
-    fn row(&mut self, tool: &'static str, row: Row) -> usize {
-        if self.outputs.last().is_none_or(|output| output.tool != tool) {
-            let (script, line) = (self.script.take(), row.line);
-            self.begin(tool, line);
-            self.script = script;
-        }
-        let Some(output) = self.outputs.last_mut() else { return 0 };
-        output.rows.push(row);
-        output.rows.len() - 1
-    }
-
-    /// Whether the text of a statement can be at its end here.
-    fn statement_may_end(&self) -> bool {
-        let Some(before) = self.at.checked_sub(1).map(|before| &self.words[before]) else { return true };
-        let is_dash =
-            before.text == "-" && (before.first || self.at < 2 || ends_statement(self.words[self.at - 2].text));
-        self.words[self.at].first || is_dash || ends_statement(before.text)
-    }
-
-    /// Whether a number here can be the next statement's latency, and not one in the text of `last` that a page broke. A
-    /// text need not end with a semicolon (before version 9.6), but then it stands on one line and is whole.
-    fn statement_may_begin(&self, last: Option<usize>) -> bool {
-        const GOES_ON: [&str; 12] =
-            ["AND", "OR", "WHERE", "SET", "BETWEEN", "VALUES", "IN", "THEN", "ELSE", "WHEN", "LIMIT", "OFFSET"];
-        let Some(before) = self.at.checked_sub(1).map(|before| &self.words[before]) else { return true };
-        if ends_statement(before.text) {
-            return true;
-        }
-        let row = last.and_then(|row| self.outputs.last()?.rows.get(row));
-        let on_one_line = row.is_some_and(|row| row.line == before.line);
-        let open = before.text.ends_with(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '"' | '_'));
-        self.words[self.at].first && on_one_line && !open && !GOES_ON.contains(&before.text.to_uppercase().as_str())
-    }
-
-    /// Takes `0.326 0 BEGIN;`, or words that go on with the last one's text.
-    fn statement(&mut self) -> bool {
-        let Some(statements) = &self.statements else { return false };
-        let (counts, last) = (statements.counts, statements.row);
-        if (last.is_none() || self.statement_may_begin(last))
-            && let Some(row) = self.statement_row(counts)
-        {
-            let line = row.line;
-            let row = self.row(RUN, row);
-            self.statements = Some(Statements { counts, row: Some(row) });
-            self.extend_to(line);
-            return true;
-        }
-        let Some(before) = self.at.checked_sub(1).map(|before| self.words[before]) else { return false };
-        let word = self.words[self.at];
-        // A dash begins an item of the next script or stands in a text.
-        let goes_on = word.line <= before.line + 1 && word.text != "-";
-        let row = last.and_then(|row| self.outputs.last_mut()?.rows.get_mut(row)).filter(|_| goes_on);
-        let Some((_, text)) = row.and_then(|row| row.labels.last_mut()) else {
-            if !(goes_on || word.text == "-") {
-                self.statements = None;
-            }
-            return false;
-        };
-        // A text that was ended goes on only on its own line: a comment behind it.
-        if word.first && text.ends_with(';') {
-            self.statements = None;
+    /// `SQL script 1: NAME`, and the headings over statements.
+    fn heading(&mut self, line: Line<'_>, text: &str) -> bool {
+        let bare = text.strip_prefix("- ").unwrap_or(text);
+        if let Some(name) = text.strip_prefix("SQL script ").filter(|name| name.contains(": ")) {
+            (self.script, self.statements) = (Some((name.to_owned(), None)), None);
+        } else if let Some((_, counts)) = STATEMENTS.iter().find(|(heading, _)| *heading == bare) {
+            self.statements = Some((counts, true));
+        } else if let Some(file) = text.strip_prefix("statement latencies in milliseconds, file ") {
+            // Before version 9.6 scripts have numbers only.
+            self.script = Some((format!("file {}", file.trim_end_matches(':')), None));
+            self.statements = Some((&[], true));
+        } else {
             return false;
         }
-        if !text.is_empty() {
-            text.push(' ');
-        }
-        text.push_str(word.text);
-        self.take(1);
-        self.extend_to(word.line);
+        self.output(line.number);
         true
     }
 
-    fn extend_to(&mut self, line: u32) {
-        if let Some(output) = self.outputs.last_mut() {
-            output.lines.1 = output.lines.1.max(line);
+    /// `0.326 0 BEGIN;` where a statement may stand: behind the heading, or behind one that was ended, so that no number in
+    /// the middle of a statement is taken for the next one's latency.
+    fn statement(&mut self, line: Line<'_>, words: &[&str]) -> bool {
+        let Some((counts, true)) = self.statements else { return false };
+        // pgbench prints three decimals, before version 12 six.
+        let is_latency = |word: &&&str| word.split(['.', ',']).nth(1).is_some_and(|it| matches!(it.len(), 3 | 6));
+        let Some(first) = words.first().filter(is_latency) else { return false };
+        let latency = first.replace(',', ".").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+        let (Some(latency), true) = (latency, words.len() > counts.len() + 1) else { return false };
+        let mut figures = vec![figure("latency_mean", "ms", latency, first, line.number)];
+        for (name, word) in counts.iter().zip(&words[1..]) {
+            let Ok(count) = word.parse::<u32>() else { return false };
+            figures.push(figure(name, "count", f64::from(count), word, line.number));
         }
+        let statement = words[1 + counts.len()..].join(" ");
+        if statement.starts_with(|c: char| c.is_ascii_digit()) {
+            return false;
+        }
+        let is_whole = statement.ends_with(';') || statement.starts_with('\\');
+        let script = self.script.as_ref().map_or(String::new(), |(name, _)| name.clone());
+        let labels = vec![("part", "statement".to_owned()), ("script", script), ("statement", statement)];
+        self.output(line.number).rows.push(Row { figures, ..table::row(labels, line.number) });
+        self.statements = Some((counts, is_whole));
+        true
     }
 
-    /// The numbers of a statement's row; its text follows.
-    fn statement_row(&mut self, counts: usize) -> Option<Row> {
-        const NAMES: [&str; 2] = ["failures", "retries"];
-        let word = self.words.get(self.at)?;
-        // pgbench prints three decimals, before version 12 six: a wrapped text may begin with a number too.
-        let decimals = word.text.rsplit(['.', ',']).next().filter(|decimals| decimals.len() < word.text.len())?;
-        let mut figures = vec![figure(word.text, "latency_mean", "ms", word.line)?];
-        if !matches!(decimals.len(), 3 | 6) {
-            return None;
-        }
-        for (ahead, name) in NAMES.iter().take(counts).enumerate() {
-            let word = self.words.get(self.at + 1 + ahead)?;
-            figures.push(figure(word.text, name, "count", word.line).filter(|figure| figure.value.fract() == 0.0)?);
-        }
-        let behind = self.word(1 + counts);
-        if !behind
-            .starts_with(|c: char| c.is_alphabetic() || matches!(c, '\\' | '(' | '-' | '/' | ':' | '"' | '{' | '*'))
-        {
-            return None;
-        }
-        let line = word.line;
-        let script = self.script.as_ref().map_or(String::new(), |script| script.name.clone());
-        let labels = vec![("part", "statement".to_owned()), ("script", script), ("statement", String::new())];
-        self.take(1 + counts);
-        Some(Row { labels, figures, line, ..Row::default() })
-    }
-
-    /// Versions by their form, and the lines that hold numbers which were not taken.
-    fn finish(mut self, lines: &[Line<'a>]) -> Vec<Output> {
-        let tells = |output: &Output| {
-            let is_one = |row: &Row| {
-                let named = |figure: &Figure| figure.name.starts_with("tps") || figure.name == "transactions";
-                let has_clients = row.figures.iter().any(|figure| figure.name == "clients");
-                let of_head = has_clients && output.facts.iter().any(|(name, _)| name == "query mode");
-                row.labels.first().is_none_or(|(_, part)| part != "summary") || row.figures.iter().any(named) || of_head
-            };
-            output.rows.iter().any(is_one) || output.version.is_some()
+    /// Versions by their form. What has neither a count nor a rate is none.
+    fn finish(mut self) -> Vec<Output> {
+        let is_one = |output: &Output| {
+            let is_told = |figure: &Figure| figure.name.starts_with("tps") || figure.name == "transactions";
+            let progress = output.rows.iter().any(|row| row.labels[0].1 == "progress");
+            let head = output.facts.iter().any(|(name, _)| name == FACTS[1]) && !output.rows.is_empty();
+            progress || head || output.rows.iter().flat_map(|row| &row.figures).any(is_told)
         };
-        self.outputs.retain(tells);
-        let left: Vec<u32> = std::iter::zip(&self.words, &self.taken)
-            .filter(|(word, taken)| {
-                !**taken && (web::number(bare(word.text)).is_some() || is_no_number(bare(word.text)))
-            })
-            .map(|(word, _)| word.line)
-            .collect();
+        self.outputs.retain(is_one);
         for output in &mut self.outputs {
-            if output.version.is_none() && output.tool == RUN {
-                output.version = items::version(output).map(str::to_owned);
-            }
-            let before = |number: u32| lines.partition_point(|line| line.number < number);
-            let (first, behind) = (before(output.lines.0), before(output.lines.1.saturating_add(1)));
-            // What ended a run early stands right behind it, or before its summary.
-            let near = &lines[first..before(output.lines.1.saturating_add(3)).max(first)];
-            let aborted =
-                |line: &&Line<'_>| line.text.contains("Run was aborted") || line.text.contains(" aborted in ");
-            let note = |line: &Line<'_>| format!("line {}: {}", line.number, shortened(line.text));
-            output.notes.extend(near.iter().filter(aborted).map(note));
-            let inside = lines[first..behind.max(first)].iter();
-            let unread = inside.filter(|line| left.binary_search(&line.number).is_ok()).map(|line| Unread {
-                line: line.number,
-                text: shortened(line.text),
-                wanted: "an item that pgbench prints".to_owned(),
-            });
-            output.unread = unread.collect();
-            let mut figures = output.rows.iter().flat_map(|row| &row.figures);
-            if output.tool == RUN && !figures.any(|figure| figure.name.starts_with("tps")) {
-                output.notes.push("it has no rate: the summary is cut off, or the run was ended".to_owned());
+            let last = output.lines.1;
+            output.unread.retain(|unread| unread.line <= last);
+            output.version = output.version.take().or_else(|| version(output).map(str::to_owned));
+            if !output.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name.starts_with("tps")) {
+                note(output, "it has no rate: the summary is cut off, or the run was ended");
             }
         }
         self.outputs
     }
 }
 
-fn shortened(text: &str) -> String {
-    text.chars().take(200).collect()
-}
-
-/// A number without the brackets, commas and signs around it.
-fn bare(text: &str) -> &str {
-    text.trim_start_matches('(').trim_end_matches([')', '%', ',', ';', ':'])
-}
-
-/// Whether it is what C prints for a number that is none: `-nan`, `NaN`, `inf`.
-fn is_no_number(text: &str) -> bool {
-    matches!(text.trim_start_matches(['-', '+']).to_ascii_lowercase().as_str(), "nan" | "nan(ind" | "inf")
-}
-
-fn figure(text: &str, name: &str, unit: &'static str, line: u32) -> Option<Figure> {
-    let value = web::number(text)?;
-    Some(Figure { name: name.to_owned(), unit, value, text: text.to_owned(), line })
-}
-
-/// Whether a statement's text may end with this word: what pgbench lists are commands with a semicolon and
-/// backslash commands, mostly with a bracket or a unit of time at their end.
-fn ends_statement(word: &str) -> bool {
-    word.ends_with([';', ')', ':']) || matches!(word, "us" | "ms" | "s")
+/// The version, as far as the form tells it.
+fn version(output: &Output) -> Option<&'static str> {
+    let of = |part: &'static str| output.rows.iter().filter(move |row| row.labels[0].1 == part);
+    let any = |part, names: &[&str]| {
+        of(part).flat_map(|row| &row.figures).any(|figure| names.contains(&figure.name.as_str()))
+    };
+    let has = |name: &str| any("summary", &[name]);
+    let builtin = output.facts.iter().any(|(name, kind)| name == FACTS[0] && kind.starts_with('<'));
+    let old = any("summary", &["tps_including_connecting", "tps_excluding_connecting"]);
+    match () {
+        () if has("failed") || has("max_tries") || any("progress", &["failed"]) => Some("15 or newer"),
+        () if any("summary", &["tps", "tps_including_reconnecting"]) => {
+            Some(if has("transactions") { "14" } else { "14 or newer" })
+        }
+        () if !old => None,
+        () if has("latency_mean") => Some(if builtin { "9.6 to 13" } else { "9.4 to 13" }),
+        () if has("transactions") => Some("8.4 to 9.3"),
+        () => Some("13 or older"),
+    }
 }

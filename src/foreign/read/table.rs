@@ -9,19 +9,12 @@ use crate::foreign::clean as web;
 /// What one column of a tool means here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
-    /// The tool's name of the column.
-    pub(super) column: &'static str,
     /// This program's name of it, with its unit.
     pub(super) name: &'static str,
     /// Its unit after conversion.
     pub(super) unit: &'static str,
     /// What a number of the tool is multiplied with.
     pub(super) factor: f64,
-}
-
-/// A row of a table of meanings.
-pub(super) const fn known(column: &'static str, name: &'static str, unit: &'static str, factor: f64) -> Known {
-    Known { column, name, unit, factor }
 }
 
 /// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
@@ -137,32 +130,6 @@ pub(super) fn is_prompt(text: &str) -> bool {
 /// The words of a line, without the bars of a table.
 pub(super) fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().filter(|word| *word != "|").collect()
-}
-
-/// The words of the row that begins at `at` and how many lines it takes. A row that was wrapped goes on in lines that hold
-/// nothing but values, as far as `wanted` words; what then has too few or too many words is for the reader to report.
-pub(super) fn wrapped<'a>(
-    lines: &[Line<'a>],
-    at: usize,
-    wanted: usize,
-    is_value: impl Fn(&str) -> bool,
-) -> (Vec<(u32, &'a str)>, usize) {
-    let of = |line: &Line<'a>| -> Vec<(u32, &'a str)> {
-        words(line.text).into_iter().map(|word| (line.number, word)).collect()
-    };
-    let mut found = lines.get(at).map(of).unwrap_or_default();
-    let (mut used, first) = (1, found.len());
-    while found.len() < wanted {
-        let more = lines.get(at + used).map(of).unwrap_or_default();
-        // Where a row is wrapped its first piece is the longest; a longer one begins another row.
-        let fits = !more.is_empty() && more.len() <= first && found.len() + more.len() <= wanted;
-        if !fits || !more.iter().all(|(_, word)| is_value(word)) {
-            break;
-        }
-        found.extend(more);
-        used += 1;
-    }
-    (found, used)
 }
 
 /// Whether the short options among the arguments hold this letter.

@@ -11,43 +11,31 @@
 //!
 //! Suffixes are powers of 1024, those of operations too (`zfs_nicenum` in libzutil). Labels: `report`, `time`, `pool`,
 //! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The tree
-//! stands in the indentation; where a page lost that, it is rebuilt from names and from who has a capacity, which the
-//! members of a mirror or raidz have not.
+//! stands in the indentation; where a page lost that, it is rebuilt as far as names and sums tell.
+//! Line by line: a row that has not a value for each column is listed as not read.
 
+#[cfg(test)]
+mod tests;
 mod tree;
 
-use self::tree::{Tree, places};
+use self::tree::places;
 use super::output::{Line, Output, Row};
 use super::table;
-use crate::foreign::clean as web;
+use crate::foreign::clean::number;
 
 const TOOL: &str = "zpool iostat";
 
 /// Whether the text holds a table of `zpool iostat`.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    let called = |line: &Line<'_>| table::command(line.text, TOOL).is_some_and(|it| table::has_option(it, 'H'));
-    lines.iter().any(|line| is_bottom(&table::words(line.text)) || called(line))
-}
-
-/// A form of `zpool iostat` that the text holds and that is not read: histograms.
-#[must_use]
-pub fn form_not_read(lines: &[Line<'_>]) -> Option<&'static str> {
-    lines.iter().find_map(|line| match table::words(line.text).as_slice() {
-        ["latency", "read", "write", ..] => Some("zpool iostat -w"),
-        ["req_size", "ind", "agg", ..] => Some("zpool iostat -r"),
-        _ => None,
-    })
+    lines.iter().any(|line| is_bottom(&table::words(line.text)))
 }
 
 /// Reads every table of `zpool iostat` in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
-    let mut at = 0;
-    while at < lines.len() {
-        at += reader.take(lines, at);
-    }
+    lines.iter().for_each(|line| reader.take(*line));
     reader.close();
     reader.outputs
 }
@@ -61,31 +49,23 @@ struct Column {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Bytes,
-    BytesPerSecond,
-    OpsPerSecond,
+    Sized(&'static str),
     Wait,
-    Queue,
     Unknown,
 }
 
-/// Groups of the first line of names, and how many columns each has.
-fn group_columns(group: &str) -> Option<usize> {
+/// How many columns a group of the first line of names has.
+fn group_columns(group: &str) -> usize {
     match group {
-        "capacity" | "operations" | "bandwidth" => Some(2),
-        "scrub" | "trim" | "rebuild" => Some(1),
-        _ if group.ends_with("_wait") || group.ends_with("q_read") || group.ends_with("q_write") => Some(2),
-        _ => None,
+        "capacity" | "operations" | "bandwidth" => 2,
+        _ if group.ends_with("_wait") || group.ends_with("q_read") || group.ends_with("q_write") => 2,
+        _ => 1,
     }
 }
 
 /// Whether it is a line between tables.
 fn is_rule(words: &[&str]) -> bool {
     words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-'))
-}
-
-fn is_top(words: &[&str]) -> bool {
-    words.first() == Some(&"capacity") && words.contains(&"operations")
 }
 
 fn is_bottom(words: &[&str]) -> bool {
@@ -108,44 +88,23 @@ fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
         "rebuild",
     ];
     let groups = top.unwrap_or(&USUAL);
-    let mut owners = groups.iter().flat_map(|group| vec![*group; group_columns(group).unwrap_or(1)]);
+    let mut owners = groups.iter().flat_map(|group| vec![*group; group_columns(group)]);
     bottom[1..].iter().map(|label| column(owners.next().unwrap_or_default(), label)).collect()
 }
 
 fn column(group: &str, label: &str) -> Column {
     let (name, kind) = match (group, label) {
-        ("capacity", "alloc" | "used") => ("allocated_bytes".to_owned(), Kind::Bytes),
-        ("capacity", "free" | "avail") => ("free_bytes".to_owned(), Kind::Bytes),
-        ("operations", "read" | "write") => (format!("{label}_ops_per_s"), Kind::OpsPerSecond),
-        ("bandwidth", "read" | "write") => (format!("{label}_bytes_per_s"), Kind::BytesPerSecond),
+        ("capacity", "alloc" | "used") => ("allocated_bytes".to_owned(), Kind::Sized("B")),
+        ("capacity", "free" | "avail") => ("free_bytes".to_owned(), Kind::Sized("B")),
+        ("operations", "read" | "write") => (format!("{label}_ops_per_s"), Kind::Sized("ops/s")),
+        ("bandwidth", "read" | "write") => (format!("{label}_bytes_per_s"), Kind::Sized("B/s")),
         (group, "read" | "write") if group.ends_with("_wait") => (format!("{label}_{group}_us"), Kind::Wait),
         (group, "wait") => (format!("{group}_wait_us"), Kind::Wait),
-        (group, "pend") => (format!("{group}_pending"), Kind::Queue),
-        (group, "activ") => (format!("{group}_active"), Kind::Queue),
+        (group, "pend") => (format!("{group}_pending"), Kind::Sized("requests")),
+        (group, "activ") => (format!("{group}_active"), Kind::Sized("requests")),
         (_, label) => (label.to_owned(), Kind::Unknown),
     };
     Column { name, kind }
-}
-
-/// The columns of `-H`, which prints no names; `None` where the options do not tell them.
-fn columns_of_options(arguments: &str, words: usize) -> Option<Vec<Column>> {
-    let latency = table::has_option(arguments, 'l');
-    let plain = ["capacity", "operations", "bandwidth"];
-    let waits = ["total_wait", "disk_wait", "syncq_wait", "asyncq_wait", "scrub", "trim", "rebuild"];
-    let groups = || plain.iter().chain(waits.iter().filter(|_| latency));
-    let label = |group: &str, index: usize| match (group, index) {
-        ("capacity", 0) => "alloc",
-        ("capacity", _) => "free",
-        ("scrub" | "trim" | "rebuild", _) => "wait",
-        (_, 0) => "read",
-        _ => "write",
-    };
-    let all: Vec<Column> = groups()
-        .flat_map(|group| (0..group_columns(group).unwrap_or(1)).map(move |index| column(group, label(group, index))))
-        .collect();
-    let least = if latency { 14 } else { 6 };
-    let fits = words > least && words <= all.len() + 1 && !table::has_option(arguments, 'q');
-    fits.then(|| all[..words - 1].to_vec())
 }
 
 #[derive(Default)]
@@ -177,108 +136,78 @@ struct Read<'a> {
     name: &'a str,
     indent: usize,
     row: Row,
-    /// Whether any value but a dash stood in it.
-    has_capacity: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, lines: &[Line<'a>], at: usize) -> usize {
-        let line = lines[at];
+    fn take(&mut self, line: Line<'a>) {
         let words = table::words(line.text);
+        let command = table::command(line.text, TOOL);
         // Some versions print a rule before the names too.
         if words.is_empty() || self.current.is_none() && is_rule(&words) {
-            return 1;
+            return;
         }
-        if let Some(arguments) = table::command(line.text, TOOL) {
+        if command.is_some() || table::is_prompt(line.text) {
             self.close();
-            self.called = Some(arguments.to_owned());
-            return 1;
-        }
-        if table::is_prompt(line.text) {
-            self.close();
-            self.called = None;
-            return 1;
-        }
-        if is_top(&words) {
+            self.called = command.map(str::to_owned);
+        } else if words.starts_with(&["capacity"]) && words.contains(&"operations") {
             self.top = Some(words);
-            return 1;
-        }
-        if is_bottom(&words) {
+        } else if is_bottom(&words) {
             let columns = columns(self.top.take().as_deref(), &words);
             self.begin(line, columns);
-            return 1;
+        } else {
+            self.inside(line, &words);
         }
+    }
+
+    fn inside(&mut self, line: Line<'a>, words: &[&'a str]) {
         let time = table::is_time(line.text).then(|| line.text.to_owned());
-        if self.current.is_none() {
-            if time.is_some() {
-                self.time = time;
-                return 1;
-            }
-            let asked = self.called.as_deref().filter(|arguments| table::has_option(arguments, 'H'));
-            let Some(columns) = asked.and_then(|arguments| columns_of_options(arguments, words.len())) else {
-                // What a shell line called begins at once, or its beginning is not here.
-                (self.called, self.time) = (None, None);
-                return 1;
-            };
-            let verbose = asked.is_some_and(|arguments| table::has_option(arguments, 'v'));
-            self.begin(line, columns);
-            let output = self.current.as_mut().map(|current| &mut current.output).filter(|_| verbose);
-            if let Some(output) = output {
-                table::note(
-                    output,
-                    "with -H nothing parts pools from devices: all rows are taken to be of the first pool",
-                );
-            }
-        }
-        let Some(current) = &mut self.current else { return 1 };
-        current.cut |= table::is_omission(line.text) && current.output.rows.is_empty() && current.block.is_empty();
-        if is_rule(&words) {
+        let Some(current) = &mut self.current else {
+            // What a shell line called begins at once, or its beginning is not here.
+            self.called = self.called.take().filter(|_| time.is_some());
+            self.time = time;
+            return;
+        };
+        if is_rule(words) {
             table::extend(&mut current.output, line.number);
             current.end_block();
-            return 1;
-        }
-        if time.is_some() {
+        } else if time.is_some() {
             current.end_block();
             current.next_report();
             current.time = time;
-            return 1;
-        }
-        let used = current.row(lines, at);
-        if used == 0 && !table::is_omission(line.text) {
+        } else if table::is_omission(line.text) {
+            current.cut |= current.output.rows.is_empty() && current.block.is_empty();
+        } else if !current.row(line, words) {
             self.close();
         }
-        used.max(1)
     }
 
     fn begin(&mut self, line: Line<'a>, columns: Vec<Column>) {
-        let mut current = match self.current.take() {
-            Some(current) if current.columns == columns => current,
-            other => {
-                self.current = other;
-                self.close();
-                let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
-                let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
-                Current { output, columns, called: self.called.take(), report: 1, time, pools, cut: false, block }
-            }
-        };
+        if self.current.as_ref().is_none_or(|current| current.columns != columns) {
+            let called = self.called.take();
+            self.close();
+            let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
+            let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
+            self.current = Some(Current { output, columns, called, report: 1, time, pools, cut: false, block });
+        }
+        let Some(current) = &mut self.current else { return };
         current.end_block();
         current.next_report();
         table::extend(&mut current.output, line.number);
         for column in current.columns.iter().filter(|column| column.kind == Kind::Unknown) {
             table::unknown_column(&mut current.output, line, &column.name);
         }
-        self.current = Some(current);
     }
 
     fn close(&mut self) {
+        self.called = None;
         let Some(mut current) = self.current.take() else { return };
         current.end_block();
         let since_import = current.called.as_deref().map(|arguments| !table::has_option(arguments, 'y'));
+        let since_import = since_import.filter(|since| !(*since && current.cut));
         let mut output = current.output;
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
-        let since_import = since_import.filter(|since| !(*since && current.cut));
         let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| *name == "report" && value == "1");
         output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
         if since_import.is_none() {
@@ -298,42 +227,29 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// Reads the row at `at`; 0 when it is none.
-    fn row(&mut self, lines: &[Line<'a>], at: usize) -> usize {
-        let line = lines[at];
-        let wanted = self.columns.len() + 1;
-        let (words, used) = table::wrapped(lines, at, wanted, is_value);
-        let Some(&(_, name)) = words.first() else { return 0 };
-        let section = tree::is_section(name);
-        if section && words.len() == 1 {
-            let row = table::row(Vec::new(), line.number);
-            self.block.push(Read { name, indent: line.indent, row, has_capacity: false });
-            table::extend(&mut self.output, line.number);
-            return used;
+    /// Reads a row; whether the line is one.
+    fn row(&mut self, line: Line<'a>, words: &[&'a str]) -> bool {
+        let (name, values) = (words[0], &words[1..]);
+        let mut row = table::row(Vec::new(), line.number);
+        let is_section = tree::is_section(name) && values.is_empty();
+        let numbers = values.iter().filter(|word| is_value(word)).count();
+        if !is_section && (values.len() < 2 || numbers * 2 < values.len() || is_value(name) && number(name).is_none()) {
+            return false;
         }
-        let values = words[1..].iter().filter(|(_, word)| is_value(word)).count();
-        if words.len() < 3 || values * 2 < words.len() - 1 || is_value(name) && web::number(name).is_none() {
-            return 0;
-        }
-        lines[at..at + used].iter().for_each(|line| table::extend(&mut self.output, line.number));
-        if words.len() != wanted {
+        table::extend(&mut self.output, line.number);
+        if !is_section && values.len() != self.columns.len() {
             let columns = self.columns.len();
             self.output.unread.push(table::unread(line, format!("a name and {columns} values, one for each column")));
-            return used;
+            return true;
         }
-        let mut row = table::row(Vec::new(), line.number);
-        let has_capacity = words[1].1 != "-" && !section;
-        for (column, (number, word)) in self.columns.iter().zip(&words[1..]) {
+        for (column, word) in self.columns.iter().zip(values) {
             let (unit, value) = match column.kind {
-                Kind::Bytes => ("B", table::bytes(word)),
-                Kind::BytesPerSecond => ("B/s", table::bytes(word)),
-                Kind::OpsPerSecond => ("ops/s", table::bytes(word)),
+                Kind::Sized(unit) => (unit, table::bytes(word)),
                 Kind::Wait => ("us", table::span_us(word)),
-                Kind::Queue => ("requests", table::bytes(word)),
                 Kind::Unknown => continue,
             };
             match value {
-                Some(value) => row.figures.push(table::figure(&column.name, unit, value, word, *number)),
+                Some(value) => row.figures.push(table::figure(&column.name, unit, value, word, line.number)),
                 None if *word == "-" => {}
                 None => {
                     self.output.unread.push(table::unread(line, format!("a number for {}, not `{word}`", column.name)));
@@ -341,47 +257,38 @@ impl<'a> Current<'a> {
             }
         }
         row.absent = row.figures.is_empty().then(|| "a dash in each column".to_owned());
-        self.block.push(Read { name, indent: line.indent, row, has_capacity });
-        used
+        self.block.push(Read { name, indent: line.indent, row });
+        true
     }
 
     /// Puts the rows since the last separator into the tree.
     fn end_block(&mut self) {
         let block = std::mem::take(&mut self.block);
-        let arguments = self.called.as_deref();
-        let verbose = arguments.map(|arguments| table::has_option(arguments, 'v'));
         let shown: Vec<(usize, &str)> = block.iter().map(|read| (read.indent, read.name)).collect();
-        let mut told = places(&shown).map(Vec::into_iter);
-        let mut tree = Tree::of(&block, verbose);
-        if let Some(text) = tree.note.take().filter(|_| told.is_none()) {
-            table::note(&mut self.output, text);
-        }
-        for read in block {
-            let indented = told.as_mut().and_then(Iterator::next);
-            let place = indented.unwrap_or_else(|| tree.place(read.name, read.has_capacity));
+        let verbose = self.called.as_deref().map(|arguments| table::has_option(arguments, 'v'));
+        let told = places(&shown);
+        let is_told = told.is_some();
+        let (places, note) = told.map_or_else(|| tree::guessed(&block, verbose), |places| (places, None));
+        note.into_iter().filter(|_| !is_told).for_each(|note| table::note(&mut self.output, note));
+        for (read, place) in block.into_iter().zip(places) {
             let is_pool = place.vdev.is_none() && place.device.is_none();
             let pool = place.pool.clone();
             let Some(place) = place.labels() else { continue };
             if is_pool && self.pools.contains(&pool) {
                 self.next_report();
             }
-            if is_pool || self.pools.is_empty() {
-                self.pools.push(pool.clone());
+            if is_pool {
+                self.pools.push(pool);
             }
             let mut labels = vec![("report", self.report.to_string())];
             labels.extend(self.time.clone().map(|time| ("time", time)));
             labels.extend(place);
-            self.output.rows.push(Row { labels, ..read.row });
-        }
-        for text in tree.notes {
-            table::note(&mut self.output, text);
+            self.output.rows.push(Row { labels, since_boot: Some(false), ..read.row });
         }
     }
 }
 
+/// Whether a word is a value of a table: a number of any kind, or a dash.
 fn is_value(word: &str) -> bool {
-    word == "-" || table::bytes(word).or_else(|| table::span_us(word)).is_some()
+    word == "-" || table::bytes(word).is_some() || table::span_us(word).is_some()
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,17 +22,15 @@ pub(super) fn read(lines: &[Line<'_>]) -> Option<(Output, usize)> {
     }
     let mut output = Output { tool: "iostat -o JSON", ..Output::default() };
     let mut places = HashMap::new();
-    let found = document(lines, |leaf| take(&mut output, &mut places, leaf))?;
+    let used = document(lines, &mut output, |output, leaf| take(output, &mut places, leaf));
     // A device that was named needs its position no more.
     output.rows.iter_mut().filter(|row| row.labels.len() == 3).for_each(|row| row.labels.truncate(2));
     table::note(&mut output, "the first report is an average since boot, unless iostat ran with -y");
-    let used = found.used;
-    found.close(&mut output);
     Some((output, used))
 }
 
 /// `sysstat.hosts.0.statistics.1.disk.0.r/s` and its siblings; whatever stands beside them is a fact.
-fn take(output: &mut Output, places: &mut HashMap<String, usize>, leaf: &Leaf<'_, '_>) {
+fn take(output: &mut Output, places: &mut HashMap<String, usize>, leaf: &Leaf<'_>) {
     let path: Vec<&str> = leaf.path.iter().map(String::as_str).collect();
     let (report, group, at, column) = match path.as_slice() {
         ["sysstat", "hosts", _, "statistics", report, "avg-cpu", column] => (report, "cpu", "all", *column),

@@ -229,14 +229,6 @@ fn a_row_that_is_cut_off_is_reported_with_its_line() {
 }
 
 #[test]
-fn wrapped_headings_and_rows_are_put_together() {
-    let text = "Device r/s w/s\nrkB/s wkB/s %util\n/dev/mapper/very-long-name\n1,0 2,0 3,0\n4,0 5,0\nsdb 1 2 3 4 6\n";
-    let found = one(text);
-    assert_eq!(value(&found, "/dev/mapper/very-long-name", "util_percent"), Some((5.0, "%")));
-    assert_eq!((value(&found, "sdb", "util_percent"), found.unread.len()), (Some((6.0, "%")), 0));
-}
-
-#[test]
 fn a_column_that_is_not_known_is_reported_once_and_gives_no_number_without_a_unit() {
     let found = one("Device r/s w/s new/s %util\nsda 1 2 3 4\n\nDevice r/s w/s new/s %util\nsda 1 2 3 4\n");
     let names: Vec<&str> = found.rows[0].figures.iter().map(|figure| figure.name.as_str()).collect();
@@ -264,31 +256,11 @@ fn a_time_stamp_before_the_first_heading_counts() {
 }
 
 #[test]
-fn a_clock_before_each_line_is_not_iostats() {
-    let text = "[18:01:12]Device            r/s     w/s   %util\n[18:01:12]sdd  0.00 0.50 3.00\n[18:01:13] sde 1.00 2.00 4.00\n";
-    let found = one(text);
-    assert_eq!(found.rows.len(), 2);
-    assert_eq!((value(&found, "sdd", "write_ops_per_s"), found.unread.len()), (Some((0.5, "ops/s")), 0));
-    assert!(outputs("[18:01]Device r/s w/s %util\n[18:01]sdd 0.00 0.50 3.00\n").is_empty());
-}
-
-#[test]
 fn prose_parts_two_outputs() {
     let table = "Device r/s w/s %util\nsda 1 2 3\n";
     let found = outputs(&format!("{table}and with 12 disks it was better:\n{table}"));
     assert_eq!(found.iter().map(|output| output.lines).collect::<Vec<_>>(), [(1, 2), (4, 5)]);
     assert_eq!(outputs(&format!("{table}...\nsdz 4 5 6\n"))[0].rows.len(), 2);
-}
-
-#[test]
-fn rows_that_a_message_parts_from_their_heading_are_reported() {
-    let head = "$ iostat -x 1\nDevice r/s w/s rkB/s wkB/s %util\nsda 1.00 2.00 3.00 4.00 5.00\n";
-    let found = outputs(&format!("{head}[12.3] EXT4-fs: mounted\nsdb 1.00 2.00 3.00 4.00 5.00\nsdc 1 2 3 4 5\n"));
-    let lines: Vec<u32> = found[0].unread.iter().map(|unread| unread.line).collect();
-    assert_eq!((found.len(), found[0].rows.len(), lines), (1, 1, vec![5, 6]));
-    // Behind an empty line stands no row of it.
-    let found = outputs(&format!("{head}[12.3] EXT4-fs: mounted\n\nsdb 1.00 2.00 3.00 4.00 5.00\n"));
-    assert!(found[0].unread.is_empty());
 }
 
 proptest! {

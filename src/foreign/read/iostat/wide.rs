@@ -1,9 +1,9 @@
 //! The iostat that prints disks side by side: macOS, FreeBSD without `-x`, illumos without `-x`. Each line is a report.
 
-use super::super::output::{Line, Row, Unread};
+use super::super::output::{Line, Row};
 use super::super::table;
 use super::columns;
-use crate::foreign::clean as web;
+use crate::foreign::clean::number;
 
 /// One of the groups of columns, from left to right.
 struct Group {
@@ -26,8 +26,7 @@ impl Wide {
     pub(super) fn of(before: Option<Line<'_>>, line: Line<'_>) -> Option<Wide> {
         let words: Vec<&str> = table::words(line.text);
         let starts = |word: &str| matches!(word, "KB/t" | "kps" | "Mps" | "rps");
-        let all =
-            words.iter().all(|word| columns::of_device(word).or(columns::of_machine(word).map(|it| it.1)).is_some());
+        let all = words.iter().all(|word| columns::of_any(word).is_some());
         if words.len() < 3 || !all || !words.iter().any(|word| starts(word)) {
             return None;
         }
@@ -50,30 +49,35 @@ impl Wide {
         Some(Wide { groups, named, tool })
     }
 
-    /// The rows of one line, or why it could not be read; `None` when it is no line of figures.
-    pub(super) fn row(&self, line: Line<'_>) -> Option<Result<Vec<Row>, Unread>> {
+    /// The rows of one line, or what was wanted; `None` when it is no line of figures.
+    pub(super) fn rows(&self, line: Line<'_>) -> Option<Result<Vec<Row>, String>> {
         let words: Vec<&str> = table::words(line.text);
-        let numbers = words.iter().filter(|word| web::number(word).is_some()).count();
+        let numbers = words.iter().filter(|word| number(word).is_some()).count();
         if numbers == 0 || numbers * 2 < words.len() {
             return None;
         }
         let wanted: usize = self.groups.iter().map(|group| group.columns.len()).sum();
         if words.len() != wanted || numbers != wanted {
-            return Some(Err(table::unread(line, format!("{wanted} figures, one for each column"))));
+            return Some(Err(format!("{wanted} figures, one for each column")));
         }
         let mut words = words.into_iter();
         let rows = self.groups.iter().map(|group| {
             let mut row = table::row(vec![(group.label, group.name.clone())], line.number);
             for (column, word) in group.columns.iter().zip(words.by_ref()) {
-                let known = columns::of_device(column).or(columns::of_machine(column).map(|it| it.1));
-                if let (Some(known), Some(number)) = (known, web::number(word)) {
-                    row.figures.push(table::figure(known.name, known.unit, number * known.factor, word, line.number));
-                }
+                let figure = columns::of_any(column).zip(number(word)).map(|((_, known), number)| {
+                    table::figure(known.name, known.unit, number * known.factor, word, line.number)
+                });
+                row.figures.extend(figure);
             }
             row
         });
         // A disk without its name is none that anybody knows.
         Some(Ok(rows.filter(|row| self.named || row.labels[0].0 != "device").collect()))
+    }
+
+    /// What a line lacks under a heading without the names of the disks.
+    pub(super) fn unnamed(&self) -> Option<String> {
+        (!self.named).then(|| "the names of the disks above their columns".to_owned())
     }
 }
 

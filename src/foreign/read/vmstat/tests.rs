@@ -2,7 +2,7 @@
 
 use super::super::output::Output;
 use super::super::table::checks::{numbers_not_read, outputs_of};
-use super::{form_not_read, looks_like, read};
+use super::{looks_like, read};
 use proptest::prelude::{any, proptest};
 
 const LINUX: [&str; 3] = [
@@ -99,7 +99,7 @@ fn memory_has_the_unit_that_the_text_says() {
 }
 
 #[test]
-fn freebsd_illumos_and_macos_are_read() {
+fn freebsd_and_illumos_are_read() {
     let found = outputs(FREEBSD).remove(0);
     assert_eq!((found.tool, value(&found, "free_bytes")), ("vmstat (FreeBSD)", Some(1.2 * 1024f64.powi(3))));
     assert_eq!((value(&found, "system_calls_per_s"), value(&found, "system_percent")), (Some(712.0), Some(2.0)));
@@ -107,53 +107,6 @@ fn freebsd_illumos_and_macos_are_read() {
     let found = outputs(ILLUMOS).remove(0);
     assert_eq!((found.tool, value(&found, "page_in_bytes_per_s")), ("vmstat (illumos)", Some(4096.0)));
     assert_eq!(value(&found, "memory_deficit_bytes"), Some(0.0));
-    let found = outputs(MACOS).remove(0);
-    assert_eq!(
-        (value(&found, "pages_free"), value(&found, "translation_faults")),
-        (Some(12345.0), Some(987_654_321.0))
-    );
-    assert_eq!(numbers_not_read(MACOS, &[found]), Vec::<String>::new());
-}
-
-#[test]
-fn rows_behind_a_message_are_of_the_same_table() {
-    let row = " 1  0      0 1000  2 30    0    0     5     6    7    8  9 10 80  1  0\n";
-    let head = "$ vmstat 1\nr b swpd free buff cache si so bi bo in cs us sy id wa st\n";
-    let found = outputs(&format!("{head}{row}[ 12.345] EXT4-fs (sda1): mounted\nbash: oops\n{row}{row}"));
-    assert_eq!((found.len(), found[0].rows.len(), found[0].unread.len()), (1, 3, 0));
-    assert_eq!(found[0].notes, ["line 6 stands behind lines of something else"]);
-    // Names of other columns, and lines that do not fit, are none of it.
-    for between in ["a b c d e f g h i j k l m n o p q\n", "x\ny\nz\nu\n"] {
-        let found = outputs(&format!("{head}{row}{between}{row}"));
-        assert_eq!((found.len(), found[0].rows.len()), (1, 1), "{between}");
-    }
-    let found = outputs(&format!("{head}{row}bash: oops\n5 6 7 8 9\n"));
-    assert_eq!((found[0].rows.len(), found[0].unread.len()), (1, 0));
-}
-
-#[test]
-fn macos_with_an_interval_has_totals_first_and_units_for_events() {
-    let text = "Mach Virtual Memory Statistics: (page size of 16384 bytes)\n\
-        free   active   specul inactive throttle    wired  prgable   faults     copy    0fill reactive   purged file-backed \
-        anonymous cmprssed cmprssor  dcomprs   comprs  pageins  pageout  swapins swapouts\n\
-        12345   234567     1234   223456        0   123456     1234    1168M   123456 1234567K     1234      123      123456 \
-        234567   345678   123456    12345    23456   234567     2345        0        0\n\
-        12346   234568     1234   223456        0   123456     1234       12        3        4        0        0      123456 \
-        234567   345678   123456        0        0        5        0        0        0\n";
-    let found = outputs(text).remove(0);
-    assert_eq!((found.rows.len(), found.rows[0].figures.len(), found.unread.len()), (2, 22, 0));
-    assert_eq!((found.rows[0].since_boot, found.rows[1].since_boot), (Some(true), Some(false)));
-    assert_eq!(
-        (value(&found, "translation_faults"), value(&found, "pages_zero_filled")),
-        (Some(1.168e9), Some(1.234_567e9))
-    );
-    assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), ["0"], "of the column 0fill");
-    let of_totals = outputs(MACOS).remove(0);
-    let units = |output: &Output| -> Vec<&str> { output.rows[0].figures.iter().map(|figure| figure.unit).collect() };
-    assert_eq!(units(&of_totals), ["pages", "pages", "faults", "count"]);
-    assert!(units(&found).iter().all(|unit| !unit.is_empty()));
-    let cut = &text[..text.len() - 10];
-    assert_eq!((outputs(cut)[0].rows.len(), outputs(cut)[0].unread[0].line), (1, 4));
 }
 
 #[test]
@@ -162,15 +115,6 @@ fn without_the_command_or_its_first_report_nothing_is_said_of_the_boot() {
     assert_eq!((since(LINUX[0]), since(&format!("$ vmstat 1\n{}", LINUX[0]))), (None, Some(true)));
     let (heading, rows) = LINUX[0].split_once(" st\n").unwrap();
     assert_eq!(since(&format!("$ vmstat 1\n{heading} st\n[...]\n{rows}")), None);
-}
-
-#[test]
-fn forms_that_are_not_read_are_known_by_name() {
-    let form = |text: &str| form_not_read(&crate::foreign::clean::lines(text));
-    assert_eq!(form("     16316412 K total memory\n      2345678 K used memory\n"), Some("vmstat -s"));
-    let disks =
-        "disk- ------------reads------------ -----IO------\n       total merged sectors      ms    cur    sec\n";
-    assert_eq!((form(disks), form(LINUX[0])), (Some("vmstat -d"), None));
 }
 
 #[test]

@@ -113,17 +113,6 @@ fn pools_without_devices_make_reports() {
 }
 
 #[test]
-fn exact_numbers_without_names_are_read_after_their_command() {
-    let found = one("$ zpool iostat -Hpy tank 1\ntank\t100\t200\t1\t2\t4096\t8192\ntank\t100\t200\t0\t0\t0\t0\n");
-    assert_eq!((found.rows.len(), found.rows[1].labels[0].1.as_str()), (2, "2"));
-    assert_eq!(value(&found.rows[0], "write_bytes_per_s"), Some(8192.0));
-    assert!(found.rows.iter().all(|row| row.since_boot == Some(false)));
-    let found = one("$ zpool iostat -Hpl\ntank 1 2 3 4 5 6 1000 2000 3 4 5 6 7 8 9 10\n");
-    assert_eq!(value(&found.rows[0], "write_total_wait_us"), Some(2.0));
-    assert!(outputs("tank\t100\t200\t1\t2\t4096\t8192\n").is_empty());
-}
-
-#[test]
 fn queues_have_pending_and_active_requests() {
     let text = "capacity operations bandwidth syncq_read syncq_write\n\
                 pool alloc free read write read write pend activ pend activ\ntank 1G 2G 1 2 3K 4K 0 12 1.5K 2\n";
@@ -138,23 +127,6 @@ fn a_time_stamp_is_a_label_of_its_report() {
                      Thu Jun 26 23:52:05 UTC 2014\ntank 1G 2G 1 2 3K 4K\n");
     let times: Vec<&str> = found.rows.iter().map(|row| row.labels[1].1.as_str()).collect();
     assert_eq!(times, ["Thu Jun 26 23:52:00 UTC 2014", "Thu Jun 26 23:52:05 UTC 2014"]);
-}
-
-#[test]
-fn mirrors_without_a_number_are_counted() {
-    let text = "pool alloc free read write read write\ntank 3G 3G 1 2 3K 4K\nmirror 1G 1G 1 2 3K 4K\nsda - - 1 2 3K 4K\n\
-                mirror 2G 2G 1 2 3K 4K\nsdb - - 1 2 3K 4K\ntank 3G 3G 1 2 3K 4K\nmirror 1G 1G 1 2 3K 4K\n";
-    let places: Vec<String> = one(text).rows.iter().map(|row| format!("{}:{}", row.labels[0].1, place(row))).collect();
-    let expected = [
-        "1:tank",
-        "1:tank/mirror",
-        "1:tank/mirror/sda",
-        "1:tank/mirror (2)",
-        "1:tank/mirror (2)/sdb",
-        "2:tank",
-        "2:tank/mirror",
-    ];
-    assert_eq!(places, expected);
 }
 
 #[test]

@@ -5,18 +5,18 @@ use super::Read;
 
 /// Where a row stands, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::foreign) struct Place {
-    pub(in crate::foreign) pool: String,
-    pub(in crate::foreign) section: Option<String>,
-    pub(in crate::foreign) vdev: Option<String>,
+pub(super) struct Place {
+    pub(super) pool: String,
+    pub(super) section: Option<String>,
+    pub(super) vdev: Option<String>,
     /// Groups inside the vdev: `replacing-1`.
-    pub(in crate::foreign) group: Option<String>,
-    pub(in crate::foreign) device: Option<String>,
+    pub(super) group: Option<String>,
+    pub(super) device: Option<String>,
 }
 
 impl Place {
     /// Its labels; none where it names a section alone.
-    pub(in crate::foreign) fn labels(self) -> Option<Vec<(&'static str, String)>> {
+    pub(super) fn labels(self) -> Option<Vec<(&'static str, String)>> {
         let Place { pool, section, vdev, group, device } = self;
         let only = section.is_some() && vdev.is_none() && device.is_none();
         let pool = Some(pool).filter(|pool| !pool.is_empty());
@@ -28,7 +28,7 @@ impl Place {
 
 /// The places of rows, given as indentation and name, where the indentation is what these tools print: two columns a
 /// level, and deeper behind each group. `None` where it was lost.
-pub(in crate::foreign) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
+pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
     const STEP: usize = 2;
     let base = rows.first().filter(|(_, name)| !is_group(name) && !is_section(name))?.0;
     let mut at = Place::default();
@@ -76,27 +76,13 @@ pub(in crate::foreign) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
     rows.iter().any(|(indent, _)| *indent > base).then_some(found)
 }
 
-/// The rows between two separators.
-#[derive(Default)]
-pub(super) struct Tree {
-    /// Whether only the first row is a pool.
-    verbose: bool,
-    at: Place,
-    /// Groups of the present pool.
-    groups: Vec<String>,
-    /// What decided about `verbose`, where it was not certain.
-    pub(super) note: Option<String>,
-    /// What could not be known of the tree.
-    pub(super) notes: Vec<String>,
-}
-
 /// Whether the name is that of a part of a pool: logs, cache and their like.
-pub(in crate::foreign) fn is_section(name: &str) -> bool {
+pub(super) fn is_section(name: &str) -> bool {
     matches!(name, "logs" | "log" | "cache" | "special" | "dedup" | "spares")
 }
 
 /// Whether the name is that of several devices together: `mirror-0`, `raidz2-1`, `draid2:4d:9c:1s-0`, `mirror`.
-pub(in crate::foreign) fn is_group(name: &str) -> bool {
+pub(super) fn is_group(name: &str) -> bool {
     let bare = name.rsplit_once('-').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let bare = bare.map_or(name, |(bare, _)| bare);
     let draid =
@@ -111,58 +97,40 @@ fn is_passing(name: &str) -> bool {
         .any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
 }
 
-impl Tree {
-    /// The tree of these rows; `verbose` where the command line told.
-    pub(super) fn of(block: &[Read<'_>], verbose: Option<bool>) -> Tree {
-        let names = |read: &Read<'_>| is_section(read.name) || is_group(read.name);
-        let members = |read: &Read<'_>| !read.has_capacity;
-        let rest = block.get(1..).unwrap_or_default();
-        let certain =
-            verbose.or_else(|| (rest.is_empty() || rest.iter().any(|it| names(it) || members(it))).then_some(true));
-        let (verbose, note) = match certain {
-            Some(verbose) => (verbose, None),
-            None if adds_up(block) => {
-                (true, Some("which rows are devices is known from their sum, which is the pool's"))
-            }
-            None => (false, Some("each row is taken for a pool: their sums do not make some the devices of another")),
-        };
-        Tree { verbose, at: Place::default(), groups: Vec::new(), note: note.map(str::to_owned), notes: Vec::new() }
+/// The places of rows without indentation, and what is not certain about them. The first row is a pool; the others are its
+/// devices where `-v` asked for them, where some are groups or have no capacity, or where they add up to it. Which devices
+/// are in which group is known of those without a capacity of their own.
+pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>, Option<&'static str>) {
+    let has_capacity = |read: &Read<'_>| read.row.figures.iter().any(|figure| figure.name == "allocated_bytes");
+    let is_inner = |read: &Read<'_>| is_section(read.name) || is_group(read.name) || !has_capacity(read);
+    let is_verbose = verbose.unwrap_or_else(|| block.len() < 2 || block[1..].iter().any(is_inner));
+    let by_sum = verbose.is_none() && !is_verbose && adds_up(block);
+    let mut at = Place::default();
+    let mut places = Vec::new();
+    for read in block {
+        let owned = || Some(read.name.to_owned());
+        if at.pool.is_empty() && !is_inner(read) || !(is_verbose || by_sum) {
+            at = Place { pool: read.name.to_owned(), ..Place::default() };
+        } else if is_section(read.name) {
+            at = Place { pool: at.pool, section: owned(), ..Place::default() };
+        } else if is_group(read.name) {
+            at = Place { pool: at.pool, section: at.section, vdev: owned(), ..Place::default() };
+        } else {
+            at.vdev = at.vdev.filter(|_| !has_capacity(read));
+            places.push(Place { device: owned(), ..at.clone() });
+            continue;
+        }
+        places.push(at.clone());
     }
-
-    /// The place of the next row.
-    pub(super) fn place(&mut self, name: &str, has_capacity: bool) -> Place {
-        let name_owned = || Some(name.to_owned());
-        let inside = self.verbose && !self.at.pool.is_empty();
-        let may_be = has_capacity && !is_section(name) && !is_group(name);
-        if name == self.at.pool || (!inside && may_be) {
-            self.groups.clear();
-            self.at = Place { pool: name.to_owned(), ..Place::default() };
-            return self.at.clone();
+    let note = match (verbose, is_verbose, by_sum) {
+        (None, false, true) => Some("which rows are devices is known from their sum, which is the pool's"),
+        (None, false, false) => {
+            Some("each row is taken for a pool: their sums do not make some the devices of another")
         }
-        if self.at.pool.is_empty() {
-            self.notes.push("the row of the pool is missing: the text is cut off at its front".to_owned());
-        }
-        if is_section(name) {
-            self.at = Place { pool: self.at.pool.clone(), section: name_owned(), ..Place::default() };
-            return self.at.clone();
-        }
-        if is_passing(name) && self.at.vdev.as_deref().is_some_and(|vdev| !is_passing(vdev)) && !has_capacity {
-            self.notes.push(format!("how many of the devices behind `{name}` belong to it cannot be known"));
-            return Place { group: name_owned(), ..self.at.clone() };
-        }
-        if is_group(name) {
-            // Old versions print `mirror` for each mirror.
-            self.groups.push(name.to_owned());
-            let same = self.groups.iter().filter(|group| *group == name).count();
-            self.at.vdev = if same > 1 { Some(format!("{name} ({same})")) } else { name_owned() };
-            return self.at.clone();
-        }
-        if has_capacity {
-            // Members of a group have no capacity of their own: this one stands beside the group.
-            self.at.vdev = None;
-        }
-        Place { device: name_owned(), ..self.at.clone() }
-    }
+        _ if block.iter().any(|read| is_group(read.name)) => Some("the indentation was lost: groups are told by names"),
+        _ => None,
+    };
+    (places, note)
 }
 
 /// Whether the rows behind the first add up to it, within what rounding to three digits allows.
