@@ -65,7 +65,7 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
         return Some("pgbench -l".to_owned());
     }
     let text = decode::decode(sample).ok()?.text;
-    read::outputs(&web::lines(&text)).first().map(|taken| taken.output.tool.to_owned())
+    read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.to_owned())
 }
 
 /// Reads one file that messages call `name`.
@@ -155,7 +155,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
         ))
         .hint("import the part that holds the output of the tool"));
     }
-    let taken = read::outputs(&lines);
+    let taken = read::outputs(&lines, text.ends_with('\n'));
     if taken.is_empty() {
         return Err(of_no_tool(name, &lines));
     }

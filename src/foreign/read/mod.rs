@@ -29,14 +29,15 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Its outputs in a text: none where it does not recognise one, and only numbers that stand in the text.
+    /// Its outputs in a text: none where it does not recognise one, and only numbers that stand in the text; `ends` says
+    /// whether that ends with a line feed.
     #[must_use]
-    pub fn outputs(&self, lines: &[Line<'_>]) -> Vec<Output> {
+    pub fn outputs(&self, lines: &[Line<'_>], ends: bool) -> Vec<Output> {
         if !(self.looks_like)(lines) {
             return Vec::new();
         }
         let mut outputs = (self.read)(lines);
-        outputs.iter_mut().for_each(|output| guard::check(output, lines));
+        outputs.iter_mut().for_each(|output| guard::check(output, lines, ends));
         outputs
     }
 }
@@ -68,10 +69,10 @@ pub(super) struct Taken {
 }
 
 /// The outputs of all tools in a text, in the order of their lines; no line gives numbers to two tools.
-pub(super) fn outputs(lines: &[Line<'_>]) -> Vec<Taken> {
+pub(super) fn outputs(lines: &[Line<'_>], ends: bool) -> Vec<Taken> {
     let mut taken = Vec::new();
     for (kind, reader) in KINDS.iter().enumerate() {
-        taken.extend(reader.outputs(lines).into_iter().map(|output| Taken { kind, output }));
+        taken.extend(reader.outputs(lines, ends).into_iter().map(|output| Taken { kind, output }));
     }
     settle(&mut taken);
     taken.sort_by_key(|it| (it.output.lines, it.kind));

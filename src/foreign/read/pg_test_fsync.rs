@@ -183,7 +183,7 @@ impl Reading {
             output.rows.push(Row { line: line.number, figures, ..Row::default() });
             self.said.extend((words[1] == "second").then_some("second"));
         } else if let Some((test, size)) = heading(&words) {
-            if test == Test::OneWrite && self.has(|known| known.is_some()) {
+            if self.has(|known| *known == Some(test)) || test == Test::OneWrite && self.has(Option::is_some) {
                 self.close();
             }
             self.heading = Some((test, size));
@@ -296,7 +296,7 @@ impl Reading {
         let (sizes, said) = (std::mem::take(&mut self.sizes), std::mem::take(&mut self.said));
         let Some((mut output, tests)) = self.output.take().filter(|(_, tests)| !tests.is_empty()) else { return };
         let last = output.rows.iter().map(|row| row.line).max().unwrap_or_default();
-        output.unread.retain(|unread| unread.line <= last || unread.wanted.starts_with("a rate"));
+        output.unread.retain(|unread| unread.line <= last || !unread.wanted.starts_with("a row of pg_test_fsync"));
         output.lines.1 = output.unread.iter().map(|unread| unread.line).chain([last]).max().unwrap_or(last);
         if let Some(bytes) = sizes.first().filter(|bytes| sizes.iter().all(|size| size == *bytes)) {
             for row in output.rows.iter_mut().filter(|row| row.labels.len() == 2) {

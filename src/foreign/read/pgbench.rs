@@ -138,8 +138,6 @@ struct Reading {
     script: Option<(String, Option<usize>)>,
     /// Under the heading of statements: the counts between, and whether the last row's text is at its end.
     statements: Option<(&'static [&'static str], bool)>,
-    /// Whether lines stand between the last one that was read and this one.
-    apart: bool,
 }
 
 impl Reading {
@@ -148,7 +146,7 @@ impl Reading {
         let text = words.join(" ");
         if let Some(command) = prompt(line.text) {
             self.command = command.contains("pgbench").then(|| command.to_owned()).or(self.command.take());
-            (self.statements, self.apart) = (None, true);
+            self.statements = None;
             return;
         }
         if text.is_empty() {
@@ -161,10 +159,7 @@ impl Reading {
             || self.banner(line, &text)
             || self.heading(line, &text);
         match (is_read, self.outputs.last_mut()) {
-            (true, Some(output)) => {
-                extend(output, line.number);
-                self.apart = false;
-            }
+            (true, Some(output)) => extend(output, line.number),
             _ => self.unread(line, &text),
         }
     }
@@ -174,7 +169,6 @@ impl Reading {
         let bare = text.strip_prefix("- ").unwrap_or(text);
         let is_begun = SUMMARY.iter().chain(SCRIPT).chain(&PROGRESS[..1]).any(|template| begins(template, bare))
             || bare.starts_with("tps =");
-        let apart = std::mem::replace(&mut self.apart, true);
         let Some(output) = self.outputs.last_mut() else { return };
         if text.contains("Run was aborted") || text.contains(" aborted in ") {
             note(output, format!("line {}: {}", line.number, text.chars().take(200).collect::<String>()));
@@ -184,7 +178,8 @@ impl Reading {
             let wanted = "an item that pgbench prints";
             output.unread.push(table::unread(line, wanted));
         }
-        if is_begun && !apart {
+        // A line or two of something else may stand between.
+        if is_begun && line.number <= output.lines.1 + 2 {
             extend(output, line.number);
         }
     }
@@ -293,7 +288,7 @@ impl Reading {
         let output = self.begin(line.number);
         output.version = build.split([' ', ',']).next().map(str::to_owned);
         output.facts.push(("build".to_owned(), build.to_owned()));
-        let server = build.split_once("server ").map(|(_, server)| server.trim_end_matches(')'));
+        let server = build.split_once("server ").and_then(|(_, server)| server.split([' ', ')']).next());
         output.facts.extend(server.map(|server| ("server version".to_owned(), server.to_owned())));
         true
     }

@@ -136,7 +136,7 @@ fn the_command_of_an_output_is_known() {
 #[test]
 fn several_outputs_with_prose_between_are_told_apart() {
     let (first, second) = (published(PUBLISHED[0].0), published(PUBLISHED[5].0));
-    let headless = first.lines().skip(3).collect::<Vec<_>>().join("\n");
+    let headless = first.lines().skip(2).collect::<Vec<_>>().join("\n");
     let text = format!(
         "Before, 12 disks:\n{first}\nand after 7 hours\n\n{second}\n again:\n{headless}\n 5 seconds per test is short"
     );
@@ -167,11 +167,19 @@ fn a_row_without_its_heading_or_that_is_there_already_is_not_read() {
     let two = |method: &str| ("two writes".to_owned(), method.to_owned());
     let other = " open_sync 50.000 ops/sec\n";
     for (text, rows, unread) in [
-        (format!("{ONE}{other}{row}{TWO}{other}{row}"), vec![one("open_sync"), one("fsync"), two("open_sync"), two("fsync")], vec![]),
+        (
+            format!("{ONE}{other}{row}{TWO}{other}{row}"),
+            vec![one("open_sync"), one("fsync"), two("open_sync"), two("fsync")],
+            vec![],
+        ),
         (format!("{ONE}{other}{row}{other}{row}"), vec![one("open_sync"), one("fsync")], vec![6, 7]),
         (format!("{ONE}{row}Compare file sync methods using two\n8kB writes:\n{other}"), vec![one("fsync")], vec![7]),
         (format!("{ONE}{row}and with two writes:\n{other}"), vec![one("fsync")], vec![6]),
-        (format!("5 seconds per test\n{row} write 9.000 ops/sec\n"), vec![("not synced".into(), "write".into())], vec![2]),
+        (
+            format!("5 seconds per test\n{row} write 9.000 ops/sec\n"),
+            vec![("not synced".into(), "write".into())],
+            vec![2],
+        ),
     ] {
         assert_eq!(told(&text), (rows, unread), "{text}");
     }
@@ -203,7 +211,8 @@ fn what_is_not_a_whole_row_is_not_read_and_its_line_is_told() {
     }
     let output = one(&format!("5 seconds per test\n{ONE} fsync 3777,334 ops/sec 265 usecs/op\n"));
     assert_eq!(figures(&output.rows[1]), [("rate", "ops/s", 3777.334), ("latency_mean", "us", 265.0)]);
-    let failed = one(&format!("5 seconds per test\n{ONE}fsync 100.000 ops/sec 10000 usecs/op\nwrite failed: Invalid\n"));
+    let failed =
+        one(&format!("5 seconds per test\n{ONE}fsync 100.000 ops/sec 10000 usecs/op\nwrite failed: Invalid\n"));
     assert!(failed.notes.iter().any(|note| note.contains("ended early")));
     assert!(read(&web::lines("5 Sekunden pro Test\nfdatasync 100,000 Op./s 10000 µs/Op.\n")).is_empty(), "German");
 }
@@ -248,7 +257,10 @@ fn print(form: Form, comma: bool, kilobytes: u32, rates: &[Option<f64>]) -> Stri
     };
     text += "O_DIRECT supported on this platform for open_datasync and open_sync.\n";
     for writes in ["one", "two"] {
-        text += &format!("\nCompare file sync methods using {writes} {kilobytes}kB write{}:\n", if writes == "two" { "s" } else { "" });
+        text += &format!(
+            "\nCompare file sync methods using {writes} {kilobytes}kB write{}:\n",
+            if writes == "two" { "s" } else { "" }
+        );
         text += match form {
             Form::V91 | Form::V92 | Form::V93 => {
                 "(in wal_sync_method preference order, except fdatasync\nis Linux's default)\n"

@@ -23,14 +23,6 @@ const ILLUMOS: &str = "\
  0 0 0 1234567 456789 5  30  4  2  1  0  3  7  0  0  0  500  900  400  2  1 97
 ";
 
-const MACOS: &str = "\
-Mach Virtual Memory Statistics: (page size of 16384 bytes)
-Pages free:                               12345.
-Pages wired down:                        234567.
-\"Translation faults\":                 987654321.
-Pageins:                                 555555.
-";
-
 fn outputs(text: &str) -> Vec<Output> {
     outputs_of(text, looks_like, read)
 }

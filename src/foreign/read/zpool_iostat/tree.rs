@@ -113,6 +113,10 @@ pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>,
             at = Place { pool: read.name.to_owned(), ..Place::default() };
         } else if is_section(read.name) {
             at = Place { pool: at.pool, section: owned(), ..Place::default() };
+        } else if is_passing(read.name) && at.vdev.is_some() && !has_capacity(read) {
+            // It lasts while a device is replaced; how many of those behind it are in it, names do not tell.
+            places.push(Place { group: owned(), ..at.clone() });
+            continue;
         } else if is_group(read.name) {
             at = Place { pool: at.pool, section: at.section, vdev: owned(), ..Place::default() };
         } else {
