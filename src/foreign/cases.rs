@@ -99,18 +99,6 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
 
 /// Two logs of one run as one.
 fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
-    let first = |log: &ImportedLog| log.span_us.map_or(0, |(first, _)| first / 1_000_000);
-    let (from_one, from_other) = (first(one), first(other));
-    let base = match (one.span_us, other.span_us) {
-        (Some(_), Some(_)) => from_one.min(from_other),
-        _ => from_one.max(from_other),
-    };
-    let mut seconds: BTreeMap<u64, u64> = BTreeMap::new();
-    for (log, from) in [(one, from_one), (other, from_other)] {
-        for (second, done) in &log.seconds {
-            *seconds.entry((second + from).saturating_sub(base)).or_default() += done;
-        }
-    }
     let span = |pick: fn(u64, u64) -> u64, end: fn((u64, u64)) -> u64| {
         [one.span_us, other.span_us].into_iter().flatten().map(end).reduce(pick)
     };
@@ -118,11 +106,8 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         done: one.done + other.done,
         skipped: one.skipped + other.skipped,
         failed: one.failed + other.failed,
-        failures: summed(&one.failures, &other.failures),
-        scripts: summed(&one.scripts, &other.scripts),
         retried: both(one.retried, other.retried, |one, other| (one.0 + other.0, one.1 + other.1)),
         span_us: span(u64::min, |it| it.0).zip(span(u64::max, |it| it.1)),
-        seconds: seconds.into_iter().collect(),
         latency: joined_times(&one.latency, &other.latency),
         lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
         column_untold: one.column_untold || other.column_untold,

@@ -56,7 +56,8 @@ fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'
 }
 
 fn is_a_number(figure: &Figure) -> bool {
-    let vanished = figure.value == 0.0 && figure.text.contains(|c: char| matches!(c, '1'..='9'));
+    let mantissa = figure.text.split(['e', 'E']).next().unwrap_or_default();
+    let vanished = figure.value == 0.0 && mantissa.contains(|c: char| matches!(c, '1'..='9'));
     let has_exponent = figure.text.contains(['e', 'E']) && number(&figure.text).is_none();
     let grown = has_exponent && !figure.text.ends_with('E');
     figure.value.is_finite() && !vanished && !grown && !figure.text.is_empty()

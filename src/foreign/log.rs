@@ -1,22 +1,17 @@
-//! A pgbench log as a stream: counts, a histogram and seconds, in memory that does not grow with it.
+//! A pgbench log as a stream: counts and a histogram, in memory that does not grow with it.
 
 use crate::foreign::read::output::Unread;
-use crate::foreign::read::pgbench_log::{self, End, Kind, Optional, Reader};
-use crate::parse::pgbench_log::{Ended, Failure, Transaction};
+use crate::foreign::read::pgbench_log::{self, End, Optional, Reader};
+use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-/// Most seconds that are kept one by one: eleven days.
-const MOST_SECONDS: usize = 1_000_000;
-/// Most scripts that are kept one by one; pgbench takes 128.
-const MOST_SCRIPTS: usize = 128;
 /// A piece of a file.
 const PIECE: usize = 256 * 1024;
 
 /// Whether a text whose beginning (or all of it) is `sample` is a log of transactions: most of its lines are.
 pub(super) fn is_log(sample: &[u8]) -> bool {
-    if !matches!(pgbench_log::kind(without_mark(sample)), Some(Kind::Transactions(_))) {
+    if pgbench_log::kind(without_mark(sample)).is_none() {
         return false;
     }
     let (mut reader, mut transactions) = (Reader::new(), 0u64);
@@ -56,7 +51,7 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
         unread: end.unread.iter().cloned().map(unread).collect(),
         ..ImportedOutput::default()
     };
-    if let Some(Kind::Transactions(optional)) = end.kind {
+    if let Some(optional) = end.kind {
         let columns = match optional {
             Optional::None => "none",
             Optional::Lag => "lag behind the schedule",
@@ -70,7 +65,7 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     if more > 0 {
         output.notes.push(format!("{more} further lines could not be read"));
     }
-    Ok((tally.finish(&end, &mut output.notes), output))
+    Ok((tally.finish(&end), output))
 }
 
 fn unread(unread: Unread) -> (u32, String, String) {
@@ -124,49 +119,27 @@ impl Times {
 struct Tally {
     done: u64,
     skipped: u64,
-    failures: [u64; FAILURES.len()],
-    scripts: BTreeMap<u32, u64>,
+    failed: u64,
     retried: u64,
     retries: u64,
     first_us: u64,
     last_us: u64,
     latency: Times,
     lag: Times,
-    seconds: BTreeMap<u64, u64>,
-    /// The second that is being counted: a log mostly goes on in the same one.
-    second: (u64, u64),
-    /// The script that is being counted.
-    script: (u32, u64),
-    beyond: u64,
-    beyond_scripts: u64,
 }
-
-/// The words of failures in a log, in the order of [`Failure`].
-const FAILURES: [(Failure, &str); 4] = [
-    (Failure::Untold, "failed"),
-    (Failure::Serialization, "serialization"),
-    (Failure::Deadlock, "deadlock"),
-    (Failure::Other, "other"),
-];
 
 impl Tally {
     fn new() -> Tally {
         Tally {
             done: 0,
             skipped: 0,
-            failures: [0; FAILURES.len()],
-            scripts: BTreeMap::new(),
+            failed: 0,
             retried: 0,
             retries: 0,
             first_us: u64::MAX,
             last_us: 0,
             latency: Times::new(),
             lag: Times::new(),
-            seconds: BTreeMap::new(),
-            second: (0, 0),
-            script: (0, 0),
-            beyond: 0,
-            beyond_scripts: 0,
         }
     }
 
@@ -182,76 +155,27 @@ impl Tally {
         }
         match transaction.ended {
             Ended::Skipped => self.skipped += 1,
-            Ended::Failed(why) => self.failures[why as usize] += 1,
+            Ended::Failed(_) => self.failed += 1,
             Ended::Done(us) => {
                 self.done += 1;
                 self.latency.take(us);
                 if let Some(us) = transaction.lag_us {
                     self.lag.take(us);
                 }
-                if transaction.script != self.script.0 {
-                    self.next_script(transaction.script);
-                }
-                self.script.1 += 1;
-                let second = at_us / 1_000_000;
-                if second != self.second.0 {
-                    self.next_second(second);
-                }
-                self.second.1 += 1;
             }
         }
     }
 
-    fn next_script(&mut self, script: u32) {
-        let (before, done) = std::mem::replace(&mut self.script, (script, 0));
-        if done == 0 {
-            return;
-        }
-        if self.scripts.len() >= MOST_SCRIPTS && !self.scripts.contains_key(&before) {
-            self.beyond_scripts += done;
-            return;
-        }
-        *self.scripts.entry(before).or_default() += done;
-    }
-
-    fn next_second(&mut self, second: u64) {
-        let (before, done) = std::mem::replace(&mut self.second, (second, 0));
-        if done == 0 || before == 0 {
-            return;
-        }
-        if self.seconds.len() >= MOST_SECONDS && !self.seconds.contains_key(&before) {
-            self.beyond += done;
-            return;
-        }
-        *self.seconds.entry(before).or_default() += done;
-    }
-
-    fn finish(mut self, end: &End, notes: &mut Vec<String>) -> ImportedLog {
-        self.next_second(0);
-        self.next_script(0);
-        if self.beyond > 0 {
-            notes.push(format!("{} transactions lie beyond {MOST_SECONDS} seconds and in none of them", self.beyond));
-        }
-        if self.beyond_scripts > 0 {
-            let beyond = self.beyond_scripts;
-            notes.push(format!(
-                "{beyond} transactions are of scripts beyond {MOST_SCRIPTS} and counted by none of them"
-            ));
-        }
-        let first = self.first_us / 1_000_000;
-        let has = |columns: &[Optional]| matches!(end.kind, Some(Kind::Transactions(optional)) if columns.contains(&optional));
+    fn finish(self, end: &End) -> ImportedLog {
+        let has = |columns: &[Optional]| end.kind.is_some_and(|kind| columns.contains(&kind));
         let has_lag = has(&[Optional::Lag, Optional::LagAndRetries]);
         let has_retries = has(&[Optional::Retries, Optional::LagAndRetries]);
-        let failures = FAILURES.iter().map(|(why, word)| ((*word).to_owned(), self.failures[*why as usize]));
         ImportedLog {
             done: self.done,
             skipped: self.skipped,
-            failed: self.failures.iter().sum(),
-            failures: failures.filter(|(_, count)| *count > 0).collect(),
-            scripts: self.scripts.into_iter().collect(),
+            failed: self.failed,
             retried: has_retries.then_some((self.retried, self.retries)),
             span_us: (self.last_us > 0).then_some((self.first_us, self.last_us)),
-            seconds: self.seconds.into_iter().map(|(second, done)| (second.saturating_sub(first), done)).collect(),
             latency: self.latency.finish(),
             lag: has_lag.then(|| self.lag.finish()),
             column_untold: has(&[Optional::Untold]),
@@ -271,37 +195,25 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_counted_by_its_endings_seconds_and_latencies() {
+    fn a_log_is_counted_by_its_endings_and_latencies() {
         let (log, output) = of("0 1 100 0 1403826720 5\n1 1 900 0 1403826720 7\n0 2 skipped 0 1403826723 9\n\
              0 3 failed 0 1403826722 1\n0 4 100 0 1403826719 2\nnonsense 5\n");
         assert_eq!((log.done, log.skipped, log.failed, log.lines_unread), (3, 1, 1, 1));
         assert_eq!(log.span_us, Some((1_403_826_719_000_002, 1_403_826_723_000_009)));
-        assert_eq!(log.seconds, [(0, 1), (1, 2)]);
-        assert_eq!(log.failures, [("failed".to_owned(), 1)]);
         let latency = ImportedTimes { count: 3, sum_us: 1100, most_us: 900, steps: vec![(100, 2), (900, 1)] };
-        assert_eq!((log.latency, log.lag, log.retried, log.scripts), (latency, None, None, vec![(0, 3)]));
+        assert_eq!((log.latency, log.lag, log.retried), (latency, None, None));
         assert_eq!((output.tool.as_str(), output.lines), ("pgbench -l", (1, 6)));
         assert_eq!((output.unread[0].0, output.unread[0].1.as_str()), (6, "nonsense 5"));
     }
 
     #[test]
-    fn lags_retries_kinds_of_failures_and_scripts_are_counted_where_the_log_has_them() {
+    fn lags_and_retries_are_counted_where_the_log_has_them() {
         let (log, _) = of("0 1 5000 0 1403826720 5 40 0\n1 1 9000 1 1403826720 7 4000 2\n\
              0 2 serialization 0 1403826721 9 7 3\n0 3 deadlock 1 1403826722 1 8 1\n0 4 6000 1 1403826723 2 0 0\n");
-        let failures = [("serialization".to_owned(), 1), ("deadlock".to_owned(), 1)];
-        assert_eq!((log.failures.as_slice(), log.failed, log.retried), (&failures[..], 2, Some((3, 6))));
-        assert_eq!(log.scripts, [(0, 1), (1, 2)]);
+        assert_eq!((log.failed, log.retried), (2, Some((3, 6))));
         let lag = log.lag.unwrap();
         assert_eq!((lag.count, lag.sum_us, lag.most_us), (3, 4040, 4000));
         assert_eq!(lag.steps, [(0, 1), (40, 1), (4000, 1)]);
-    }
-
-    #[test]
-    fn scripts_beyond_those_that_pgbench_takes_are_said() {
-        let lines = (0..130).map(|script| format!("0 1 100 {script} 1403826720 5\n"));
-        let (log, output) = of(&lines.collect::<String>());
-        assert_eq!((log.done, log.scripts.len()), (130, 128));
-        assert!(output.notes[0].starts_with("2 transactions are of scripts beyond"), "{:?}", output.notes);
     }
 
     #[test]
@@ -315,7 +227,7 @@ mod tests {
     #[test]
     fn a_log_of_windows_has_no_dates() {
         let (log, _) = of("0 1 100 0 0 0\n0 2 100 0 0 0\n");
-        assert_eq!((log.done, log.span_us, log.seconds.len()), (2, None, 0));
+        assert_eq!((log.done, log.span_us), (2, None));
     }
 
     #[test]

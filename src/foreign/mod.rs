@@ -113,8 +113,7 @@ fn unpacked<'a>(packing: Option<Packing>, whole: impl Read + 'a) -> Box<dyn Read
 fn also_holds_others(sample: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(sample) else { return false };
     let lines = web::lines(text);
-    let is_other = |kind: &&read::Kind| kind.name != "pgbench -l";
-    sample.len() < SAMPLE && read::KINDS.iter().filter(is_other).any(|kind| (kind.looks_like)(&lines))
+    sample.len() < SAMPLE && read::KINDS.iter().any(|kind| (kind.looks_like)(&lines))
 }
 
 /// The rest of a text that is no log, decoded. The outer error is the reader's.
@@ -171,7 +170,7 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let first = lines.iter().find(|line| !line.text.is_empty());
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
-    let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).collect();
+    let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).chain(["pgbench -l"]).collect();
     Error::user(format!("{name} is the output of no tool that is known; its line {line} is `{shown}`"))
         .hint(format!("known are {}", known.join("; ")))
 }

@@ -118,3 +118,51 @@ fn a_file_is_recognised_by_its_beginning_however_long_and_packed_it_is() {
         assert_eq!(of(bytes), None);
     }
 }
+
+/// Texts of every kind, and pieces from which texts that look like them are made.
+fn texts() -> Vec<String> {
+    let on_shelf = Path::new(env!("CARGO_MANIFEST_DIR")).join("shelf");
+    let folders = std::fs::read_dir(on_shelf).unwrap().map(|entry| entry.unwrap().path());
+    let published = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    let all = fixtures().into_iter().chain(published).filter(|path| path.extension().is_some_and(|it| it != "toml"));
+    all.map(|path| std::fs::read_to_string(path).unwrap().chars().take(8000).collect()).collect()
+}
+
+/// Fails where a number does not stand whole in the line that it names.
+fn every_number_stands_in_its_line(text: &str) {
+    let Ok(reading) = read("x", &mut text.as_bytes()) else { return };
+    let lines: Vec<&str> = text.split('\n').collect();
+    for figure in reading.outputs.iter().flat_map(|output| &output.rows).flat_map(|row| &row.figures) {
+        let line = lines[figure.line as usize - 1];
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let is_whole = |(at, found): (usize, &str)| {
+            !is_digit(line[..at].chars().next_back()) && !is_digit(line[at + found.len()..].chars().next())
+        };
+        assert!(line.match_indices(&figure.text).any(is_whole), "{figure:?} in `{line}` of:\n{text}");
+        assert!(figure.value.is_finite(), "{figure:?}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_makes_a_reader_panic_and_every_number_stands_whole_in_its_line(
+        which in proptest::prelude::any::<usize>(), other in proptest::prelude::any::<usize>(),
+        at in 0usize..8000, length in 0usize..60, noise in "[ -~\n\r\t,é]{0,12}", width in 10usize..200,
+    ) {
+        let texts = texts();
+        let (text, other) = (&texts[which % texts.len()], &texts[other % texts.len()]);
+        let chars: Vec<char> = text.chars().collect();
+        let (from, to) = (at.min(chars.len()), (at + length).min(chars.len()));
+        let spliced: String = chars[..from].iter().copied().chain(noise.chars()).chain(chars[to..].iter().copied()).collect();
+        let cut: String = chars[..from].iter().collect();
+        let folded: String = text.lines().flat_map(|line| {
+            let line: Vec<char> = line.chars().collect();
+            line.chunks(width).map(|piece| piece.iter().collect::<String>() + "\n").collect::<Vec<_>>()
+        }).collect();
+        for text in [spliced, cut.clone(), format!("{cut}{other}"), folded, noise] {
+            every_number_stands_in_its_line(&text);
+        }
+    }
+}

@@ -181,16 +181,10 @@ pub struct ImportedLog {
     pub skipped: u64,
     /// Failed.
     pub failed: u64,
-    /// The failed by the word that stands for them, `serialization` or `failed` where the log does not tell more.
-    pub failures: Vec<(String, u64)>,
-    /// Transactions done by the number of their script.
-    pub scripts: Vec<(u32, u64)>,
     /// Transactions, done or failed, that were tried again, and how often in all; `None` where the log has no such column.
     pub retried: Option<(u64, u64)>,
     /// Wall clock of the first and the last transaction's end, microseconds since 1970; `None` where the log has none.
     pub span_us: Option<(u64, u64)>,
-    /// By second from the first one: second, done.
-    pub seconds: Vec<(u64, u64)>,
     /// Latencies of the transactions done.
     pub latency: ImportedTimes,
     /// By how much the transactions done began later than they were due; `None` where the log has no such column.

@@ -87,10 +87,7 @@ fn log_in_words(log: &ImportedLog) -> String {
     };
     let mut parts = vec![format!("{} done{}", grouped(log.done), times(&log.latency, "latency"))];
     parts.push(format!("{} skipped", grouped(log.skipped)));
-    let why = log.failures.iter().filter(|(why, _)| why != "failed");
-    let why: Vec<String> = why.map(|(why, count)| format!("{} {why}", grouped(*count))).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
-    parts.push(format!("{} failed{why}", grouped(log.failed)));
+    parts.push(format!("{} failed", grouped(log.failed)));
     if let Some((transactions, retries)) = log.retried {
         parts.push(format!("{} tried again, {} times in all", grouped(transactions), grouped(retries)));
     }

@@ -33,7 +33,6 @@
 //! Line by line: a row has a word for each column of its heading, or it is listed as not read.
 
 mod columns;
-mod json;
 #[cfg(test)]
 mod tests;
 mod wide;
@@ -46,27 +45,14 @@ use crate::foreign::clean::number;
 /// Whether the text holds something that an iostat prints.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    json::is_one(lines) || lines.iter().any(|line| Header::of(line.text).is_some() || Wide::of(None, *line).is_some())
+    lines.iter().any(|line| Header::of(line.text).is_some() || Wide::of(None, *line).is_some())
 }
 
 /// Reads every report of every iostat in the text.
 #[must_use]
 pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     let mut reader = Reader::default();
-    let mut at = 0;
-    while at < lines.len() {
-        at += match json::read(&lines[at..]) {
-            Some((output, used)) => {
-                reader.close();
-                reader.outputs.push(output);
-                used
-            }
-            None => {
-                reader.take(lines, at);
-                1
-            }
-        };
-    }
+    (0..lines.len()).for_each(|at| reader.take(lines, at));
     reader.close();
     reader.outputs
 }

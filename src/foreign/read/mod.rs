@@ -51,7 +51,6 @@ pub const KINDS: &[Kind] = &[
     kind("fio --output-format=json", fio::looks_like, fio::read),
     kind("pg_test_fsync", pg_test_fsync::looks_like, pg_test_fsync::read),
     kind("pgbench", pgbench::looks_like, pgbench::read),
-    kind("pgbench -l", pgbench_log::looks_like, pgbench_log::read),
     kind("zpool iostat", zpool_iostat::looks_like, zpool_iostat::read),
     kind("iostat", iostat::looks_like, iostat::read),
     kind("vmstat", vmstat::looks_like, vmstat::read),

@@ -1,25 +1,14 @@
-//! pgbench's logs (`-l`) of unknown options and version: one line a transaction, or with `--aggregate-interval` one line
-//! an interval (PostgreSQL manuals 8.4 to 18, pgbench, "Per-Transaction Logging" and "Aggregated Logging", and
-//! pgbench.c). Which optional columns there are is decided from the lines themselves.
+//! pgbench's logs (`-l`) of unknown options and version, one line a transaction (PostgreSQL manuals 8.4 to 18, pgbench,
+//! "Per-Transaction Logging", and pgbench.c). Which optional columns there are is decided from the lines themselves. Logs
+//! of `--aggregate-interval` are not read.
 //!
-//! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `pgbench_log`; a few lines in
-//! a page through [`read`]. Old versions on Windows wrote a time of day of 0 everywhere: nothing can be dated then.
+//! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old versions on Windows wrote a time of day of 0 everywhere: nothing can be dated then.
 
-mod interval;
 #[cfg(test)]
 mod tests;
 
-use super::output::{Figure, Line, Output, Row, Unread};
-use crate::parse::pgbench_log::{self, Columns, Ended, Transaction};
-
-/// What a log holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A line a transaction.
-    Transactions(Optional),
-    /// A line an interval.
-    Intervals,
-}
+use super::output::Unread;
+use crate::parse::pgbench_log::{self, Columns, Transaction};
 
 /// The columns behind the six that are always there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +32,12 @@ impl Optional {
     }
 }
 
-/// What a log holds, from a sample of its beginning. None where no line of it is a log's.
+/// The further columns of a log, from a sample of its beginning. None where no line of it is a log's.
 #[must_use]
-pub fn kind(sample: &[u8]) -> Option<Kind> {
+pub fn kind(sample: &[u8]) -> Option<Optional> {
     const MOST_LINES: usize = 20_000;
     let end = sample.iter().rposition(|byte| *byte == b'\n').map_or(sample.len(), |at| at + 1);
-    let (mut intervals, mut by_columns) = (0usize, [0usize; 3]);
+    let mut by_columns = [0usize; 3];
     let mut seventh = Seventh::default();
     for line in sample[..end].split(|byte| *byte == b'\n').take(MOST_LINES) {
         let Ok(line) = std::str::from_utf8(line) else { continue };
@@ -58,17 +47,14 @@ pub fn kind(sample: &[u8]) -> Option<Kind> {
             if words.len() == 7 {
                 seventh.see(words[2], words[6]);
             }
-        } else if interval::is_interval(&words) {
-            intervals += 1;
         }
     }
-    let most = by_columns.iter().copied().max().filter(|most| *most > 0 && *most >= intervals);
-    let Some(most) = most else { return (intervals > 0).then_some(Kind::Intervals) };
-    Some(Kind::Transactions(match by_columns.iter().position(|count| *count == most) {
+    let most = by_columns.iter().copied().max().filter(|most| *most > 0)?;
+    Some(match by_columns.iter().position(|count| *count == most) {
         Some(1) => seventh.told(),
         Some(2) => Optional::LagAndRetries,
         _ => Optional::None,
-    }))
+    })
 }
 
 /// What the values of a seventh column tell.
@@ -126,7 +112,7 @@ fn is_transaction(words: &[&str]) -> bool {
 /// Reads a log of transactions piece by piece.
 #[derive(Debug, Default)]
 pub struct Reader {
-    kind: Option<Kind>,
+    kind: Option<Optional>,
     /// The beginning of a line that has not come whole, or all there is while the kind is not known.
     held: Vec<u8>,
     /// Whether the line that is coming is too long to be one, and its beginning is gone.
@@ -140,7 +126,7 @@ pub struct Reader {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct End {
     /// What it held; none where no line was a log's.
-    pub kind: Option<Kind>,
+    pub kind: Option<Optional>,
     /// Its lines.
     pub lines: u64,
     /// Lines that could not be read.
@@ -163,8 +149,7 @@ impl Reader {
         Reader::default()
     }
 
-    /// Takes the next piece of the log and hands every whole transaction in it to `each`, in order. An aggregated log
-    /// has none; its end says so.
+    /// Takes the next piece of the log and hands every whole transaction in it to `each`, in order.
     pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Transaction)) {
         if self.kind.is_some() {
             return self.pieces(bytes, &mut each);
@@ -194,7 +179,7 @@ impl Reader {
         let held = std::mem::take(&mut self.held);
         // Where nothing in so much is a log's, its lines are named by what they lack.
         let unknown = self.kind.is_none();
-        self.kind.get_or_insert(Kind::Transactions(Optional::None));
+        self.kind.get_or_insert(Optional::None);
         self.pieces(&held, each);
         if unknown {
             self.kind = None;
@@ -244,7 +229,7 @@ impl Reader {
     }
 
     fn lines(&mut self, bytes: &[u8], each: &mut impl FnMut(Transaction)) {
-        let Some(Kind::Transactions(optional)) = self.kind else {
+        let Some(optional) = self.kind else {
             self.end.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
             return;
         };
@@ -312,101 +297,4 @@ fn lenient(line: &[u8], optional: Optional) -> Option<Transaction> {
     let line = words.join(" ") + "\n";
     pgbench_log::parse(line.as_bytes(), optional.columns(), &mut read).ok()?;
     Some(told(*read.first()?, optional))
-}
-
-/// Whether a line of a log is there.
-#[must_use]
-pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| {
-        let words: Vec<&str> = line.text.split_whitespace().take(interval::MOST_COLUMNS + 1).collect();
-        is_transaction(&words) || interval::is_interval(&words)
-    })
-}
-
-const OF_TRANSACTIONS: &str = "pgbench -l";
-const OF_INTERVALS: &str = "pgbench --aggregate-interval";
-
-/// All pieces of logs in a text, for texts of a page's size.
-#[must_use]
-pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
-    let mut outputs: Vec<Output> = Vec::new();
-    let text: String = lines.iter().flat_map(|line| [line.text, "\n"]).collect();
-    let optional = match kind(text.as_bytes()) {
-        Some(Kind::Transactions(optional)) => optional,
-        _ => Optional::None,
-    };
-    let mut at = 0;
-    while at < lines.len() {
-        let found = match lenient(lines[at].text.as_bytes(), optional) {
-            Some(transaction) => Some((OF_TRANSACTIONS, transaction_row(&lines[at], &transaction), 1)),
-            None => interval::row(lines, at).map(|(row, taken)| (OF_INTERVALS, row, taken)),
-        };
-        let Some((tool, row, taken)) = found else {
-            unread(&mut outputs, &lines[at]);
-            at += 1;
-            continue;
-        };
-        let last = lines[at + taken - 1].number;
-        match outputs.last_mut().filter(|output| output.tool == tool && output.lines.1 + 3 >= row.line) {
-            Some(output) => {
-                output.lines.1 = last;
-                output.rows.push(row);
-            }
-            None => outputs.push(Output { tool, lines: (row.line, last), rows: vec![row], ..Output::default() }),
-        }
-        at += taken;
-    }
-    // Zeros alone, as in an interval without a transaction, could be of any table.
-    let counts = |row: &Row| row.figures.first().is_some_and(|figure| figure.value > 0.0);
-    outputs.retain(|output| output.tool != OF_INTERVALS || output.rows.iter().any(counts));
-    for output in &mut outputs {
-        // What stands behind the last row is no part of the log.
-        let end = output.lines.1;
-        output.unread.retain(|unread| unread.line < end);
-        interval::leave_out_unused(output);
-        if output.tool == OF_TRANSACTIONS && optional == Optional::Untold {
-            output.notes.push("its last column is the lag or the retries; its lines do not tell which".to_owned());
-        }
-    }
-    outputs
-}
-
-/// A line of numbers right behind a row that is none itself.
-fn unread(outputs: &mut [Output], line: &Line<'_>) {
-    let Some(output) = outputs.last_mut().filter(|output| line.number <= output.lines.1 + 2) else { return };
-    if line.text.starts_with(|c: char| c.is_ascii_digit()) {
-        output.unread.push(Unread {
-            line: line.number,
-            text: line.text.chars().take(200).collect(),
-            wanted: "a line of a pgbench log".to_owned(),
-        });
-    }
-}
-
-/// The figures as they stand in the line; its words have been read as whole numbers.
-fn transaction_row(line: &Line<'_>, transaction: &Transaction) -> Row {
-    let words: Vec<&str> = line.text.split_whitespace().collect();
-    let word = |at: usize| words.get(at).copied().unwrap_or_default().to_owned();
-    let mut row = Row { line: line.number, ..Row::default() };
-    row.labels = vec![("client", word(0)), ("transaction", word(1)), ("script", word(3))];
-    let mut keep = |name: &str, unit, at: usize, value: u64| {
-        let value = value as f64;
-        row.figures.push(Figure { name: name.to_owned(), unit, value, text: word(at), line: line.number });
-    };
-    match transaction.ended {
-        Ended::Done(us) => keep("latency", "us", 2, us),
-        Ended::Skipped | Ended::Failed(_) => {}
-    }
-    keep("at_seconds", "s", 4, transaction.at_us / 1_000_000);
-    keep("at_microseconds", "us", 5, transaction.at_us % 1_000_000);
-    if let Some(lag) = transaction.lag_us {
-        keep("lag", "us", 6, lag);
-    }
-    if let Some(retries) = transaction.retries {
-        keep("retries", "count", words.len() - 1, retries);
-    }
-    if !matches!(transaction.ended, Ended::Done(_)) {
-        row.absent = Some(word(2));
-    }
-    row
 }

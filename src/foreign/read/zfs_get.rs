@@ -8,12 +8,12 @@
 
 use super::output::{Line, Output, Row};
 use super::table;
-use crate::foreign::clean as web;
+use crate::foreign::clean;
 
 /// Whether the text holds such properties.
 #[must_use]
 pub fn looks_like(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| heading(&table::words(line.text)).is_some() || is_silent(line))
+    lines.iter().any(|line| heading(&table::words(line.text)).is_some())
 }
 
 /// Reads every table of properties in the text.
@@ -47,19 +47,8 @@ fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
     columns.filter(|columns| columns.contains(&"property") && columns.contains(&"value"))
 }
 
-/// Whether this is a `get -H`, which prints no heading.
-fn is_silent(line: &Line<'_>) -> bool {
-    let called = |tool| table::command(line.text, tool).is_some_and(|arguments| table::has_option(arguments, 'H'));
-    called("zfs get") || called("zpool get")
-}
-
 fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
-    let silent = is_silent(&lines[at]);
-    let columns = match heading(&table::words(lines[at].text)) {
-        Some(columns) => columns,
-        None if silent => vec!["name", "property", "value", "source"],
-        None => return None,
-    };
+    let columns = heading(&table::words(lines[at].text))?;
     let number = lines[at].number;
     let mut output = Output { tool: "zfs get", lines: (number, number), ..Output::default() };
     let mut used = 1;
@@ -138,66 +127,29 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
 }
 
 /// Properties whose bare numbers are bytes.
-const BYTES: &[&str] = &[
-    "size",
-    "allocated",
-    "free",
-    "freeing",
-    "leaked",
-    "expandsize",
-    "checkpoint",
-    "bcloneused",
-    "bclonesaved",
-    "used",
-    "available",
-    "referenced",
-    "quota",
-    "reservation",
-    "recordsize",
-    "volsize",
-    "volblocksize",
-    "refquota",
-    "refreservation",
-    "usedbysnapshots",
-    "usedbydataset",
-    "usedbychildren",
-    "usedbyrefreservation",
-    "written",
-    "logicalused",
-    "logicalreferenced",
-    "special_small_blocks",
-    "dedup_table_size",
-];
+const BYTES: &str = "size allocated free freeing leaked expandsize checkpoint bcloneused bclonesaved used available \
+    referenced quota reservation recordsize volsize volblocksize refquota refreservation usedbysnapshots usedbydataset \
+    usedbychildren usedbyrefreservation written logicalused logicalreferenced special_small_blocks dedup_table_size";
 
-/// The number that a property's value is, with its unit.
+/// The number that a property's value is, with its unit. Features of a pool and what users may have are texts.
 fn number(property: &str, value: &str) -> Option<(f64, &'static str)> {
-    if property.ends_with("guid") || property == "load_guid" || property == "createtxg" {
+    if property.ends_with("guid") || property == "createtxg" || property.contains('@') {
         return None;
     }
-    if let Some((of_whom, _)) = property.split_once('@') {
-        // What a user, group or project has and may have. Features of a pool have an `@` too, and no number.
-        return match of_whom {
-            "userused" | "groupused" | "projectused" | "userquota" | "groupquota" | "projectquota" | "written" => {
-                Some((table::bytes(value)?, "B"))
-            }
-            _ if of_whom.ends_with("objused") || of_whom.ends_with("objquota") => Some((table::bytes(value)?, "count")),
-            _ => None,
-        };
-    }
-    let ratio = || Some((value.strip_suffix('x').and_then(web::number)?, "ratio"));
-    let percent = || Some((value.strip_suffix('%').and_then(web::number)?, "%"));
-    let sized = || Some((table::suffixed(value).or_else(|| value.strip_suffix('B').and_then(web::number))?, "B"));
-    let bare = || {
-        let unit = match property {
-            "capacity" | "fragmentation" => "%",
-            "creation" => "s",
-            _ if property.ends_with("ratio") => "ratio",
-            _ if BYTES.contains(&property) => "B",
-            _ => "",
-        };
-        Some((web::number(value)?, unit))
+    let unit = match property {
+        "capacity" | "fragmentation" => "%",
+        "creation" => "s",
+        _ if property.ends_with("ratio") => "ratio",
+        _ if BYTES.split_whitespace().any(|known| known == property) => "B",
+        _ => "",
     };
-    ratio().or_else(percent).or_else(sized).or_else(bare)
+    let of = |suffix, unit| Some((clean::number(value.strip_suffix(suffix)?)?, unit));
+    let sized = || Some((table::suffixed(value)?, "B"));
+    of('x', "ratio")
+        .or_else(|| of('%', "%"))
+        .or_else(sized)
+        .or_else(|| of('B', "B"))
+        .or_else(|| Some((clean::number(value)?, unit)))
 }
 
 #[cfg(test)]

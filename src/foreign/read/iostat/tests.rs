@@ -131,19 +131,6 @@ fn sizes_for_people_carry_their_own_unit() {
 }
 
 #[test]
-fn json_has_the_same_figures_with_their_lines() {
-    let text = fixture!("tests/fixtures/iostat/12.6.1-x.json");
-    let found = one(text);
-    assert!(found.rows.iter().all(|row| row.labels.len() == 2), "{:?}", found.rows);
-    assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), Vec::<String>::new());
-    assert!(value(&found, "vda", "write_latency_us").is_some() && value(&found, "all", "idle_percent").is_some());
-    assert!(!found.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name.starts_with("unknown")));
-    assert_eq!((found.rows[0].since_boot, found.rows[found.rows.len() - 1].since_boot), (Some(true), Some(false)));
-    let cut: String = text.lines().take(14).collect::<Vec<_>>().join("\n");
-    assert!(one(&cut).rows.is_empty() && one(&cut).unread.len() == 1);
-}
-
-#[test]
 fn the_command_line_tells_whether_the_first_report_is_since_boot() {
     let found = one(ILLUMOS);
     assert_eq!((found.tool, found.rows.len()), ("iostat (illumos)", 2));

@@ -54,17 +54,6 @@ fn a_source_may_be_another_dataset_and_columns_may_be_fewer() {
     assert_eq!((found.unread.len(), found.unread[0].line), (1, 3));
     let found = one("PROPERTY VALUE\nrecordsize 8K\nand so on it went for a while\n");
     assert_eq!((found.rows.len(), label(&found.rows[0], "value")), (1, "8K"));
-    let found = one("# zfs get -Hp used,sync tank\ntank\tused\t32768\t-\ntank\tsync\tstandard\tdefault\n# ls\n");
-    assert_eq!((found.rows.len(), found.rows[0].figures[0].value), (2, 32768.0));
-}
-
-#[test]
-fn what_a_user_has_is_bytes_or_objects() {
-    let found =
-        one("NAME PROPERTY VALUE SOURCE\ntank userused@postgres 1.2G local\ntank userobjused@postgres 12 local\n\
-                     tank feature@lz4_compress active local\n");
-    let first = |row: usize| found.rows[row].figures.first().map(|figure| (figure.value, figure.unit));
-    assert_eq!((first(0), first(1), first(2)), (Some((1.2 * 1024f64.powi(3), "B")), Some((12.0, "count")), None));
 }
 
 proptest! {
