@@ -57,6 +57,9 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reader.outputs
 }
 
+/// The rows of a line, and what is odd in it.
+type Rows = (Vec<Row>, Vec<String>);
+
 /// Names over the figures of devices, one row a device; or over those of the processors.
 struct Header {
     columns: Vec<String>,
@@ -91,7 +94,7 @@ impl Header {
 
     /// The rows of a line, with what is odd in it: the device's, and those of terminal and processors where their columns
     /// stand behind the first device's. `None` where the line is no row; else what was wanted.
-    fn rows(&self, line: Line<'_>) -> Option<Result<(Vec<Row>, Vec<String>), String>> {
+    fn rows(&self, line: Line<'_>) -> Option<Result<Rows, String>> {
         let mut words = words(line.text, self.commas);
         let device = match (self.tool.is_some() && !words.is_empty(), self.name_last) {
             (false, _) => None,
