@@ -15,7 +15,7 @@ use crate::store::folder::RunFolder;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const GRAPHS: &str = include_str!("../../tests/fixtures/plans/graphs.toml");
+const GRAPHS: &str = include_str!("../../tests/plans/graphs.toml");
 
 fn graphs(text: &str) -> Plan {
     plan::parse(text, "graphs.toml", &catalogue()).unwrap_or_else(|error| panic!("{error}"))
