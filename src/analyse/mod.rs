@@ -38,6 +38,8 @@ mod stories_layers;
 #[cfg(test)]
 mod stories_length;
 #[cfg(test)]
+mod stories_table;
+#[cfg(test)]
 mod story;
 
 use crate::record::trial::Outcome;

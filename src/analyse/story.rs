@@ -86,7 +86,7 @@ impl Floor {
             name: device.name.clone(),
             inputs: inputs(device.depth + 1),
             grounds: vec![GroundFacts { device: Some(device.clone()), ..GroundFacts::default() }],
-            promises: promise::of_device(device),
+            promises: promise::of_device_among(device, &self.devices),
             ..NodeFacts::default()
         }));
         nodes

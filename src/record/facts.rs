@@ -30,6 +30,17 @@ pub enum WriteCache {
     WriteThrough,
 }
 
+impl WriteCache {
+    /// `write back`, `write through`, as the kernel prints it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            WriteCache::WriteBack => "write back",
+            WriteCache::WriteThrough => "write through",
+        }
+    }
+}
+
 /// One block device as sysfs describes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {

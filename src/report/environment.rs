@@ -196,7 +196,7 @@ fn stack_facts(stack: &StackFacts) -> Facts {
             facts.extend(ground.device.iter().map(|device| (format!("{}: device", node.name), device_text(device))));
         }
         facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
-        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.source.clone())));
+        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.to_string())));
     }
     let before = stack.trials_before;
     facts.push((
