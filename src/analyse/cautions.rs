@@ -2,13 +2,12 @@
 
 use super::bottleneck::{LOSS_WORTH_SAYING, elsewhere};
 use super::case::CaseSums;
-use super::findings::{CaseFinding, TrialFinding};
+use super::findings::{CaseFinding, MachineFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
 use crate::record::built::StackFacts;
 use crate::record::facts::{DeviceFacts, Fits, HostFacts};
 use crate::record::promise::Claim;
-use crate::record::run::RunRecord;
 use crate::record::stack::GroundName;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
@@ -246,7 +245,7 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
 
 /// Of the run as a whole.
 #[must_use]
-pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<Remark> {
+pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !finished {
         remarks.push(Remark::plain(Weight::Unfinished, "the run has not come to its end: figures may change"));
@@ -257,7 +256,11 @@ pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<Remark
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));
-    remarks.extend(machine(&run.host));
+    for own in machines.iter().flat_map(|found| machine(&found.host)) {
+        if !remarks.contains(&own) {
+            remarks.push(own);
+        }
+    }
     remarks
 }
 

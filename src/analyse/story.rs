@@ -248,6 +248,7 @@ impl Act {
             case: self.spec(),
             outcome: Outcome::Measured,
             started: "2025-01-01T00:00:00Z".to_owned(),
+            host: HostFacts::default(),
             steps: Vec::new(),
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
@@ -343,7 +344,6 @@ impl Story {
             blocks,
             baseline: baseline.into_iter().collect(),
             started: "2025-01-01T00:00:00Z".to_owned(),
-            host: HostFacts::default(),
             cases: Vec::new(),
             order: Vec::new(),
         };

@@ -99,6 +99,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             case: case.clone(),
             outcome: Outcome::Measured,
             started: time::rfc3339(time::wall_us()),
+            host: session.machine.clone(),
             steps: Vec::new(),
             stack: None,
             server: None,
