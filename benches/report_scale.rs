@@ -76,7 +76,6 @@ fn make(results: &Path) -> std::path::PathBuf {
         blocks: 1,
         baseline: BTreeMap::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
-        host: HostFacts::default(),
         cases: cases.clone(),
         order,
     };
@@ -128,6 +127,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-01-01T00:00:00Z".to_owned(),
+        host: HostFacts::default(),
         steps: Vec::new(),
         stack: None,
         server: None,

@@ -3,6 +3,7 @@
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
 pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
 pub use crate::record::built::StackFacts;
+pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
 pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
@@ -23,6 +24,8 @@ pub struct Findings {
     pub run: RunSummary,
     /// The answer in one sentence.
     pub verdict: String,
+    /// The machines, in the order in which the run came to them; one, unless it was resumed elsewhere.
+    pub machines: Vec<MachineFinding>,
     /// Rankings, the most important first.
     pub rankings: Vec<Ranking>,
     /// One for each case, in the plan's order.
@@ -71,12 +74,19 @@ pub struct RunSummary {
     pub trials_not_run: u32,
     /// Share of the wall time in which a workload was measured, 0 to 1; `None` for a run without an end.
     pub measured_share: Option<f64>,
-    /// The machine.
-    pub host: HostFacts,
     /// The plan as it was given.
     pub plan: String,
     /// What the baseline has in its axes.
     pub baseline: BTreeMap<String, String>,
+}
+
+/// A machine with what ran on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineFinding {
+    /// What it is.
+    pub host: HostFacts,
+    /// The trials that ran on it, those without figures included, in the run's order.
+    pub trials: Vec<TrialKey>,
 }
 
 /// A figure with its 95 % interval.

@@ -231,7 +231,7 @@ fn what_disturbs_a_case_is_said_beside_it() {
         record.gaps.push(Gap { source: "clock".to_owned(), second: Some(7), rows: 2, reason });
     });
     let mut story = Story::of(3, None).with(&act);
-    story.input.run.host = HostFacts { swap_used_bytes: Some(1 << 20), ..HostFacts::default() };
+    story.trials[2].record.host = HostFacts { swap_used_bytes: Some(1 << 20), ..HostFacts::default() };
     let found = story.findings();
     let wanted = [
         "the data (100 MiB) fit into shared_buffers: no read reached the storage",

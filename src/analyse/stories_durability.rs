@@ -4,7 +4,7 @@ use super::findings::{Durability, DurabilityClass};
 use super::story::{Act, Floor, Story, disk};
 use crate::record::facts::WriteCache;
 use crate::record::operation::Writes;
-use crate::record::promise::{Claim, Promise};
+use crate::record::promise::{self, Claim, Promise};
 
 fn judged(act: &Act) -> Durability {
     Story::of(2, None).with(act).findings().cases[0].durability.clone()
@@ -96,7 +96,11 @@ fn a_disk_that_says_write_through_is_sent_no_flush_and_only_its_word_is_left() {
     let mut act = Act::on("ext4");
     act.stack.devices[0].write_cache = Some(WriteCache::WriteThrough);
     act.flushes = vec![Some(0.0)];
-    assert_judged(&act, DurabilityClass::Unknown, "vda says write through: the kernel sends it no flushes");
+    assert_judged(
+        &act,
+        DurabilityClass::Unknown,
+        "vda says write through (queue/write_cache): the kernel sends it no flushes",
+    );
     let mut act = on_loop();
     act.stack.devices[2].write_cache = Some(WriteCache::WriteThrough);
     act.flushes[2] = Some(0.0);
@@ -115,8 +119,7 @@ fn memory_is_volatile_wherever_it_lies() {
     assert_judged(&act, DurabilityClass::Volatile, "block device zram0");
     let mut act = on_loop();
     act.stack.devices.truncate(1);
-    act.stack.promises =
-        vec![Promise::new(Claim::Volatile, "nothing below /tmp (tmpfs): it keeps its files in memory")];
+    act.stack.promises = vec![promise::of_end("/tmp", "tmpfs")];
     assert_judged(&act, DurabilityClass::Volatile, "the data lies in memory: nothing below /tmp (tmpfs)");
     let mut act = Act::on("ext4");
     act.wal_stack = Some(Act::in_memory().stack);

@@ -88,7 +88,7 @@ impl Floor {
             name: device.name.clone(),
             inputs: inputs(device.depth + 1),
             grounds: vec![GroundFacts { device: Some(device.clone()), ..GroundFacts::default() }],
-            promises: promise::of_device(device),
+            promises: promise::of_device_among(device, &self.devices),
             ..NodeFacts::default()
         }));
         nodes
@@ -266,6 +266,7 @@ impl Act {
             operation: self.operation(),
             outcome: Outcome::Measured,
             started: "2025-01-01T00:00:00Z".to_owned(),
+            host: HostFacts::default(),
             steps: Vec::new(),
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
@@ -361,7 +362,6 @@ impl Story {
             blocks,
             baseline: baseline.into_iter().collect(),
             started: "2025-01-01T00:00:00Z".to_owned(),
-            host: HostFacts::default(),
             cases: Vec::new(),
             order: Vec::new(),
         };

@@ -7,6 +7,7 @@
 pub mod built;
 pub mod case;
 pub mod counts;
+pub mod durability;
 pub mod event;
 pub mod facts;
 pub mod imported;

@@ -4,7 +4,7 @@ use super::built::StackFacts;
 use super::case::CaseSpec;
 use super::counts::Counts;
 use super::event::Step;
-use super::facts::{DataFacts, ServerFacts};
+use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::operation::Operation;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ pub struct TrialRecord {
     pub outcome: Outcome,
     /// When it began, RFC 3339.
     pub started: String,
+    /// The machine on which it ran, as it was when the sitting began.
+    pub host: HostFacts,
     /// Its steps in order.
     pub steps: Vec<StepTime>,
     /// The stack, as it was.

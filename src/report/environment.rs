@@ -6,7 +6,7 @@
 use super::table::{Cell, Column, Table};
 use super::words::moment;
 use crate::analyse::findings::{
-    DeviceFacts, Findings, HostFacts, Input, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
+    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
 };
 use crate::units::Bytes;
 use std::collections::BTreeMap;
@@ -20,9 +20,42 @@ const VALUES_SHOWN: usize = 4;
 /// Most trials that are listed by name beside a value.
 const TRIALS_NAMED: usize = 3;
 
-/// The machine.
-pub(super) fn machine_table(host: &HostFacts) -> Table {
-    let mut table = pairs("machine", "Machine");
+/// What each machine is called: its name, and what it says it is.
+pub(super) fn machine_names(machines: &[MachineFinding]) -> String {
+    each_machine(machines, |host| match &host.machine {
+        Some(machine) => format!("{} ({machine})", host.hostname),
+        None => host.hostname.clone(),
+    })
+}
+
+/// Something of every machine, what several have in common once.
+pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts) -> String) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for text in machines.iter().map(|machine| text(&machine.host)) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts.join("; ")
+}
+
+/// The machine; where there are several, each under its name.
+pub(super) fn machines_table(machines: &[MachineFinding]) -> Table {
+    if let [only] = machines {
+        let mut table = pairs("machine", "Machine");
+        add_machine(&mut table, &only.host);
+        return table;
+    }
+    let mut table = pairs("machine", "Machines").lead(&["machine"]);
+    for MachineFinding { host, trials } in machines {
+        let note = format!("{} {}", trials.len(), if trials.len() == 1 { "trial" } else { "trials" });
+        table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
+        add_machine(&mut table, host);
+    }
+    table
+}
+
+fn add_machine(table: &mut Table, host: &HostFacts) {
     let facts = [
         ("host name", Some(host.hostname.clone())),
         ("machine", host.machine.clone()),
@@ -40,7 +73,6 @@ pub(super) fn machine_table(host: &HostFacts) -> Table {
             value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
         table.push(vec![Cell::text(name).style("name"), value]);
     }
-    table
 }
 
 /// How the run was made.
@@ -196,7 +228,7 @@ fn stack_facts(stack: &StackFacts) -> Facts {
             facts.extend(ground.device.iter().map(|device| (format!("{}: device", node.name), device_text(device))));
         }
         facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
-        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.source.clone())));
+        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.to_string())));
     }
     let before = stack.trials_before;
     facts.push((

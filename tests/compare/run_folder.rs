@@ -42,7 +42,6 @@ pub fn make(folder: &Path) -> PathBuf {
         blocks: BLOCKS,
         baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         started: "2026-03-02T09:14:33Z".to_owned(),
-        host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
         cases: cases.clone(),
         order: keys().collect(),
     };
@@ -133,6 +132,7 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-03-02T09:14:33Z".to_owned(),
+        host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
         steps: Vec::new(),
         stack: Some(stack),
         server: Some(server),

@@ -447,6 +447,7 @@ pub fn findings() -> Findings {
             }
         }
     }
+    let ran = trials.iter().map(|trial| TrialKey { case: trial.case.clone(), trial: trial.trial }).collect();
     Findings {
         format: FORMAT,
         run: RunSummary {
@@ -461,7 +462,6 @@ pub fn findings() -> Findings {
             trials_measured: 45,
             trials_not_run: 3,
             measured_share: Some(0.713),
-            host: host(),
             plan: include_str!("plan.toml").to_owned(),
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         },
@@ -469,6 +469,7 @@ pub fn findings() -> Findings {
             "Of the stacks that keep commits, xfs is the fastest under tpcb with 16 clients: 1655 tps, 1.12 times ext4 \
                   (95 % interval 1.06 to 1.17); btrfs stood still for up to 4.2 s."
                 .to_owned(),
+        machines: vec![MachineFinding { host: host(), trials: ran }],
         rankings: rankings(),
         cases: cases(),
         trials,

@@ -6,12 +6,13 @@
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use crate::analyse::durability::by_promise;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::shelf::rules_sync::beyond_storage;
+use crate::record::durability as table;
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
 };
-use crate::record::promise::holds_back;
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,28 +257,23 @@ impl Standing {
             Some("disk" | "neither" | "no") => DataPlace::Disk,
             _ => DataPlace::Unknown,
         };
-        let of = |class, reason: &str| Some(Durability { class, reason: reason.to_owned() });
-        let volatile = |reason: &str| of(DurabilityClass::Volatile, reason);
-        let is = |keys: &[&str], value: &str| get(keys).is_some_and(|found| found == value);
+        let volatile = |reason: &str| {
+            let class = DurabilityClass::Volatile;
+            Some(Durability { class, reason: reason.to_owned() })
+        };
         let options = get(&["mount.options", "stack.mount_options"]).unwrap_or_default();
         let kind = filesystem.as_deref().unwrap_or_default();
-        let held_back = options.split(',').map(str::trim).find(|option| holds_back(option, kind));
+        let option = |option: &str| Some(table::mount_option(option, kind)?.promise(format!("mount option {option}")));
+        let zfs = |value: String| table::zfs_property("sync", &value);
+        let held_back = get(&["zfs.sync", "stack.zfs.sync"]).and_then(zfs);
+        let held_back = held_back.or_else(|| options.split(',').map(str::trim).find_map(option));
         let by_place = if medium == Medium::Memory {
             volatile(&format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
-        } else if is(&["zfs.sync", "stack.zfs.sync"], "disabled") {
-            volatile("zfs sync=disabled: a sync does nothing")
         } else {
-            let held_back = held_back.map(|it| format!("mount option {it}: the filesystem sends no flushes"));
-            held_back.or(beyond_storage).and_then(|why| volatile(&why))
+            held_back.map(|promise| by_promise(&promise)).or_else(|| beyond_storage.and_then(|why| volatile(&why)))
         };
-        let by_server = if is(&["postgresql.fsync"], "off") {
-            volatile("fsync = off")
-        } else if is(&["postgresql.synchronous_commit"], "off") {
-            let reason = "synchronous_commit = off: a commit is acknowledged before it is written";
-            of(DurabilityClass::Delayed, reason)
-        } else {
-            None
-        };
+        let setting = |name: &str| table::setting(name, &get(&[&format!("postgresql.{name}")])?);
+        let by_server = table::settings().find_map(setting).map(|promise| by_promise(&promise));
         let unknown = || Durability {
             class: DurabilityClass::Unknown,
             reason: "flushes are not judged from imported files".to_owned(),

@@ -110,7 +110,6 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
 
 fn side(argument: usize, label: String, name: String, source: &RunSource, cases: &[&CaseSpec]) -> Side {
     let mut facts = Facts::default();
-    facts.host(&source.run.host);
     let mut measures = Vec::new();
     let mut caveats: Vec<String> = Vec::new();
     for spec in cases {
@@ -128,6 +127,7 @@ fn side(argument: usize, label: String, name: String, source: &RunSource, cases:
 }
 
 fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
+    facts.host(&trial.host);
     if let Some(stack) = &trial.stack {
         for (prefix, ground) in [("stack", &stack.data), ("wal_stack", &stack.wal)] {
             if let Some(ground) = ground {

@@ -5,8 +5,8 @@ use super::rules::Rule;
 use super::select::{Found, rows_of_trial, synced};
 use super::words::{milliseconds, rate as shown};
 use crate::analyse::compare::side::UnsyncedForm;
+use crate::record::durability::memory_filesystem;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedTrial};
-use crate::record::promise::IN_MEMORY;
 use crate::units::significant;
 
 /// No device that is not memory is known to sync more often for one writer.
@@ -67,7 +67,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     };
     let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate > MOST_SYNCS_PER_S)?;
     let why = match (fact(case, "stack.filesystem"), fact(case, "zfs.sync")) {
-        (Some(kind), _) if IN_MEMORY.contains(&kind) => {
+        (Some(kind), _) if memory_filesystem(kind).is_some() => {
             format!("{kind} keeps its files in memory, and nothing is synced")
         }
         (_, Some("disabled")) => "with sync=disabled nothing is synced before the call returns".to_owned(),

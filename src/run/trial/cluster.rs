@@ -44,7 +44,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     let facts = server.facts()?;
     trial.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
-        fits: fits(template.database_bytes, &facts, session.memory.0),
+        fits: fits(template.database_bytes, &facts, session.memory().0),
         cache_state: template::described(cache).to_owned(),
         origin: format!("{bytes} bytes copied as files from a template made in this run, then synced, then CHECKPOINT"),
         copy_s: Some(copy_s),
@@ -112,7 +112,7 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
     let bytes = template::database_bytes(server)?;
     if let (Some(data), Some(facts)) = (&mut trial.record.data, &trial.record.server) {
         data.database_bytes = bytes;
-        data.fits = fits(bytes, facts, trial.session.memory.0);
+        data.fits = fits(bytes, facts, trial.session.memory().0);
     }
     Ok(())
 }

@@ -99,6 +99,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             operation: workload.operation(&case.workload.options)?,
             outcome: Outcome::Measured,
             started: time::rfc3339(time::wall_us()),
+            host: session.machine.clone(),
             steps: Vec::new(),
             stack: None,
             server: None,

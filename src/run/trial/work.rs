@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
     let raw = trial.staging.raw();
     let place = trial.place(&raw)?;
-    trial.workload.warm_up(&place, &trial.case.workload.options, trial.session.memory)
+    trial.workload.warm_up(&place, &trial.case.workload.options, trial.session.memory())
 }
 
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -31,7 +31,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         run: &trial.session.record.id,
         workload: trial.workload,
         options,
-        memory: trial.session.memory,
+        memory: trial.session.memory(),
         target: &target,
         events: &trial.session.events,
     }
