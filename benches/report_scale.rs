@@ -49,6 +49,7 @@ fn case(n: u32) -> CaseSpec {
         id: format!("ext4.w.clients-{n}"),
         stack,
         postgres: None,
+        machine: Options::default(),
         workload: WorkloadSpec { name: "w".to_owned(), kind: "pgbench".to_owned(), options },
         axes: BTreeMap::from([
             ("stack".to_owned(), "ext4".to_owned()),
@@ -125,6 +126,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         outcome: Outcome::Measured,
         started: "2026-01-01T00:00:00Z".to_owned(),
         steps: Vec::new(),
+        knobs: BTreeMap::new(),
         stack: None,
         server: None,
         data: None,

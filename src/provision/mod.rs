@@ -13,6 +13,7 @@ mod facts;
 pub mod filesystem;
 pub mod folder;
 mod guard;
+pub mod knobs;
 pub mod ledger;
 pub mod loop_image;
 pub mod mount;
