@@ -197,6 +197,7 @@ fn plain(record: TrialRecord, figures: Figures, rate: Option<f64>) -> TrialFindi
         processes: Vec::new(),
         gaps: record.gaps,
         steps: record.steps,
+        knobs: record.knobs,
         stack: record.stack,
         server: record.server,
         cache_state,

@@ -9,7 +9,7 @@ use crate::analyse::findings::{
     DeviceFacts, Findings, HostFacts, Input, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
 };
 use crate::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names with their values.
 type Facts = Vec<(String, String)>;
@@ -20,8 +20,8 @@ const VALUES_SHOWN: usize = 4;
 /// Most trials that are listed by name beside a value.
 const TRIALS_NAMED: usize = 3;
 
-/// The machine.
-pub(super) fn machine_table(host: &HostFacts) -> Table {
+/// The machine, with the kernel's knobs as the trials had them.
+pub(super) fn machine_table(host: &HostFacts, trials: &[TrialFinding]) -> Table {
     let mut table = pairs("machine", "Machine");
     let facts = [
         ("host name", Some(host.hostname.clone())),
@@ -40,7 +40,24 @@ pub(super) fn machine_table(host: &HostFacts) -> Table {
             value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
         table.push(vec![Cell::text(name).style("name"), value]);
     }
+    let mut knobs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (name, value) in trials.iter().flat_map(|trial| &trial.knobs) {
+        knobs.entry(name).or_default().insert(knob_text(name, value));
+    }
+    for (name, values) in knobs {
+        let values = values.into_iter().collect::<Vec<_>>().join("; ");
+        table.push(vec![Cell::text(name).style("name"), Cell::text(values).style("reason")]);
+    }
     table
+}
+
+/// The value of a knob with its unit, where its name tells one.
+fn knob_text(name: &str, value: &str) -> String {
+    match (value.parse().ok(), name) {
+        (Some(bytes), _) if name.ends_with("_bytes") => Bytes(bytes).to_string(),
+        (Some(_), _) if name.ends_with("_ratio") => format!("{value} %"),
+        _ => value.to_owned(),
+    }
 }
 
 /// How the run was made.
@@ -237,6 +254,7 @@ fn device_text(device: &DeviceFacts) -> String {
         device.physical_block_bytes.map(|bytes| format!("physical block {bytes} B")),
         device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
         device.nr_requests.map(|requests| format!("queue of {requests}")),
+        device.read_ahead_kb.map(|kb| format!("read-ahead {kb} KiB")),
         device.discard_max_bytes.map(|bytes| if bytes == 0 { "no discard".to_owned() } else { "discard".to_owned() }),
         yes(device.direct_io, "direct I/O on its file", "no direct I/O on its file"),
         yes(device.counts_flushes, "flushes counted", "flushes not counted by this kernel"),

@@ -256,7 +256,7 @@ impl Tables {
             checks: trials.checks(),
             gaps: trials.gaps(),
             not_run: not_run_table(&findings.not_run, labels),
-            machine: machine_table(&findings.run.host),
+            machine: machine_table(&findings.run.host, &findings.trials),
             stacks: stacks_table(&findings.trials, labels),
             servers: servers_table(&findings.trials, labels),
             method: method_table(findings),
