@@ -54,6 +54,7 @@ fn case(n: u32) -> CaseSpec {
         id: format!("ext4.w.clients-{n}"),
         stack,
         postgres: None,
+        machine: Options::default(),
         workload: WorkloadSpec { name: "w".to_owned(), kind: "pgbench".to_owned(), options },
         axes: BTreeMap::from([
             ("stack".to_owned(), "ext4".to_owned()),
@@ -129,6 +130,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         started: "2026-01-01T00:00:00Z".to_owned(),
         host: HostFacts::default(),
         steps: Vec::new(),
+        knobs: BTreeMap::new(),
         stack: None,
         server: None,
         data: None,

@@ -208,6 +208,7 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         processes: Vec::new(),
         gaps: record.gaps,
         steps: record.steps,
+        knobs: record.knobs,
         stack: record.stack,
         server: record.server,
         cache_state,

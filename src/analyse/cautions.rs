@@ -197,6 +197,7 @@ fn facts(trial: &TrialFinding) -> Vec<(String, String)> {
             }
         }
     }
+    facts.extend(trial.knobs.iter().map(|(name, value)| (format!("the kernel's {name}"), value.clone())));
     if let Some(server) = &trial.server {
         facts.push(("the server's version".to_owned(), server.version.clone()));
         facts.extend(server.key_settings.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -221,6 +222,7 @@ fn stack_facts(stack: &StackFacts, ground: &GroundName, of: &str, facts: &mut Ve
         add("model", device.model.clone());
         add("direct I/O", device.direct_io.map(|direct| direct.to_string()));
         add("request queue", device_queue(device));
+        add("read-ahead", device.read_ahead_kb.map(|kb| format!("{kb} KiB")));
     }
 }
 

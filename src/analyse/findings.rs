@@ -442,6 +442,8 @@ pub struct TrialFinding {
     pub gaps: Vec<Gap>,
     /// Its steps.
     pub steps: Vec<StepTime>,
+    /// Kernel knobs of the machine in force.
+    pub knobs: BTreeMap<String, String>,
     /// What was really there.
     pub stack: Option<StackFacts>,
     /// The server.

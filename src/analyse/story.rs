@@ -200,6 +200,7 @@ impl Act {
             id: format!("{}-{}-c{}", self.stack.name, self.workload, self.clients),
             stack,
             postgres: (kind == "pgbench").then_some(server),
+            machine: Options::default(),
             workload: WorkloadSpec { name: self.workload.to_owned(), kind: kind.to_owned(), options },
             axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
         }
@@ -268,6 +269,7 @@ impl Act {
             started: "2025-01-01T00:00:00Z".to_owned(),
             host: HostFacts::default(),
             steps: Vec::new(),
+            knobs: BTreeMap::new(),
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
             data: Some(DataFacts {

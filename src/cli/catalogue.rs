@@ -1,11 +1,11 @@
 //! What plans can name: the lists of layers and workloads, as the plan wants them.
 
 use crate::plan::{Catalogue, Entry};
-use crate::provision;
+use crate::provision::{self, knobs};
 use crate::record::stack::GroundKind;
 use crate::workload;
 
-/// Every layer and workload of this program.
+/// Every layer, workload and knob of this program.
 #[must_use]
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
@@ -35,6 +35,17 @@ pub fn catalogue() -> Catalogue {
             needs_server: workload.needs_server(),
         });
     }
+    catalogue.machine = Some(Entry {
+        name: "machine",
+        doc: "Knobs of the kernel.",
+        options: knobs::MACHINE,
+        resolve: Box::new(|_, _| ()),
+        check: Box::new(knobs::check),
+        takes: &[],
+        offers: GroundKind::Folder,
+        grounds: Box::new(|_| Vec::new()),
+        needs_server: false,
+    });
     catalogue
 }
 

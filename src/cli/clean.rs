@@ -58,6 +58,9 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
         let marks: Vec<String> = thing.marks.iter().map(|(name, value)| format!("{name} {value}")).collect();
         out::line(&format!("  {} {}: {}", thing.owner, thing.kind, out::harmless(&marks.join(", "))))?;
     }
+    for knob in &leftover.left {
+        out::line(&format!("  {}", out::harmless(knob)))?;
+    }
     match &leftover.failure {
         Some(e) => out::line(&format!("  not all of it: {}", out::harmless_lines(&e.to_string()))),
         None => Ok(()),

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::plan::forecast::Forecast;
 use crate::plan::{self, Paint, Plan, drawing};
 use crate::record::case::{CaseSpec, TrialKey};
+use crate::record::options::Options;
 use crate::record::stack::StackSpec;
 use crate::run::forecast::{forecast, must_fit};
 use crate::units::Micros;
@@ -166,6 +167,24 @@ fn cases_table(plan: &Plan) -> Table {
     table
 }
 
+/// The knobs of the machine, each set of them once with the numbers of its cases.
+fn machines_shown(plan: &Plan) -> String {
+    let mut machines: Vec<(&Options, Vec<String>)> = Vec::new();
+    for (case, number) in plan.cases.iter().zip(1..).filter(|(case, _)| !case.machine.0.is_empty()) {
+        match machines.iter_mut().find(|(known, _)| **known == case.machine) {
+            Some((_, cases)) => cases.push(format!("#{number}")),
+            None => machines.push((&case.machine, vec![format!("#{number}")])),
+        }
+    }
+    let mut text = String::new();
+    for (machine, cases) in machines {
+        let knobs: Vec<String> = machine.0.iter().map(|(name, value)| format!("{name}={}", value.plain())).collect();
+        text.push_str(&wrapped("\nMachine for ", &cases.join(" ")));
+        text.push_str(&wrapped("  ", &knobs.join(" ")));
+    }
+    text
+}
+
 /// Every stack that a case stands on, drawn from the database down, with the numbers of its cases.
 fn stacks_shown(plan: &Plan) -> String {
     let mut stacks: Vec<(&StackSpec, Vec<String>)> = Vec::new();
@@ -175,7 +194,7 @@ fn stacks_shown(plan: &Plan) -> String {
             None => stacks.push((&case.stack, vec![format!("#{number}")])),
         }
     }
-    let mut text = String::new();
+    let mut text = machines_shown(plan);
     for (stack, cases) in stacks {
         let reused = if stack.reuse { ", reused" } else { "" };
         text.push_str(&wrapped(&format!("\nStack {}{reused}, for ", stack.name), &cases.join(" ")));
@@ -256,7 +275,7 @@ mod tests {
     use super::*;
     use crate::plan::forecast::{CaseUnmet, RoomLine};
     use crate::record::case::WorkloadSpec;
-    use crate::record::options::{OptionValue, Options};
+    use crate::record::options::OptionValue;
     use crate::units::Bytes;
 
     fn case(id: &str, size: &str) -> CaseSpec {
@@ -268,6 +287,7 @@ mod tests {
             id: id.into(),
             stack: StackSpec::linear("s", vec![("loop", options), ("ext4", Options::default())]),
             postgres: None,
+            machine: Options::default(),
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: BTreeMap::new(),
         }

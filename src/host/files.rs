@@ -203,6 +203,11 @@ pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).open(path)).or_host(|| format!("open {}", path.display()))
 }
 
+/// Opens a file that is there to be overwritten; `None` where there is none.
+pub(super) fn open_to_overwrite(path: &Path) -> Result<Option<File>> {
+    if_there(OpenOptions::new().write(true).truncate(true).open(path)).or_host(|| format!("open {}", path.display()))
+}
+
 /// What was done; `None` where there was nothing to do it to.
 pub(super) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {

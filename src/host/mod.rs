@@ -81,6 +81,19 @@ impl Host {
         std::fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
     }
 
+    /// Writes a value into a file of the kernel, in one call; the file must be there.
+    ///
+    /// # Errors
+    /// With the path, where there is none or the kernel refuses the value.
+    pub(crate) fn write(&self, path: impl AsRef<Path>, value: &str) -> Result<()> {
+        use crate::error::{Context, Error};
+        use std::io::Write;
+        let path = self.path(path);
+        let missing = || Error::host(format!("there is no {}", path.display()));
+        let mut file = files::open_to_overwrite(&path)?.ok_or_else(missing)?;
+        file.write_all(value.as_bytes()).or_host(|| format!("write `{value}` into {}", path.display()))
+    }
+
     /// Whether the machine has a file.
     pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.path(path).exists()

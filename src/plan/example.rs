@@ -3,11 +3,12 @@
 //! Made from the catalogue, so that it cannot lag behind it. A part that the catalogue's own checks refuse with made-up
 //! values (a real disk has a real serial number) stands there as a comment.
 
+use super::machine::MACHINE;
 use super::problem::Problems;
 use super::stacks::{Slot, stands_alone};
 use super::values::describe;
 use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, stacks, tree, workloads};
-use crate::record::options::{OptionKind, OptionSpec};
+use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::units::{Bytes, Micros};
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub fn example(catalogue: &Catalogue) -> String {
     let (shown, names) = stacks_shown(catalogue);
     let (workloads, any_server) = workloads_shown(catalogue);
     let mut out = head(names.first());
+    out.push_str(&machine_shown(catalogue));
     out.push_str(&shown);
     out.push_str(&postgres_shown(any_server));
     out.push_str(&workloads);
@@ -104,6 +106,23 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
         }
     }
     (out, names)
+}
+
+/// The knobs of the kernel: commented, as they change the whole machine for the time of a trial.
+fn machine_shown(catalogue: &Catalogue) -> String {
+    let Some(entry) = &catalogue.machine else { return String::new() };
+    let mut out = rule("Knobs of the kernel: [machine]");
+    comment(
+        &mut out,
+        "",
+        "Set for each trial and put back after it. A list is an axis; \"default\" leaves what is there.",
+    );
+    out.push_str(&entry_shown(entry));
+    let whole = entry.options.iter().filter(|spec| !matches!(spec.kind, OptionKind::Table(_)));
+    // One of each table is enough: some exclude each other.
+    let first = whole.take(1).map(|spec| format!("\"{}\" = [{}, \"{LEAVE}\"]\n", spec.key, sample(spec)));
+    out.push_str(&commented(&format!("[{MACHINE}]\n{}", first.collect::<String>())));
+    out
 }
 
 fn postgres_shown(any_server: bool) -> String {
@@ -229,6 +248,7 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Size => "\"4GiB\"".to_owned(),
         OptionKind::Span => "\"60s\"".to_owned(),
         OptionKind::IntegerOrShare => "10".to_owned(),
+        OptionKind::OrDefault(kind) => sample(&OptionSpec { kind: *kind, ..*spec }),
         OptionKind::Properties => "{ }".to_owned(),
         OptionKind::Table(specs) => {
             let inside: Vec<String> = specs.iter().map(|spec| format!("{} = {}", spec.key, sample(spec))).collect();
@@ -253,6 +273,7 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
         | OptionKind::TextOrList
         | OptionKind::TextList
         | OptionKind::Scalar
+        | OptionKind::OrDefault(_)
         | OptionKind::Properties
         | OptionKind::Table(_) => None,
     }
@@ -262,8 +283,14 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
 fn entry_shown(entry: &Entry) -> String {
     let mut out = String::from("\n");
     comment(&mut out, "", &format!("{}: {}", entry.name, entry.doc));
-    let width = entry.options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
-    for spec in entry.options {
+    options_shown(entry.options, "   ", &mut out);
+    out
+}
+
+/// Each option with what it takes; those of a table below it, further in.
+fn options_shown(options: &[OptionSpec], indent: &str, out: &mut String) {
+    let width = options.iter().map(|spec| spec.key.len()).max().unwrap_or(0);
+    for spec in options {
         let mut text = describe(spec.kind);
         match (spec.required, spec.default) {
             (true, _) => text.push_str("; required"),
@@ -271,12 +298,14 @@ fn entry_shown(entry: &Entry) -> String {
             (false, None) => {}
         }
         comment(
-            &mut out,
-            &format!("   {:<width$}  ", spec.key),
+            out,
+            &format!("{indent}{:<width$}  ", spec.key),
             &format!("{}: {text}", spec.doc.trim_end_matches('.')),
         );
+        if let OptionKind::Table(inner) = spec.kind {
+            options_shown(inner, &format!("{indent}   "), out);
+        }
     }
-    out
 }
 
 fn rule(title: &str) -> String {

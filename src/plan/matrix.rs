@@ -1,6 +1,7 @@
-//! Stacks x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
+//! Stacks x knobs of the machine x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
 
 use super::ids::{Parts, distinct_parts};
+use super::machine::MachineDraft;
 use super::options::{Axis, combinations, options};
 use super::postgres::{BIN_AXIS, INITDB, PostgresDraft, initdb_arguments};
 use super::problem::{Problem, Problems};
@@ -9,6 +10,7 @@ use super::tree::Span;
 use super::values::Choice;
 use super::workloads::WorkloadDraft;
 use crate::record::case::{CaseSpec, PostgresSpec, WorkloadSpec};
+use crate::record::options::Options;
 use std::collections::{BTreeMap, HashMap};
 
 /// Most cases of a plan: with a minute each, a week.
@@ -16,6 +18,8 @@ pub(super) const MAX_CASES: usize = 10_000;
 
 /// Everything that is crossed.
 pub(super) struct Draft<'c> {
+    /// Knobs of the machine.
+    pub machine: MachineDraft<'c>,
     /// Stacks, in the order of the plan.
     pub stacks: Vec<StackDraft<'c>>,
     /// The servers and settings.
@@ -48,7 +52,8 @@ pub(super) struct Candidate {
     place: Span,
 }
 
-/// Crosses everything; stacks turn slowest, then their options, workloads, their options, servers, settings.
+/// Crosses everything; stacks turn slowest, then workloads, the stacks' options, knobs of the machine, the workloads'
+/// options, servers, settings.
 pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate> {
     refuse_clashing_names(draft, problems);
     let server = draft.postgres.axes();
@@ -66,9 +71,12 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate
         for workload in &draft.workloads {
             let stack = if workload.entry.needs_server { stack } else { &alone };
             let axes = stack.axes();
-            for of_stack in combinations(&axes, MAX_CASES).unwrap_or_default() {
+            let below = [axes.as_slice(), &draft.machine.knobs].concat();
+            for of_both in combinations(&below, MAX_CASES).unwrap_or_default() {
+                let (of_stack, of_machine) = of_both.split_at(axes.len());
                 for chosen in combinations(&workload.axes, MAX_CASES).unwrap_or_default() {
-                    let candidate = start((stack, &axes, &of_stack), workload, &chosen);
+                    let mut candidate = start((stack, &axes, of_stack), workload, &chosen);
+                    set_machine(&mut candidate, &draft.machine, of_machine);
                     if workload.entry.needs_server {
                         candidates.extend(servers.iter().map(|with| add_server(&candidate, draft, &server, with)));
                     } else {
@@ -81,8 +89,17 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate
     candidates
 }
 
-/// A setting and an option of one name could not be told apart in `[[exclude]]` and in the axes.
+/// Two axes of one name could not be told apart in `[[exclude]]` and in the cases.
 fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
+    let of_stacks: Vec<Axis> = draft.stacks.iter().flat_map(StackDraft::axes).collect();
+    for knob in draft.machine.knobs.iter().chain(&draft.machine.queue) {
+        let others = of_stacks.iter().chain(&draft.postgres.settings);
+        if let Some(other) = others.into_iter().find(|other| other.name == knob.name && other.span != knob.span) {
+            let problem = Problem::at(other.span.clone(), format!("`{}` is the name of a knob, too", other.name));
+            let problem = problem.also(knob.span.clone(), "the knob of [machine]");
+            problems.add(problem.help("give the device or setting another name"));
+        }
+    }
     for setting in &draft.postgres.settings {
         let options = draft.workloads.iter().flat_map(|workload| &workload.axes);
         if let Some(option) = options.into_iter().find(|option| option.name == setting.name) {
@@ -99,6 +116,7 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
 fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
     let product = |axes: &[Axis]| axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.choices.len()));
     let servers = product(server)?;
+    let machines = product(&draft.machine.knobs)?;
     let mut all = 0usize;
     for stack in &draft.stacks {
         for workload in &draft.workloads {
@@ -106,7 +124,7 @@ fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
                 true => (product(&stack.axes())?, servers),
                 false => (product(&stack.data_alone().axes())?, 1),
             };
-            let of_both = product(&workload.axes)?.checked_mul(with)?.checked_mul(stack)?;
+            let of_both = product(&workload.axes)?.checked_mul(with)?.checked_mul(stack)?.checked_mul(machines)?;
             all = all.checked_add(of_both)?;
         }
     }
@@ -129,6 +147,7 @@ fn start(
         id: String::new(),
         stack: stack.spec(of_stack),
         postgres: None,
+        machine: Options::default(),
         workload: spec,
         axes: BTreeMap::new(),
     };
@@ -152,6 +171,14 @@ fn start(
     same.sort_unstable();
     candidate.sameness.push_str(&same.concat());
     candidate
+}
+
+fn set_machine(candidate: &mut Candidate, machine: &MachineDraft<'_>, chosen: &[&Choice]) {
+    for (axis, choice) in machine.knobs.iter().zip(chosen) {
+        candidate.add(axis, choice, &choice.value.plain());
+        candidate.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
+    }
+    candidate.case.machine = machine.options(chosen);
 }
 
 fn add_server(without: &Candidate, draft: &Draft<'_>, axes: &[Axis], chosen: &[&Choice]) -> Candidate {

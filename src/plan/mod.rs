@@ -3,13 +3,14 @@
 //! Knows no layer and no workload: it is handed a [`Catalogue`] of their names and option checks. Pure but for reading
 //! the plan file itself. All mistakes of a plan are told at once, each where it stands in the file ([`Problems`]).
 //!
-//! The way of a plan: text -> `tree` (spanned values) -> `stacks`, `postgres`, `workloads` (one table each, against the
+//! The way of a plan: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, against the
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
 pub mod drawing;
 mod example;
 pub mod forecast;
 mod ids;
+mod machine;
 mod matrix;
 mod names;
 mod options;
@@ -42,7 +43,8 @@ use std::path::Path;
 use tree::{Node, Pair, Value, get};
 
 /// Keys of a plan.
-const KEYS: [&str; 8] = ["name", "seed", "blocks", "baseline", "stack", "postgres", "workload", "exclude"];
+const KEYS: [&str; 9] =
+    ["name", "seed", "blocks", "baseline", machine::MACHINE, "stack", "postgres", "workload", "exclude"];
 
 /// Seed of a plan that has none.
 const DEFAULT_SEED: u64 = 1;
@@ -98,6 +100,8 @@ pub struct Catalogue {
     pub layers: Vec<Entry>,
     /// For the tables `[workload.NAME]`.
     pub workloads: Vec<Entry>,
+    /// For the table `[machine]`: its options are knobs of the kernel.
+    pub machine: Option<Entry>,
 }
 
 /// A plan that has been checked.
@@ -176,8 +180,12 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let seed = read_whole(&root, "seed", 0, i64::MAX, problems).map_or(DEFAULT_SEED, i64::cast_unsigned);
     let blocks = read_whole(&root, "blocks", 1, i64::from(MAX_BLOCKS), problems)
         .map_or(DEFAULT_BLOCKS, |blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
+    let machine = machine::read_machine(&root, catalogue, problems);
+    let mut stacks = stacks::read_stacks(&root, catalogue, problems);
+    stacks::give_queue(&mut stacks, &machine.queue, problems);
     let draft = matrix::Draft {
-        stacks: stacks::read_stacks(&root, catalogue, problems),
+        machine,
+        stacks,
         postgres: postgres::read_postgres(&root, problems),
         workloads: workloads::read_workloads(&root, folder, catalogue, problems),
     };

@@ -6,7 +6,7 @@
 use super::stacks::{Slot, stands_alone};
 use super::values::{describe, is_scalar};
 use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, MAX_BLOCKS, names};
-use crate::record::options::{OptionKind, OptionSpec};
+use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,7 @@ pub fn schema(catalogue: &Catalogue) -> Value {
                 "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS, "default": DEFAULT_BLOCKS
             },
             "baseline": baseline(),
+            "machine": machine(catalogue),
             "stack": named("Storage stacks by name.", stack(catalogue)),
             "postgres": postgres(),
             "workload": named("Workloads by name.", workload(catalogue)),
@@ -110,6 +111,25 @@ fn postgres() -> Value {
                 ]
             }
         },
+        "additionalProperties": false
+    })
+}
+
+/// Knobs by their dotted names, quoted or as tables.
+fn machine(catalogue: &Catalogue) -> Value {
+    let specs = catalogue.machine.as_ref().map_or(&[][..], |entry| entry.options);
+    let mut properties = Map::new();
+    for spec in specs {
+        properties.insert(spec.key.to_owned(), axis(spec));
+        if let Some((table, inner)) = spec.key.split_once('.') {
+            let nested = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+            properties.entry(table).or_insert(nested)["properties"][inner] = axis(spec);
+        }
+    }
+    json!({
+        "description": "Knobs of the kernel, set for every trial and put back. A list is an axis.",
+        "type": "object",
+        "properties": properties,
         "additionalProperties": false
     })
 }
@@ -299,6 +319,9 @@ fn value(spec: &OptionSpec) -> Value {
             json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string", "pattern": SHARE }] })
         }
         OptionKind::Scalar => scalar(),
+        OptionKind::OrDefault(kind) => {
+            json!({ "anyOf": [value(&OptionSpec { kind: *kind, ..*spec }), { "const": LEAVE }] })
+        }
         OptionKind::Properties => json!({ "type": "object", "additionalProperties": axis_of(&scalar()) }),
         OptionKind::Table(specs) => {
             let inside: Map<String, Value> = specs.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();

@@ -5,7 +5,7 @@
 
 use super::problem::suggestion;
 use super::tree::{Node, Span, Value};
-use crate::record::options::{OptionKind, OptionValue};
+use crate::record::options::{LEAVE, OptionKind, OptionValue};
 use crate::units::{Bytes, Micros};
 
 /// One value that an option, a setting or any other axis can take.
@@ -58,6 +58,7 @@ pub(super) fn describe(kind: OptionKind) -> String {
             "a whole number of at least 1, or a share of memory such as \"50% of RAM\"".to_owned()
         }
         OptionKind::Scalar => "text, a number, true or false".to_owned(),
+        OptionKind::OrDefault(kind) => format!("{}, or \"{LEAVE}\"", describe(*kind)),
         OptionKind::Properties => "a table of names with a value each".to_owned(),
         OptionKind::Table(specs) => {
             let keys: Vec<String> = specs.iter().map(|spec| format!("`{}`", spec.key)).collect();
@@ -68,12 +69,17 @@ pub(super) fn describe(kind: OptionKind) -> String {
 
 /// Whether a list of values of this kind can be an axis: lists that are one value cannot.
 pub(super) fn is_scalar(kind: OptionKind) -> bool {
-    !matches!(kind, OptionKind::TextOrList | OptionKind::TextList)
+    match kind {
+        OptionKind::OrDefault(kind) => is_scalar(*kind),
+        kind => !matches!(kind, OptionKind::TextOrList | OptionKind::TextList),
+    }
 }
 
 /// Reads one value of an option of `kind`.
 pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
     let value = match (kind, &node.value) {
+        (OptionKind::OrDefault(_), Value::Text(text)) if text == LEAVE => OptionValue::Text(LEAVE.to_owned()),
+        (OptionKind::OrDefault(kind), _) => return read(*kind, node),
         (OptionKind::Size | OptionKind::Span, _) => return read_with_unit(kind, node),
         (OptionKind::Integer { .. } | OptionKind::IntegerOrShare, Value::Integer(n)) => whole(kind, *n, node)?,
         (OptionKind::Number, Value::Integer(n)) if *n > 0 => OptionValue::Integer(*n),

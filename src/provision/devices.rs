@@ -196,8 +196,9 @@ fn facts(host: &Host, node: Node, depth: u32) -> DeviceFacts {
         fua: flag("fua"),
         logical_block_bytes: number("logical_block_size"),
         physical_block_bytes: number("physical_block_size"),
-        scheduler: queue("scheduler").map(|text| scheduler(&text)),
+        scheduler: queue("scheduler").map(|text| sysfs::chosen(&text).to_owned()),
         nr_requests: number("nr_requests"),
+        read_ahead_kb: number("read_ahead_kb"),
         discard_max_bytes: queue("discard_max_bytes").and_then(|text| text.parse().ok()),
         backing_file: node.backing_file(host),
         direct_io: node.flag(host, "loop/dio"),
@@ -212,12 +213,6 @@ fn write_cache(text: &str) -> Option<WriteCache> {
         "write through" => Some(WriteCache::WriteThrough),
         _ => None,
     }
-}
-
-/// The one in brackets: `none [mq-deadline] kyber`. A device with no choice prints just `none`.
-fn scheduler(text: &str) -> String {
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    chosen.map_or(text, |(chosen, _)| chosen).to_owned()
 }
 
 /// Whether the device has counters, with flushes among them; `None` where it has no line at all.

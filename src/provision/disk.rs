@@ -6,7 +6,7 @@
 use super::devices::Identity;
 use super::guard::{self, Device};
 use super::ledger::Thing;
-use super::{Built, Given, Ground, Layer, Site, Unmet, needs};
+use super::{Built, Given, Ground, Layer, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -40,6 +40,7 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("false"),
         doc: "Take the device even if it carries data; the run shows them and asks. A device in use is never taken.",
     },
+    knobs::QUEUE,
 ];
 
 /// What a disk of a plan is and carries, for the person to look at before it is overwritten.

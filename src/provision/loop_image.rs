@@ -5,7 +5,7 @@
 
 use super::ledger::Thing;
 use super::sysfs::{self, Node};
-use super::{Built, Given, Ground, Layer, Room, Site, Unmet, folder, guard, mount, needs};
+use super::{Built, Given, Ground, Layer, Room, Site, Unmet, folder, guard, knobs, mount, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -51,6 +51,7 @@ const OPTIONS: &[OptionSpec] = &[
         default: Some("true"),
         doc: "Pass the page cache of the filesystem below by (O_DIRECT); refused where that filesystem cannot.",
     },
+    knobs::QUEUE,
 ];
 
 fn place(options: &Options) -> &Path {

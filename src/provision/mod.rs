@@ -9,6 +9,7 @@ mod facts;
 pub mod filesystem;
 pub mod folder;
 mod guard;
+pub mod knobs;
 pub mod ledger;
 pub mod mount;
 pub mod needs;

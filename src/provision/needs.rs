@@ -11,10 +11,13 @@ use std::path::Path;
 
 /// Root, where we are not.
 pub(super) fn root() -> Option<Unmet> {
-    (!users::is_root()).then(|| Unmet {
-        what: "root, to make devices, filesystems and mounts".to_owned(),
-        hint: "run it with sudo, or use a `directory` stack".to_owned(),
-    })
+    root_to("to make devices, filesystems and mounts", "or use a `directory` stack")
+}
+
+/// Same, with what for and how to do without.
+pub(super) fn root_to(purpose: &str, without: &str) -> Option<Unmet> {
+    (!users::is_root())
+        .then(|| Unmet { what: format!("root, {purpose}"), hint: format!("run it with sudo, {without}") })
 }
 
 /// A program, with the Debian package that brings it.

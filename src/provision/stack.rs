@@ -3,8 +3,8 @@
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::facts;
 use super::{Built, Given, Ground, Layer, Room, Site, Unmet, layer};
+use super::{facts, knobs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::built::StackFacts;
@@ -75,6 +75,8 @@ fn stand_up(
         let names = layer.grounds(&node.options).into_iter().map(|ground| GroundName::of(&node.name, &ground));
         let names: Vec<GroundName> = names.collect();
         if names.iter().all(|name| grounds.contains_key(name)) {
+            let there: Vec<Ground> = names.iter().map(|name| grounds[name].clone()).collect();
+            knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
             nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises: Vec::new() }));
             continue;
         }
@@ -87,12 +89,14 @@ fn stand_up(
                 built.grounds.len()
             )));
         }
+        knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
         grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
         nodes.push((node, built));
     }
     for (node, built) in &mut nodes {
         let doing = |e: Error| e.while_doing(format!("finish `{}` of the stack {}", node.name, spec.name));
         known(node)?.finish(site.host, &node.options, &mut built.details).map_err(doing)?;
+        knobs::still_set(site.host, &built.grounds, &node.options).map_err(doing)?;
     }
     let folders = folders(spec, &grounds)?;
     let facts = facts::read_back(site.host, spec, &nodes, &grounds, &folders)?;

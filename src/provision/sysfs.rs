@@ -99,6 +99,12 @@ impl Node {
     }
 }
 
+/// The one in brackets of a list (`none [mq-deadline] kyber`); all of a text without one.
+pub(super) fn chosen(text: &str) -> &str {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(text, |(chosen, _)| chosen)
+}
+
 /// A flag as sysfs prints it.
 pub(super) fn truth(text: &str) -> Option<bool> {
     match text {

@@ -4,7 +4,7 @@
 //! walk may itself be killed and be run again: owners do nothing where their thing is gone.
 
 use super::ledger::{Ledger, Thing};
-use super::{ALL, folder};
+use super::{ALL, folder, knobs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ impl Default for Undoers {
 }
 
 impl Undoers {
-    /// Every layer, and the folders that this room makes.
+    /// Every layer, and the folders that this room makes and the knobs that it sets.
     #[must_use]
     pub fn new() -> Undoers {
         let layers = ALL.iter().map(|layer| {
@@ -31,6 +31,7 @@ impl Undoers {
         });
         let mut undoers = Undoers(layers.collect());
         undoers.0.insert(folder::OWNER, Box::new(folder::undo));
+        undoers.0.insert(knobs::OWNER, Box::new(knobs::undo));
         undoers
     }
 

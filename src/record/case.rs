@@ -36,6 +36,9 @@ pub struct CaseSpec {
     pub stack: StackSpec,
     /// The server; `None` where the workload needs none.
     pub postgres: Option<PostgresSpec>,
+    /// Kernel knobs of the machine that are set for the trial, by name: `vm.dirty_bytes`. Those of devices are options of
+    /// the stack's nodes.
+    pub machine: Options,
     /// What is run.
     pub workload: WorkloadSpec,
     /// Where the case lies in the matrix: `stack`, `workload`, and each axis with its value. Two cases compare when

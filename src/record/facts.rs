@@ -75,6 +75,8 @@ pub struct DeviceFacts {
     pub scheduler: Option<String>,
     /// `queue/nr_requests`.
     pub nr_requests: Option<u32>,
+    /// `queue/read_ahead_kb`.
+    pub read_ahead_kb: Option<u32>,
     /// Largest discard; 0 where the device takes none.
     pub discard_max_bytes: Option<u64>,
     /// File behind a loop device.

@@ -45,6 +45,9 @@ impl OptionValue {
 #[serde(transparent)]
 pub struct Options(pub BTreeMap<String, OptionValue>);
 
+/// The value of an [`OptionKind::OrDefault`] that leaves what is there as it is.
+pub const LEAVE: &str = "default";
+
 /// What a value of an option must look like.
 #[derive(Debug, Clone, Copy)]
 pub enum OptionKind {
@@ -77,6 +80,8 @@ pub enum OptionKind {
     Scalar,
     /// A table of any names with a [`OptionKind::Scalar`] each: ZFS properties.
     Properties,
+    /// A value of this kind, or [`LEAVE`].
+    OrDefault(&'static OptionKind),
     /// A table of these options.
     Table(&'static [OptionSpec]),
 }

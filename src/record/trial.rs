@@ -8,6 +8,7 @@ use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::operation::Operation;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Version of `trial.json`. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -59,6 +60,9 @@ pub struct TrialRecord {
     pub host: HostFacts,
     /// Its steps in order.
     pub steps: Vec<StepTime>,
+    /// Kernel knobs in force when the stack was built, by name; of two that exclude each other (`vm.dirty_bytes`,
+    /// `vm.dirty_ratio`) the one that counts. Those of devices are in the stack's facts.
+    pub knobs: BTreeMap<String, String>,
     /// The stack, as it was.
     pub stack: Option<StackFacts>,
     /// The server, as it ran.

@@ -63,6 +63,7 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
         processes: trial.processes.clone(),
         gaps: trial.gaps.clone(),
         steps: trial.steps.clone(),
+        knobs: trial.knobs.clone(),
         stack: trial.stack.clone(),
         server: trial.server.clone(),
         cache_state: trial.cache_state.clone(),

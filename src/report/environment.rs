@@ -9,7 +9,7 @@ use crate::analyse::findings::{
     DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
 };
 use crate::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names with their values.
 type Facts = Vec<(String, String)>;
@@ -39,23 +39,25 @@ pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts
     texts.join("; ")
 }
 
-/// The machine; where there are several, each under its name.
-pub(super) fn machines_table(machines: &[MachineFinding]) -> Table {
-    if let [only] = machines {
-        let mut table = pairs("machine", "Machine");
-        add_machine(&mut table, &only.host);
-        return table;
+/// The machine, with the kernel's knobs as its trials had them; where there are several, each under its name.
+pub(super) fn machines_table(machines: &[MachineFinding], trials: &[TrialFinding]) -> Table {
+    let several = machines.len() > 1;
+    let mut table = pairs("machine", if several { "Machines" } else { "Machine" });
+    if several {
+        table = table.lead(&["machine"]);
     }
-    let mut table = pairs("machine", "Machines").lead(&["machine"]);
-    for MachineFinding { host, trials } in machines {
-        let note = format!("{} {}", trials.len(), if trials.len() == 1 { "trial" } else { "trials" });
-        table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
-        add_machine(&mut table, host);
+    for MachineFinding { host, trials: keys } in machines {
+        if several {
+            let note = format!("{} {}", keys.len(), if keys.len() == 1 { "trial" } else { "trials" });
+            table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
+        }
+        let is_here = |trial: &&TrialFinding| keys.iter().any(|key| key.case == trial.case && key.trial == trial.trial);
+        add_machine(&mut table, host, trials.iter().filter(is_here));
     }
     table
 }
 
-fn add_machine(table: &mut Table, host: &HostFacts) {
+fn add_machine<'a>(table: &mut Table, host: &HostFacts, trials: impl Iterator<Item = &'a TrialFinding>) {
     let facts = [
         ("host name", Some(host.hostname.clone())),
         ("machine", host.machine.clone()),
@@ -72,6 +74,23 @@ fn add_machine(table: &mut Table, host: &HostFacts) {
         let value =
             value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
         table.push(vec![Cell::text(name).style("name"), value]);
+    }
+    let mut knobs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (name, value) in trials.flat_map(|trial| &trial.knobs) {
+        knobs.entry(name).or_default().insert(knob_text(name, value));
+    }
+    for (name, values) in knobs {
+        let values = values.into_iter().collect::<Vec<_>>().join("; ");
+        table.push(vec![Cell::text(name).style("name"), Cell::text(values).style("reason")]);
+    }
+}
+
+/// The value of a knob with its unit, where its name tells one.
+fn knob_text(name: &str, value: &str) -> String {
+    match (value.parse().ok(), name) {
+        (Some(bytes), _) if name.ends_with("_bytes") => Bytes(bytes).to_string(),
+        (Some(_), _) if name.ends_with("_ratio") => format!("{value} %"),
+        _ => value.to_owned(),
     }
 }
 
@@ -269,6 +288,7 @@ fn device_text(device: &DeviceFacts) -> String {
         device.physical_block_bytes.map(|bytes| format!("physical block {bytes} B")),
         device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
         device.nr_requests.map(|requests| format!("queue of {requests}")),
+        device.read_ahead_kb.map(|kb| format!("read-ahead {kb} KiB")),
         device.discard_max_bytes.map(|bytes| if bytes == 0 { "no discard".to_owned() } else { "discard".to_owned() }),
         yes(device.direct_io, "direct I/O on its file", "no direct I/O on its file"),
         yes(device.counts_flushes, "flushes counted", "flushes not counted by this kernel"),

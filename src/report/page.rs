@@ -258,7 +258,7 @@ impl Tables {
             checks: trials.checks(),
             gaps: trials.gaps(),
             not_run: not_run_table(&findings.not_run, labels),
-            machine: machines_table(&findings.machines),
+            machine: machines_table(&findings.machines, &findings.trials),
             stacks: stacks_table(&findings.trials, labels),
             servers: servers_table(&findings.trials, labels),
             method: method_table(findings),

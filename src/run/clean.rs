@@ -4,6 +4,7 @@ use super::session::ledgers;
 use super::undo;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::provision::knobs;
 use crate::provision::ledger::{self, Ledger, Thing};
 use std::path::Path;
 
@@ -16,6 +17,8 @@ pub struct Leftover {
     pub live: bool,
     /// What was still there according to the ledger, in the order of making.
     pub things: Vec<Thing>,
+    /// Knobs that somebody else has set since, which are left as they are: in words.
+    pub left: Vec<String>,
     /// What could not be undone.
     pub failure: Option<Error>,
 }
@@ -29,14 +32,22 @@ pub fn clean(host: &Host, state: &Path, dry: bool) -> Result<Vec<Leftover>> {
     let mut leftovers = Vec::new();
     for listed in ledger::list(&folder)? {
         if listed.held {
-            leftovers.push(Leftover { run: listed.run_id, live: true, things: Vec::new(), failure: None });
+            leftovers.push(Leftover {
+                run: listed.run_id,
+                live: true,
+                things: Vec::new(),
+                left: Vec::new(),
+                failure: None,
+            });
             continue;
         }
-        let mut leftover = Leftover { run: listed.run_id, live: false, things: Vec::new(), failure: None };
+        let mut leftover =
+            Leftover { run: listed.run_id, live: false, things: Vec::new(), left: Vec::new(), failure: None };
         match Ledger::take(&folder, &leftover.run) {
             // A damaged ledger, or one that another `clean` has just taken, keeps nobody from the rest.
             Err(e) => leftover.failure = Some(e),
             Ok(ledger) => {
+                leftover.left = knobs::strayed(host, &ledger, 0);
                 leftover.things = ledger.open_things().into_iter().map(|(_, thing)| thing).collect();
                 if !dry {
                     leftover.failure = undo::undo(&ledger, 0, host).and_then(|()| ledger.close()).err();

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
 use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
-use crate::provision::{self, Room, Unmet};
+use crate::provision::{self, Room, Unmet, knobs};
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
@@ -158,6 +158,7 @@ impl Known {
                 self.stacks.push((case.stack.clone(), lacks));
             }
         }
+        unmet.extend(knobs::unmet(host, &case.machine));
         if let Some(postgres) = &case.postgres {
             let lacks = || postgres_unmet(host, &postgres.bin);
             unmet.extend(self.servers.entry(postgres.bin.clone()).or_insert_with(lacks).clone());
@@ -173,6 +174,7 @@ impl Known {
 #[must_use]
 pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
     let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack) };
+    unmet.extend(knobs::unmet(host, &case.machine));
     unmet.extend(case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin)));
     unmet
 }
@@ -192,6 +194,7 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
         Error::user(format!("run.json gives `{name}` an option that it refuses: {}", problem.message))
     };
     for case in cases {
+        knobs::check(&case.machine).map_err(|problem| refused("machine", problem))?;
         for spec in &case.stack.nodes {
             let layer = provision::layer(&spec.layer)
                 .ok_or_else(|| Error::user(format!("this pgstrata has no layer `{}`", spec.layer)))?;
@@ -342,6 +345,7 @@ mod tests {
                 settings: settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
                 initdb: Vec::new(),
             }),
+            machine: Options::default(),
             workload: WorkloadSpec { name: "w".into(), kind: "pgbench".into(), options: Options(options.into()) },
             axes: BTreeMap::new(),
         }

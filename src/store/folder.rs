@@ -354,6 +354,7 @@ mod tests {
             id: id.into(),
             stack: StackSpec::linear(id, Vec::new()),
             postgres: None,
+            machine: Options::default(),
             workload: WorkloadSpec { name: "w".into(), kind: "sync".into(), options: Options::default() },
             axes: std::collections::BTreeMap::new(),
         }

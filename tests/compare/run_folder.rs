@@ -76,6 +76,7 @@ fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec
         id: id.to_owned(),
         stack: StackSpec::linear(stack, Vec::new()),
         postgres: Some(PostgresSpec { bin: "auto".to_owned(), settings: Default::default(), initdb: Vec::new() }),
+        machine: Options::default(),
         workload: WorkloadSpec { name: "tpcb".to_owned(), kind: "pgbench".to_owned(), options },
         axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
     }
@@ -134,6 +135,7 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         started: "2026-03-02T09:14:33Z".to_owned(),
         host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
         steps: Vec::new(),
+        knobs: Default::default(),
         stack: Some(stack),
         server: Some(server),
         data: None,

@@ -5,6 +5,7 @@ mod bad_input;
 mod full_disk;
 mod interrupt;
 mod kill;
+mod knobs;
 mod machine;
 mod resume;
 mod whole_run;

@@ -398,6 +398,7 @@ fn trial(stack: &Stack, at: usize, number: u32) -> TrialFinding {
         processes: vec![("postgres".to_owned(), 0.74), ("loop0".to_owned(), 0.21), ("pgbench".to_owned(), 0.12)],
         gaps: if number == 2 { vec![gap()] } else { vec![] },
         steps: steps(number),
+        knobs: BTreeMap::from([("vm.dirty_bytes".to_owned(), "268435456".to_owned())]),
         stack: Some(stack_facts(stack.name, number)),
         server: Some(server_facts()),
         cache_state: Some("page cache cold, shared_buffers empty; data copied from a template".to_owned()),

@@ -100,6 +100,8 @@ impl Facts {
         self.add_some(key("write_cache"), device.write_cache.map(WriteCache::word));
         self.add_some(key("fua"), device.fua);
         self.add_some(key("scheduler"), device.scheduler.as_ref());
+        self.add_some(key("nr_requests"), device.nr_requests);
+        self.add_some(key("read_ahead_kb"), device.read_ahead_kb);
         self.add_some(key("logical_block"), device.logical_block_bytes);
         self.add_some(key("physical_block"), device.physical_block_bytes);
         self.add_some(key("direct_io"), device.direct_io);

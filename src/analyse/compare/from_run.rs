@@ -135,6 +135,9 @@ fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
             }
         }
     }
+    for (name, value) in &trial.knobs {
+        facts.add(format!("knob.{name}"), value);
+    }
     if let Some(server) = &trial.server {
         facts.server(server);
     }

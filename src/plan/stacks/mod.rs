@@ -8,12 +8,14 @@ mod wire;
 
 pub(super) use layer::Slot;
 
+use super::machine::QUEUE;
 use super::names::{self, named_tables};
 use super::options::{Axis, Entered, options, read_options};
 use super::problem::{Problem, Problems, refuse_unknown, suggestion};
 use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::Choice;
 use super::{Catalogue, Entry};
+use crate::record::options::OptionValue;
 use crate::record::stack::{GroundKind, GroundName, Input, NodeSpec, StackSpec};
 use layer::Written;
 use std::collections::BTreeMap;
@@ -36,6 +38,8 @@ pub(super) struct StackDraft<'c> {
     /// Its name, where it is written.
     pub name: Key,
     nodes: Vec<NodeDraft<'c>>,
+    /// Knobs of `[machine]` for every device, as far as a device here takes them.
+    queue: Vec<Axis>,
     data: GroundName,
     wal: Option<GroundName>,
     /// The stack that holds `pg_wal`, where it is named.
@@ -74,6 +78,26 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
         stack.join_wal(&whole, problems);
     }
     stacks
+}
+
+/// Hands the knobs of `[machine]` for every device to the stacks; one that no device takes is a problem.
+pub(super) fn give_queue(stacks: &mut [StackDraft<'_>], queue: &[Axis], problems: &mut Problems) {
+    for axis in queue {
+        let devices = stacks.iter().flat_map(|stack| &stack.nodes).any(NodeDraft::has_queue);
+        // One value that every device overrides changes nothing, but neither does it make cases that are alike.
+        let mut taken = stacks.is_empty() || (devices && !axis.varies());
+        for stack in &mut *stacks {
+            if stack.nodes.iter().any(|node| node.takes_knob(axis)) {
+                stack.queue.push(axis.clone());
+                taken = true;
+            }
+        }
+        if !taken {
+            let message = format!("`{}` of [machine] is for no device of any stack", axis.name);
+            let help = "leave it out: stacks without a device have no queue, and a device's own knobs come first";
+            problems.add(Problem::at(axis.span.clone(), message).help(help));
+        }
+    }
 }
 
 fn read_stack<'c>(
@@ -359,11 +383,21 @@ impl<'t, 'c> Parts<'t, 'c> {
         if problems.len() == before {
             wiring.refuse_unused(&ends, problems);
         }
-        Some(StackDraft { name: stack.clone(), nodes, data: data?, wal, wal_stack: self.wal_stack, tablespaces, reuse })
+        let (name, data, wal_stack) = (stack.clone(), data?, self.wal_stack);
+        Some(StackDraft { name, nodes, queue: Vec::new(), data, wal, wal_stack, tablespaces, reuse })
     }
 }
 
 impl NodeDraft<'_> {
+    fn has_queue(&self) -> bool {
+        self.entry.options.iter().any(|spec| spec.key == QUEUE)
+    }
+
+    /// Whether it is a device that takes a knob of `[machine]`, having none of that name itself.
+    fn takes_knob(&self, knob: &Axis) -> bool {
+        self.has_queue() && self.axes.iter().all(|axis| axis.option != knob.option)
+    }
+
     fn first_choices(&self) -> Vec<&Choice> {
         self.axes.iter().filter_map(|axis| axis.choices.first()).collect()
     }
@@ -403,13 +437,15 @@ impl<'c> StackDraft<'c> {
     pub fn data_alone(&self) -> StackDraft<'c> {
         let chosen: Vec<&Choice> = self.nodes.iter().flat_map(NodeDraft::first_choices).collect();
         let kept = self.spec(&chosen).data_alone();
-        let nodes = self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
-        StackDraft { nodes, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
+        let nodes: Vec<NodeDraft<'c>> =
+            self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
+        let queue = self.queue.iter().filter(|knob| nodes.iter().any(|node| node.takes_knob(knob))).cloned().collect();
+        StackDraft { nodes, queue, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
     }
 
-    /// The options of all nodes.
+    /// The options of all nodes, then the knobs for every device.
     pub fn axes(&self) -> Vec<Axis> {
-        self.nodes.iter().flat_map(|node| node.axes.iter().cloned()).collect()
+        self.nodes.iter().flat_map(|node| &node.axes).chain(&self.queue).cloned().collect()
     }
 
     /// The stack for one choice for each of its axes.
@@ -425,6 +461,14 @@ impl<'c> StackDraft<'c> {
                 options: node.options(own),
                 inputs: node.inputs.clone(),
             });
+        }
+        for (knob, choice) in self.queue.iter().zip(left) {
+            let takers = self.nodes.iter().zip(&mut nodes).filter(|(draft, _)| draft.takes_knob(knob));
+            for (_, node) in takers {
+                let mut queue = node.options.table(QUEUE);
+                queue.set(knob.option.1.as_deref().unwrap_or_default(), choice.value.clone());
+                node.options.set(QUEUE, OptionValue::Map(queue.0));
+            }
         }
         StackSpec {
             name: self.name.text.clone(),

@@ -3,6 +3,7 @@
 mod bad_plans;
 mod from_catalogue;
 mod good_plans;
+mod machine;
 mod random_plans;
 
 use super::{Catalogue, Entry};
@@ -26,6 +27,21 @@ const LOOP: &[OptionSpec] = &[
     or(spec("in", OptionKind::Path, "Folder of the image."), "the run's folder"),
     or(spec("preallocate", OptionKind::Boolean, "Whether the image's blocks are taken at once."), "false"),
     or(spec("direct_io", OptionKind::Boolean, "Whether the loop device goes past the page cache."), "true"),
+    QUEUE,
+];
+const QUEUE: OptionSpec = spec(
+    "queue",
+    OptionKind::Table(&[
+        spec("scheduler", OptionKind::OrDefault(&OptionKind::Text), "Scheduler."),
+        spec("nr_requests", OptionKind::OrDefault(&OptionKind::Integer { min: 4 }), "Requests."),
+    ]),
+    "Knobs of the device.",
+);
+const MACHINE: &[OptionSpec] = &[
+    spec("vm.dirty_bytes", OptionKind::OrDefault(&OptionKind::Size), "Bytes."),
+    spec("vm.dirty_ratio", OptionKind::OrDefault(&OptionKind::Integer { min: 1 }), "Percent."),
+    spec("huge", OptionKind::OrDefault(&OptionKind::OneOf(&["always", "never"])), "Huge pages."),
+    QUEUE,
 ];
 const DISK: &[OptionSpec] = &[
     required(spec("disk", OptionKind::Path, "The device.")),
@@ -82,6 +98,14 @@ fn disk_check(options: &Options) -> Result<(), OptionProblem> {
     Ok(())
 }
 
+fn machine_check(options: &Options) -> Result<(), OptionProblem> {
+    let set = |key: &str| options.get(key).is_some_and(|value| value.plain() != "default");
+    match set("vm.dirty_bytes") && set("vm.dirty_ratio") {
+        true => Err(OptionProblem::at("vm.dirty_ratio", "it excludes `vm.dirty_bytes`").help("leave one out")),
+        false => Ok(()),
+    }
+}
+
 fn pgbench_check(options: &Options) -> Result<(), OptionProblem> {
     if options.get("latency_limit").is_some() && options.get("rate").is_none() {
         return Err(OptionProblem::at("latency_limit", "means nothing without a rate").help("add rate = ..."));
@@ -115,6 +139,7 @@ pub(super) fn catalogue() -> Catalogue {
             },
             entry("sync", "One write and one sync at a time.", &[]),
         ],
+        machine: Some(Entry { check: Box::new(machine_check), ..entry("machine", "Knobs.", MACHINE) }),
     }
 }
 

@@ -14,6 +14,8 @@ fn token() -> impl Strategy<Value = String> {
         "baseline",
         "stack",
         "postgres",
+        "machine",
+        "queue",
         "workload",
         "exclude",
         "device",

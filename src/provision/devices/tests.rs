@@ -1,9 +1,9 @@
 //! Tests of the way down from a folder to its devices, on fake trees as the kernel lays them out.
 
-use super::{Below, Identity, Walk, scheduler, unit_serial};
+use super::{Below, Identity, Walk, unit_serial};
 use crate::host::Host;
 use crate::parse::mountinfo;
-use crate::provision::sysfs::Node;
+use crate::provision::sysfs::{Node, chosen};
 use crate::record::facts::WriteCache;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -176,8 +176,8 @@ fn a_page_that_is_cut_off_has_no_serial() {
     for page in [&b""[..], b"\x00\x80", b"\x00\x80\x00\x09abc", b"\x00\x83\x00\x03abc", b"\x00\x80\x00\x00"] {
         assert_eq!(unit_serial(page), None, "{page:?}");
     }
-    assert_eq!(scheduler("none [mq-deadline] kyber"), "mq-deadline");
-    assert_eq!(scheduler("none"), "none");
+    assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+    assert_eq!(chosen("none"), "none");
 }
 
 #[test]

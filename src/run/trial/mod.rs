@@ -16,12 +16,14 @@ use crate::cluster::install::{self, Installation};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{self, micros, now};
+use crate::provision::knobs;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::{Event, Step};
 use crate::record::trial::{self as record, Outcome, StepTime, TrialRecord};
 use crate::store::staging::Staging;
 use crate::workload::Workload;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What is done in a step.
@@ -101,6 +103,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             started: time::rfc3339(time::wall_us()),
             host: session.machine.clone(),
             steps: Vec::new(),
+            knobs: BTreeMap::new(),
             stack: None,
             server: None,
             data: None,
@@ -139,6 +142,9 @@ impl<'s, 'a> Trial<'s, 'a> {
         let told = self.enter(Step::TearDown);
         self.stop_server();
         if let Some(mark) = self.mark {
+            if self.stack.is_some() {
+                self.record.notes.extend(knobs::strayed(&self.session.host, &self.session.ledger, mark));
+            }
             self.session.undo_from(mark);
         }
         if let Err(e) = &done {

@@ -1,9 +1,10 @@
-//! The step `build`: the stack of a trial, fresh, or the one that is kept for all of them, with its age.
+//! The step `build`: the knobs of the kernel, then the stack of a trial, fresh, or the one that is kept for all of them, with its age.
 
 use super::Trial;
 use crate::error::Result;
 use crate::host::time::now;
 use crate::provision::Site;
+use crate::provision::knobs;
 use crate::provision::stack::{self, BuiltStack};
 use crate::record::stack::StackSpec;
 use crate::run::session::{KeptStack, Session};
@@ -15,6 +16,10 @@ pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
     // What is made from here on is undone after the trial; templates and kept stacks are not.
     trial.mark = Some(trial.session.ledger.mark());
+    let session = &trial.session;
+    knobs::set_machine(&session.host, &session.ledger, &trial.case.machine)
+        .map_err(|e| e.while_doing("set the knobs of the kernel"))?;
+    trial.record.knobs = knobs::in_force(&session.host);
     let built = match trial.session.kept_mut(spec) {
         Some(kept) => {
             let mut built = kept.built.clone();

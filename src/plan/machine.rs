@@ -1,0 +1,79 @@
+//! The table `[machine]`: knobs of the kernel that hold for every case, and, under `queue`, those of every device.
+//!
+//! Those of devices go into the options of the stacks' nodes (see [`super::stacks`]), so that a case has them in one
+//! place. Absent on purpose: what any knob does.
+
+use super::options::{Axis, Entered, options, read_options};
+use super::postgres::flatten;
+use super::problem::{Problem, Problems};
+use super::tree::{Node, Pair, Value, get};
+use super::values::Choice;
+use super::{Catalogue, Entry};
+use crate::record::options::{OptionKind, Options};
+use std::path::Path;
+
+/// Name of the table.
+pub(super) const MACHINE: &str = "machine";
+
+/// The option of layers, and of the table, that holds the knobs of a device.
+pub(super) const QUEUE: &str = "queue";
+
+/// The table as read.
+#[derive(Default)]
+pub(super) struct MachineDraft<'c> {
+    entry: Option<&'c Entry>,
+    /// Knobs of the machine, in the order of the plan.
+    pub knobs: Vec<Axis>,
+    /// Knobs of every device, their axes named `queue.scheduler`.
+    pub queue: Vec<Axis>,
+}
+
+impl MachineDraft<'_> {
+    /// The knobs of the machine for one choice for each.
+    pub fn options(&self, chosen: &[&Choice]) -> Options {
+        self.entry.map(|entry| options(entry, Path::new("/"), &self.knobs, chosen)).unwrap_or_default()
+    }
+}
+
+/// Reads the table; a plan without one sets nothing.
+pub(super) fn read_machine<'c>(root: &[Pair], catalogue: &'c Catalogue, problems: &mut Problems) -> MachineDraft<'c> {
+    let (Some((key, node)), Some(entry)) = (get(root, MACHINE), &catalogue.machine) else {
+        return MachineDraft::default();
+    };
+    let Value::Table(pairs) = &node.value else {
+        let message = format!("`{MACHINE}` wants a table, found {}", node.noun());
+        problems.add(Problem::at(key.span.clone(), message).help("write [machine]"));
+        return MachineDraft::default();
+    };
+    let flat = flat(pairs, entry);
+    for (at, (key, _)) in flat.iter().enumerate() {
+        if let Some((first, _)) = flat[..at].iter().find(|(first, _)| first.text == key.text) {
+            let problem = Problem::at(key.span.clone(), format!("`{}` of [machine] is given twice", key.text));
+            problems.add(problem.also(first.span.clone(), "first here"));
+        }
+    }
+    let entered = Entered {
+        entry,
+        what: format!("[{MACHINE}]"),
+        prefix: None,
+        place: key.span.clone(),
+        main: None,
+        pairs: flat.iter().collect(),
+        folder: Path::new("/"),
+    };
+    let axes = read_options(&entered, problems).unwrap_or_default();
+    let (mut queue, knobs): (Vec<Axis>, Vec<Axis>) = axes.into_iter().partition(|axis| axis.option.0 == QUEUE);
+    for axis in &mut queue {
+        axis.name = format!("{QUEUE}.{}", axis.name);
+    }
+    MachineDraft { entry: Some(entry), knobs, queue }
+}
+
+/// `[machine.vm] swappiness = 1` and `"vm.swappiness" = 1` are the same; a table that is one option stays one.
+fn flat(pairs: &[Pair], entry: &Entry) -> Vec<Pair> {
+    let is_table =
+        |name: &str| entry.options.iter().any(|spec| spec.key == name && matches!(spec.kind, OptionKind::Table(_)));
+    let (tables, others): (Vec<Pair>, Vec<Pair>) = pairs.iter().cloned().partition(|(key, _)| is_table(&key.text));
+    let others = flatten(&others).into_iter().map(|(key, node): (_, &Node)| (key, node.clone()));
+    others.chain(tables).collect()
+}

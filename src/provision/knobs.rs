@@ -1,0 +1,253 @@
+//! Knobs of the kernel: values that hold for a block device or for the whole machine, set for a trial and put back.
+//!
+//! Owns which knobs there are, as options of a plan, and what is in force. How one is set and put back is
+//! [`setting`]'s. The list is short on purpose: what people tune for PostgreSQL.
+
+mod setting;
+#[cfg(test)]
+mod tests;
+
+pub(super) use setting::undo;
+pub use setting::{OWNER, strayed};
+
+use super::guard::Device;
+use super::ledger::Ledger;
+use super::{Ground, Unmet, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::record::options::{LEAVE, OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::units::Bytes;
+use setting::{Identity, set};
+use std::collections::BTreeMap;
+
+/// The key of a device's knobs, and of those of the machine that hold for every device.
+const QUEUE_KEY: &str = "queue";
+
+/// What writing a knob does to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Drags {
+    Nothing,
+    /// The kernel keeps the last one written of the two and shows 0 for the other.
+    Rival(&'static str),
+    /// The kernel gives the other one its default (seen with Linux 6.18).
+    Reset(&'static str),
+}
+
+/// One knob.
+#[derive(Debug)]
+struct Knob {
+    /// Its name in a plan, within its table.
+    name: &'static str,
+    /// Its file; for a device's knob the name below the device's folder of sysfs.
+    file: &'static str,
+    drags: Drags,
+}
+
+const fn knob(name: &'static str, file: &'static str, drags: Drags) -> Knob {
+    Knob { name, file, drags }
+}
+
+const DIRTY_BYTES: &str = "vm.dirty_bytes";
+const DIRTY_RATIO: &str = "vm.dirty_ratio";
+const BACKGROUND_BYTES: &str = "vm.dirty_background_bytes";
+const BACKGROUND_RATIO: &str = "vm.dirty_background_ratio";
+const READ_AHEAD: &str = "read_ahead_kb";
+const NR_REQUESTS: &str = "nr_requests";
+
+static OF_MACHINE: [Knob; 9] = [
+    knob(DIRTY_BYTES, "/proc/sys/vm/dirty_bytes", Drags::Rival(DIRTY_RATIO)),
+    knob(DIRTY_RATIO, "/proc/sys/vm/dirty_ratio", Drags::Rival(DIRTY_BYTES)),
+    knob(BACKGROUND_BYTES, "/proc/sys/vm/dirty_background_bytes", Drags::Rival(BACKGROUND_RATIO)),
+    knob(BACKGROUND_RATIO, "/proc/sys/vm/dirty_background_ratio", Drags::Rival(BACKGROUND_BYTES)),
+    knob("vm.dirty_expire_centisecs", "/proc/sys/vm/dirty_expire_centisecs", Drags::Nothing),
+    knob("vm.dirty_writeback_centisecs", "/proc/sys/vm/dirty_writeback_centisecs", Drags::Nothing),
+    knob("vm.swappiness", "/proc/sys/vm/swappiness", Drags::Nothing),
+    knob("vm.vfs_cache_pressure", "/proc/sys/vm/vfs_cache_pressure", Drags::Nothing),
+    knob("transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled", Drags::Nothing),
+];
+
+/// In the order in which they are set: what one resets comes after it.
+static OF_DEVICE: [Knob; 4] = [
+    knob("write_cache", "queue/write_cache", Drags::Reset(READ_AHEAD)),
+    knob("scheduler", "queue/scheduler", Drags::Reset(NR_REQUESTS)),
+    knob(NR_REQUESTS, "queue/nr_requests", Drags::Nothing),
+    knob(READ_AHEAD, "queue/read_ahead_kb", Drags::Nothing),
+];
+
+const fn option(key: &'static str, kind: &'static OptionKind, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind: OptionKind::OrDefault(kind), required: false, default: None, doc }
+}
+
+/// Knobs of a block device, as an option of every layer that offers one.
+pub const QUEUE: OptionSpec = OptionSpec {
+    key: QUEUE_KEY,
+    kind: OptionKind::Table(&[
+        option("scheduler", &OptionKind::Text, "I/O scheduler: none, mq-deadline, kyber, bfq."),
+        // The kernel makes 4 of anything less (BLKDEV_MIN_RQ).
+        option(NR_REQUESTS, &OptionKind::Integer { min: 4 }, "Most requests in the queue."),
+        option(READ_AHEAD, &OptionKind::Integer { min: 0 }, "Read-ahead, KiB, in whole pages."),
+        option(
+            "write_cache",
+            &OptionKind::OneOf(&["write back", "write through"]),
+            "Whether the kernel sends flushes: with `write through` it sends none, whatever the device holds.",
+        ),
+    ]),
+    required: false,
+    default: None,
+    doc: "Knobs of the device's queue in the kernel, set for the trial and put back.",
+};
+
+/// What the table `[machine]` of a plan can hold.
+pub const MACHINE: &[OptionSpec] = &[
+    option(DIRTY_BYTES, &OptionKind::Size, "Dirty pages above which a writer has to write itself."),
+    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the memory that can be had."),
+    option(BACKGROUND_BYTES, &OptionKind::Size, "Dirty pages above which the kernel begins to write."),
+    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the memory that can be had."),
+    option(
+        "vm.dirty_expire_centisecs",
+        &OptionKind::Integer { min: 0 },
+        "Age at which a dirty page is written, hundredths of a second.",
+    ),
+    option(
+        "vm.dirty_writeback_centisecs",
+        &OptionKind::Integer { min: 0 },
+        "How often the kernel looks for such pages, hundredths of a second; 0 = never.",
+    ),
+    option("vm.swappiness", &OptionKind::Integer { min: 0 }, "Willingness to swap."),
+    option("vm.vfs_cache_pressure", &OptionKind::Integer { min: 0 }, "Willingness to drop cached names and inodes."),
+    option(
+        "transparent_hugepage",
+        &OptionKind::OneOf(&["always", "madvise", "never"]),
+        "Transparent huge pages (enabled).",
+    ),
+    OptionSpec { doc: "Knobs of every device that a stack builds or names, unless the device has its own.", ..QUEUE },
+];
+
+fn of_machine(name: &str) -> Option<&'static Knob> {
+    OF_MACHINE.iter().find(|knob| knob.name == name)
+}
+
+fn of_device(name: &str) -> Option<&'static Knob> {
+    OF_DEVICE.iter().find(|knob| knob.name == name)
+}
+
+/// What is asked of a knob, as the kernel takes it; `None` where it is to be left as it is.
+fn wanted(value: &OptionValue) -> Option<String> {
+    match value {
+        OptionValue::Text(text) if text == LEAVE => None,
+        OptionValue::Text(text) => {
+            Some(Bytes::parse(text).map_or_else(|_| text.clone(), |Bytes(bytes)| bytes.to_string()))
+        }
+        other => Some(other.plain()),
+    }
+}
+
+fn asked(options: &Options) -> impl Iterator<Item = (&str, String)> {
+    options.0.iter().filter_map(|(name, value)| Some((name.as_str(), wanted(value)?)))
+}
+
+/// Checks knobs of the machine: that there are such, and that no two exclude each other.
+///
+/// # Errors
+/// The key and what is wrong with it.
+pub fn check(machine: &Options) -> Result<(), OptionProblem> {
+    for (name, _) in asked(machine) {
+        let Some(knob) = of_machine(name) else {
+            // The plan has taken the devices' knobs out.
+            return match name {
+                QUEUE_KEY => Ok(()),
+                _ => Err(OptionProblem::at(name, "there is no such knob")),
+            };
+        };
+        if let Drags::Rival(other) = knob.drags
+            && machine.get(other).and_then(wanted).is_some()
+        {
+            return Err(OptionProblem::at(name, format!("it excludes `{other}`: the kernel keeps one of the two"))
+                .help("leave one of them out"));
+        }
+    }
+    Ok(())
+}
+
+/// What this machine lacks for knobs of its own. Reads, never changes.
+#[must_use]
+pub fn unmet(host: &Host, machine: &Options) -> Vec<Unmet> {
+    let mut unmet: Vec<Unmet> = Vec::new();
+    for (name, _) in asked(machine) {
+        if unmet.is_empty() {
+            unmet.extend(needs::root_to("to set knobs of the kernel", "or leave [machine] out of the plan"));
+        }
+        let missing = of_machine(name).filter(|knob| !host.exists(knob.file));
+        unmet.extend(missing.map(|knob| Unmet {
+            what: format!("the knob {name} in this kernel ({})", knob.file),
+            hint: format!("leave `{name}` out, or boot a kernel that has it"),
+        }));
+    }
+    unmet
+}
+
+/// Sets knobs of the machine, each entered into the ledger first.
+///
+/// # Errors
+/// When the kernel lacks one, refuses a value, or shows another one after it.
+pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()> {
+    for (name, value) in asked(machine) {
+        let knob = of_machine(name).ok_or_else(|| Error::user(format!("there is no knob `{name}`")))?;
+        set(host, ledger, knob, &Identity::machine(host), &value)?;
+    }
+    Ok(())
+}
+
+/// The devices among what a node offers, with the knobs that are asked of each, in the order of setting.
+fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(Identity, &'static Knob, String)>> {
+    let queue = options.table(QUEUE_KEY);
+    if let Some((name, _)) = asked(&queue).find(|(name, _)| of_device(name).is_none()) {
+        return Err(Error::user(format!("there is no knob `{name}` of a device")));
+    }
+    let mut all = Vec::new();
+    for ground in grounds {
+        let Ground::Device(path) = ground else { continue };
+        let node = Device::find(path)?.node;
+        let knobs = OF_DEVICE.iter().filter_map(|knob| Some((knob, queue.get(knob.name).and_then(wanted)?)));
+        all.extend(knobs.map(|(knob, value)| (Identity::device(host, node), knob, value)));
+    }
+    Ok(all)
+}
+
+/// Sets the knobs that a node's options ask of the devices that it offers, each entered into the ledger first.
+///
+/// # Errors
+/// When a device lacks one, or refuses a value: then with what it offers.
+pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], options: &Options) -> Result<()> {
+    for (device, knob, value) in of_queue(host, grounds, options)? {
+        set(host, ledger, knob, &device, &value)?;
+    }
+    Ok(())
+}
+
+/// Whether the devices of a node still have what was asked, once everything stands on them.
+///
+/// # Errors
+/// With the knob that shows another value.
+pub(super) fn still_set(host: &Host, grounds: &[Ground], options: &Options) -> Result<()> {
+    for (device, knob, value) in of_queue(host, grounds, options)? {
+        let path = device.path_of(knob);
+        let shown = setting::shown(host, &path).unwrap_or_default();
+        if shown != value {
+            return Err(Error::host(format!("{path} was set to `{value}` and shows `{shown}` once the stack stands")));
+        }
+    }
+    Ok(())
+}
+
+/// Every knob of the machine that the kernel has, with the value in force; of two rivals only the one that counts.
+#[must_use]
+pub fn in_force(host: &Host) -> BTreeMap<String, String> {
+    let shown = |knob: &Knob| setting::shown(host, knob.file).map(|value| (knob.name.to_owned(), value));
+    let mut all: BTreeMap<String, String> = OF_MACHINE.iter().filter_map(shown).collect();
+    for (bytes, ratio) in [(DIRTY_BYTES, DIRTY_RATIO), (BACKGROUND_BYTES, BACKGROUND_RATIO)] {
+        let counts = all.get(bytes).is_some_and(|value| value != "0");
+        all.remove(if counts { ratio } else { bytes });
+    }
+    all
+}

@@ -1,0 +1,187 @@
+//! One knob: set, with the ledger before it, and put back.
+//!
+//! A knob's entry holds its file, the value before and ours. What the kernel shows decides on undoing: ours is put back;
+//! anything else was set by somebody meanwhile, is newer than our wish, and stays. So is what a kernel shows that was
+//! booted since, or a device that is not the same any more: neither holds anything of ours.
+
+use super::{Drags, Knob, of_device, of_machine};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::provision::ledger::{Ledger, Thing};
+use crate::provision::sysfs::{self, Node};
+
+/// Owner of knobs in the ledger.
+pub const OWNER: &str = "knob";
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const SYSFS: &str = "/sys/dev/block/";
+
+/// Whose knob it is, and by what that is known later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// The device; `None` for the machine.
+    node: Option<Node>,
+    /// The kernel's number for this very attachment of the device (`diskseq`, since Linux 5.15).
+    sequence: Option<String>,
+    /// Id of this boot.
+    boot: String,
+}
+
+impl Identity {
+    pub fn machine(host: &Host) -> Identity {
+        Identity { node: None, sequence: None, boot: host.read_optional(BOOT_ID).unwrap_or_default() }
+    }
+
+    /// A partition shares its disk's queue.
+    pub fn device(host: &Host, node: Node) -> Identity {
+        let disk = node.whole_disk(host).unwrap_or(node);
+        Identity { node: Some(disk), sequence: disk.attribute(host, "diskseq"), ..Identity::machine(host) }
+    }
+
+    pub fn path_of(&self, knob: &Knob) -> String {
+        match self.node {
+            Some(Node { major, minor }) => format!("{SYSFS}{major}:{minor}/{}", knob.file),
+            None => knob.file.to_owned(),
+        }
+    }
+}
+
+/// What a knob shows: the word in brackets where it lists what it could be.
+pub(super) fn shown(host: &Host, path: &str) -> Option<String> {
+    Some(sysfs::chosen(&host.read_optional(path)?).to_owned())
+}
+
+/// The knob that another one drags along, with its file beside the first one's.
+fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
+    let (Drags::Rival(name) | Drags::Reset(name)) = knob.drags else { return None };
+    let other = of_machine(name).or_else(|| of_device(name))?;
+    Some((other, format!("{}{}", path.strip_suffix(knob.file)?, other.file)))
+}
+
+/// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
+pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &Identity, ours: &str) -> Result<()> {
+    let path = of.path_of(knob);
+    let lacks = || {
+        Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("leave it out, for this kernel")
+    };
+    let old = shown(host, &path).ok_or_else(lacks)?;
+    if old == ours {
+        return Ok(());
+    }
+    refuse_rounded(knob, ours)?;
+    let mut thing = Thing::new(OWNER, knob.name)
+        .with("path", &path)
+        .with("old", &old)
+        .with("ours", ours)
+        .with("boot", &of.boot)
+        .with("sequence", of.sequence.as_deref().unwrap_or_default());
+    if let Some((_, other)) = dragged(knob, &path) {
+        thing = thing.with("dragged", shown(host, &other).unwrap_or_default());
+    }
+    ledger.enter(thing.clone())?;
+    let refused = |why: String| {
+        let offers =
+            host.read_optional(&path).filter(|text| text.contains('[')).map(|text| text.replace(['[', ']'], ""));
+        let offers = offers.map_or_else(String::new, |offers| format!("; it offers: {}", offers.trim()));
+        Error::host(format!("{} cannot be set to `{ours}` in {path}: {why}{offers}", knob.name))
+    };
+    host.write(&path, ours).map_err(|e| refused(e.to_string()))?;
+    match shown(host, &path) {
+        Some(now) if now == ours => Ok(()),
+        now => {
+            let now = now.unwrap_or_default();
+            // A value that the kernel has bent is not ours to the eye of `undo`.
+            if now != old {
+                put_back(host, knob, &thing)?;
+            }
+            Err(refused(format!("the kernel shows `{now}` after it")))
+        }
+    }
+}
+
+/// The kernel rounds read-ahead to whole pages; what it then shows would not be known as ours after a crash.
+fn refuse_rounded(knob: &Knob, ours: &str) -> Result<()> {
+    let page_kb = rustix::param::page_size() as u64 / 1024;
+    match ours.parse::<u64>() {
+        Ok(kb) if knob.name == super::READ_AHEAD && kb % page_kb != 0 => {
+            Err(Error::user(format!("{} = {kb} is no multiple of a page of {page_kb} KiB", knob.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Undoes one knob of the ledger. Does nothing where it shows neither our value nor, half put back, the old one.
+///
+/// # Errors
+/// When it shows our value and cannot be put back, or the entry names a file that is no knob's.
+pub(in crate::provision) fn undo(host: &Host, thing: &Thing) -> Result<()> {
+    let knob = known(thing)?;
+    let Some(now) = still_there(host, thing)? else { return Ok(()) };
+    // A walk that was killed between the two writes has left what the first one reset.
+    let half_back = now == thing.mark("old")? && matches!(knob.drags, Drags::Reset(_));
+    if now == thing.mark("ours")? || half_back { put_back(host, knob, thing) } else { Ok(()) }
+}
+
+/// The knobs of the ledger from a mark on that do not show our value (any more): undoing leaves them. In words.
+#[must_use]
+pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
+    let things = ledger.open_things().into_iter().filter(|(number, thing)| *number >= mark && thing.owner == OWNER);
+    let stray = |thing: &Thing| {
+        let (now, ours) = (still_there(host, thing).ok()??, thing.mark("ours").ok()?);
+        let (kind, path) = (&thing.kind, thing.mark("path").ok()?);
+        (now != ours).then(|| format!("{kind} ({path}) shows `{now}`, not the `{ours}` of the run: left as it is"))
+    };
+    things.filter_map(|(_, thing)| stray(&thing)).collect()
+}
+
+/// The knob of an entry, if its file is one of that knob's: a ledger must not make root write elsewhere.
+fn known(thing: &Thing) -> Result<&'static Knob> {
+    let path = thing.mark("path")?;
+    let of_machine = of_machine(&thing.kind).filter(|knob| knob.file == path);
+    let of_device = of_device(&thing.kind).filter(|knob| {
+        let node = path.strip_prefix(SYSFS).and_then(|rest| rest.strip_suffix(knob.file)?.strip_suffix('/'));
+        node.and_then(Node::parse).is_some()
+    });
+    of_machine.or(of_device).ok_or_else(|| Error::host(format!("{path} is no knob that pgstrata sets")))
+}
+
+/// What the knob of an entry shows; `None` where it is gone, or another boot's or device's by now.
+fn still_there(host: &Host, thing: &Thing) -> Result<Option<String>> {
+    let path = thing.mark("path")?;
+    let node = path.strip_prefix(SYSFS).and_then(|rest| Node::parse(rest.split('/').next()?));
+    let now = node.map_or_else(|| Identity::machine(host), |node| Identity::device(host, node));
+    let same = now.boot == thing.mark("boot")? && now.sequence.unwrap_or_default() == thing.mark("sequence")?;
+    Ok(shown(host, path).filter(|_| same))
+}
+
+/// Writes what was there before, and what that drags along.
+fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
+    let (path, old) = (thing.mark("path")?, thing.mark("old")?);
+    let other = dragged(knob, path);
+    let noted = thing.marks.get("dragged").map_or("", String::as_str);
+    match (&knob.drags, &other) {
+        // 0 means that the rival was in force, and is not taken; writing the rival brings it about.
+        (Drags::Rival(_), Some((_, rival))) if old == "0" => {
+            if noted == "0" {
+                // The kernel forgets the other one only when this one changes.
+                host.write(rival, "1")?;
+            }
+            host.write(rival, noted)?;
+        }
+        _ => host.write(path, old)?,
+    }
+    let mut back = vec![(path.to_owned(), old)];
+    if let Some((_, other)) = other.filter(|(_, other)| !noted.is_empty() && shown(host, other).is_some()) {
+        if matches!(knob.drags, Drags::Reset(_)) && shown(host, &other).as_deref() != Some(noted) {
+            host.write(&other, noted)?;
+        }
+        back.push((other, noted));
+    }
+    for (path, wanted) in back {
+        let now = shown(host, &path).unwrap_or_default();
+        if now != wanted {
+            return Err(Error::host(format!("{path} shows `{now}` after `{wanted}` was written back")));
+        }
+    }
+    Ok(())
+}
