@@ -76,12 +76,12 @@ impl StrataSums {
         for (name, prefix, facts) in stack.device_columns() {
             let place = (data.get(&name.0).copied(), wal.get(&name.0).copied());
             let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
-            self.add_device(Seen { name, prefix, facts, promises, place }, seconds, operations);
+            self.add_device(&Seen { name, prefix, facts, promises, place }, seconds, operations);
         }
         self.devices.sort_by_key(|device| (device.below_data.unwrap_or(u32::MAX), device.below_wal));
     }
 
-    fn add_device(&mut self, seen: Seen<'_>, seconds: &Seconds, operations: &Operations) {
+    fn add_device(&mut self, seen: &Seen<'_>, seconds: &Seconds, operations: &Operations) {
         let column = |what: &str| seconds.counts(&device(&seen.prefix, what));
         if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
             return;
