@@ -87,7 +87,7 @@ fn source(row: &Row, device: &DeviceFacts) -> String {
     match row.fact {
         Fact::Model(model) => format!("block device {model}"),
         Fact::WriteCache(cache) => format!("{} (queue/write_cache)", cache.word()),
-        Fact::NoFlushCounter => format!("/proc/diskstats of {}", device.name),
+        Fact::NoFlushCounter => "/proc/diskstats".to_owned(),
         Fact::Partition => format!("partition {}", device.name),
         _ => format!("block device {}", device.name),
     }

@@ -305,3 +305,22 @@ fn server_facts(server: &ServerFacts) -> Facts {
     facts.extend(others.map(|(name, value)| (name.clone(), value.clone())));
     facts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_machines_are_two_groups_and_what_they_share_is_said_once() {
+        let host =
+            |name: &str| HostFacts { hostname: name.to_owned(), kernel: "6.1.0".to_owned(), ..HostFacts::default() };
+        let both = ["a", "b"].map(|name| MachineFinding { host: host(name), trials: Vec::new() });
+        assert_eq!(
+            (machine_names(&both), each_machine(&both, |host| host.kernel.clone())),
+            ("a; b".into(), "6.1.0".into())
+        );
+        let csv = machines_table(&both).to_csv();
+        assert!(csv.contains("machine,fact,value") && csv.contains("b,host name,b"), "{csv}");
+        assert!(machines_table(&both[..1]).to_csv().starts_with("fact,value"));
+    }
+}

@@ -86,7 +86,7 @@ fn the_terminal_begins_with_the_verdict_and_names_what_was_not_run() {
     assert!(text.starts_with("Of the stacks that keep commits, xfs is the fastest"));
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
     let first = &text[..at("tpcb, clients 16\n")].replace('\n', " ");
-    assert!(first.contains("Linux 6.18.2, PostgreSQL 15.18). 45 of 48 trials measured"), "{first}");
+    assert!(first.contains("Linux 6.18.2), PostgreSQL 15.18. 45 of 48 trials measured"), "{first}");
     assert!(at("tpcb, clients 16\n") < at("Volatile: may lose everything at a power cut"));
     assert!(at("(1)  tmpfs") < at("Before you believe a figure"));
     assert!(at("Before you believe a figure") < at("btrfs, tpcb, clients 1, trials 1–3 (ended in load)"));
