@@ -2,13 +2,12 @@
 
 use super::bottleneck::{LOSS_WORTH_SAYING, elsewhere};
 use super::case::CaseSums;
-use super::findings::{CaseFinding, TrialFinding};
+use super::findings::{CaseFinding, MachineFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
 use crate::record::built::StackFacts;
-use crate::record::facts::{DeviceFacts, Fits, HostFacts, WriteCache};
-use crate::record::promise::IN_MEMORY;
-use crate::record::run::RunRecord;
+use crate::record::facts::{DeviceFacts, Fits, HostFacts};
+use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
@@ -160,7 +159,7 @@ fn absent(cases: &[CaseSums]) -> Vec<Remark> {
 /// Whether a source has nothing to read in a trial because of what the trial is.
 fn is_of_course(source: &str, trial: &TrialFinding) -> bool {
     let in_memory = |stack: &StackFacts| {
-        stack.devices().is_empty() && stack.mount().is_some_and(|m| IN_MEMORY.contains(&m.fstype.as_str()))
+        stack.devices().is_empty() && stack.promise(stack.data.as_ref(), Claim::Volatile).is_some()
     };
     match source {
         "diskstats" => trial.stack.as_ref().is_some_and(in_memory),
@@ -218,19 +217,12 @@ fn stack_facts(stack: &StackFacts, ground: &GroundName, of: &str, facts: &mut Ve
         let mut add = |what: &str, value: Option<String>| {
             facts.extend(value.map(|value| (format!("the {what} {at}"), value)));
         };
-        add("write cache", device.write_cache.map(cache_word));
+        add("write cache", device.write_cache.map(|cache| cache.word().to_owned()));
         add("scheduler", device.scheduler.clone());
         add("model", device.model.clone());
         add("direct I/O", device.direct_io.map(|direct| direct.to_string()));
         add("request queue", device_queue(device));
         add("read-ahead", device.read_ahead_kb.map(|kb| format!("{kb} KiB")));
-    }
-}
-
-fn cache_word(cache: WriteCache) -> String {
-    match cache {
-        WriteCache::WriteBack => "write back".to_owned(),
-        WriteCache::WriteThrough => "write through".to_owned(),
     }
 }
 
@@ -255,7 +247,7 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
 
 /// Of the run as a whole.
 #[must_use]
-pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<Remark> {
+pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !finished {
         remarks.push(Remark::plain(Weight::Unfinished, "the run has not come to its end: figures may change"));
@@ -266,7 +258,11 @@ pub fn of_run(run: &RunRecord, cases: &[CaseSums], finished: bool) -> Vec<Remark
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));
-    remarks.extend(machine(&run.host));
+    for own in machines.iter().flat_map(|found| machine(&found.host)) {
+        if !remarks.contains(&own) {
+            remarks.push(own);
+        }
+    }
     remarks
 }
 

@@ -6,9 +6,8 @@ use super::columns::{self, device};
 use super::findings::Series;
 use super::input::{Counts, Seconds};
 use super::series::{Caption, Ticks, bucketed, rates, step};
-use super::strata::uncounted;
 use crate::record::built::{Below, StackFacts};
-use crate::record::facts::DeviceFacts;
+use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
 
@@ -68,7 +67,6 @@ impl Charts<'_> {
     /// The devices on which the filesystem stands and the last ones that can be seen.
     fn devices(&mut self, stack: &StackFacts, ground: Option<&GroundName>, prefix: &str) {
         let columns = stack.device_columns();
-        let all: Vec<&DeviceFacts> = columns.iter().map(|(_, _, device)| *device).collect();
         let column = |below: &Below<'_>| columns.iter().find(|(name, _, _)| *name == below.name()).map(|(_, it, _)| it);
         let mut there: Vec<(Below<'_>, &String)> = Vec::new();
         for below in stack.devices_below(ground) {
@@ -80,7 +78,7 @@ impl Charts<'_> {
         let ends = [depths.iter().min().copied(), depths.iter().max().copied()];
         for (below, of) in there.iter().filter(|(below, _)| ends.contains(&Some(below.depth))) {
             let label = format!("{prefix}{}", below.name());
-            self.one_device(of, &label, uncounted(below.device, &all).is_none());
+            self.one_device(of, &label, below.node.promise(Claim::FlushesUncounted).is_none());
         }
     }
 

@@ -136,7 +136,7 @@ pub fn wanted(name: &str) -> bool {
 
 fn is_device(name: &str) -> bool {
     let ends = |what: &&str| name.strip_suffix(*what).is_some_and(|rest| rest.ends_with('_'));
-    name.starts_with("dev_") && DEVICE.iter().any(|what| ends(&what))
+    name.starts_with("dev_") && DEVICE.iter().any(ends)
 }
 
 #[cfg(test)]

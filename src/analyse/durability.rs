@@ -1,8 +1,9 @@
-//! What a commit survives, from facts that were read back and flushes that were counted; never from the plan.
+//! What a commit survives, from promises that were read back and flushes that were counted; never from the plan. Which
+//! fact is which promise stands in `record::durability`.
 //!
 //! The rules in their order; the first that applies decides, and what is worst is asked first:
-//! 1. *volatile*: data or WAL in memory, `fsync=off`, a mount option that holds flushes back;
-//! 2. *delayed*: `synchronous_commit=off`;
+//! 1. *volatile*: something in memory, or something that holds flushes back: the server, or a node below;
+//! 2. *delayed*: the server acknowledges commits early;
 //! 3. *unknown*: nothing was committed, nothing was counted, or the last device that can be seen is not the last there
 //!    is, or says that it needs no flushes (then the kernel sends none, and its word is all there is);
 //! 4. *flushed*: enough flushes were counted at every device of the WAL that counts them, the lowest included; or the
@@ -10,10 +11,12 @@
 //! 5. else *unknown*, with the number that was too small.
 
 use super::findings::{Durability, DurabilityClass, TrialFinding};
-use super::strata::{DeviceSums, StrataSums, noun, scripts};
+use super::strata::{COMMIT, DeviceSums, StrataSums, noun};
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
-use crate::record::promise::Claim;
+use crate::record::durability as table;
+use crate::record::operation::{Operation, Writes};
+use crate::record::promise::{Claim, Promise};
 use crate::record::stack::GroundName;
 use crate::units::significant;
 
@@ -22,9 +25,9 @@ use crate::units::significant;
 /// swallows flushes shows close to 0.
 const FLUSHES_PER_SYNC: f64 = 0.5;
 /// What the workload asked of the devices below the WAL.
-struct Demand {
+struct Demand<'a> {
     /// What an operation is called.
-    noun: &'static str,
+    noun: &'a str,
     /// Flushes for each operation that are enough.
     flushes_per_operation: f64,
     /// Syncs of the WAL for each operation, where PostgreSQL counted them.
@@ -33,26 +36,48 @@ struct Demand {
     opens_with_sync: bool,
 }
 
-/// Judges a case by its measured trials. `done` has the operations of each measure.
+/// The class of a commit that somebody on its way claims this of, whatever was counted.
 #[must_use]
-pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: &[(String, u64)]) -> Durability {
-    if trials.is_empty() {
-        return unknown("not measured");
+pub fn class(claim: Claim) -> DurabilityClass {
+    match claim {
+        Claim::Volatile | Claim::HoldsFlushesBack => DurabilityClass::Volatile,
+        Claim::AcknowledgesEarly => DurabilityClass::Delayed,
+        Claim::DeclaredStable | Claim::FlushesUncounted | Claim::HiddenBelow => DurabilityClass::Unknown,
     }
+}
+
+/// What follows from a promise alone.
+#[must_use]
+pub fn by_promise(promise: &Promise) -> Durability {
+    Durability { class: class(promise.claim), reason: promise.to_string() }
+}
+
+/// Judges a case by its measured trials. `operation` is what they did, `done` has the operations of each measure.
+#[must_use]
+pub fn judge(
+    case: &CaseSpec,
+    operation: Option<&Operation>,
+    trials: &[TrialFinding],
+    sums: &StrataSums,
+    done: &[(String, u64)],
+) -> Durability {
+    let Some(operation) = operation else { return unknown("not measured") };
     if let Some(reason) = trials.iter().find_map(volatile) {
         return Durability { class: DurabilityClass::Volatile, reason };
     }
-    if trials.iter().any(|trial| setting(trial, "synchronous_commit") == Some("off")) {
-        let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
-        return Durability { class: DurabilityClass::Delayed, reason };
+    let of_servers = trials.iter().flat_map(of_server);
+    if let Some(promise) = of_servers.into_iter().find(|promise| class(promise.claim) == DurabilityClass::Delayed) {
+        return by_promise(&promise);
     }
-    let selects = scripts(&case.workload).iter().all(|script| script == "select-only");
-    if case.postgres.is_some() && (selects || sums.read_only() == Some(true)) {
+    if case.postgres.is_some() && (operation.writes == Writes::Never || sums.read_only() == Some(true)) {
         return unknown("the workload only reads: no commit needed a flush, so none could be seen");
     }
     let on_its_own = trials.iter().filter_map(|trial| trial.stack.as_ref()).any(|stack| stack.wal.is_some());
     let chain: Vec<DeviceSums> = if on_its_own { sums.wal() } else { sums.data() };
-    let demand = Demand::of(case, trials, sums, done, &chain);
+    let demand = match &case.postgres {
+        Some(_) => Demand::of_server(noun(case, operation, sums.read_only()), operation, trials, sums),
+        None => Demand::of_sync(&operation.noun, done, &chain),
+    };
     let stack = trials.iter().find_map(|trial| trial.stack.as_ref());
     let end = stack.and_then(hidden_below);
     let shared = stack.is_some_and(|stack| {
@@ -71,25 +96,15 @@ pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: 
     }
 }
 
-impl Demand {
-    fn of(
-        case: &CaseSpec,
-        trials: &[TrialFinding],
-        sums: &StrataSums,
-        done: &[(String, u64)],
-        chain: &[DeviceSums],
-    ) -> Demand {
-        let noun = noun(&case.workload, sums.read_only());
-        if case.postgres.is_none() {
-            return Demand::of_sync(noun, done, chain);
-        }
-        let clients = case.workload.options.integer("clients").unwrap_or(1).max(1) as f64;
+impl<'a> Demand<'a> {
+    fn of_server(noun: &'a str, operation: &Operation, trials: &[TrialFinding], sums: &StrataSums) -> Demand<'a> {
+        let clients = operation.clients.max(1) as f64;
         let method = trials.iter().find_map(|trial| setting(trial, "wal_sync_method"));
         let opens_with_sync = method.is_some_and(|method| method.starts_with("open_"));
         // PostgreSQL counts no sync where the write itself is one.
         let syncs = sums.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
         // At best one sync serves the commits of all clients. A script of the user's own may commit less than once.
-        let by_commits = if noun == "commit" { FLUSHES_PER_SYNC / clients } else { 0.0 };
+        let by_commits = if noun == COMMIT { FLUSHES_PER_SYNC / clients } else { 0.0 };
         let by_syncs = syncs.map_or(0.0, |syncs| syncs * FLUSHES_PER_SYNC);
         let least = by_commits.max(by_syncs);
         let flushes_per_operation = if least > 0.0 { least } else { FLUSHES_PER_SYNC / clients };
@@ -97,7 +112,7 @@ impl Demand {
     }
 
     /// Without a server each operation is a sync; those by a file opened with O_(D)SYNC may do with FUA.
-    fn of_sync(noun: &'static str, done: &[(String, u64)], chain: &[DeviceSums]) -> Demand {
+    fn of_sync(noun: &'a str, done: &[(String, u64)], chain: &[DeviceSums]) -> Demand<'a> {
         let sum = |open: bool| {
             done.iter().filter(|(name, _)| name.starts_with("open_") == open).map(|(_, n)| *n).sum::<u64>()
         };
@@ -119,8 +134,8 @@ impl Demand {
 
 /// The fact that makes a trial's stack lose everything, in words.
 fn volatile(trial: &TrialFinding) -> Option<String> {
-    if setting(trial, "fsync") == Some("off") {
-        return Some("fsync = off: PostgreSQL forces nothing out".to_owned());
+    if let Some(promise) = of_server(trial).iter().find(|it| class(it.claim) == DurabilityClass::Volatile) {
+        return Some(promise.to_string());
     }
     let stack = trial.stack.as_ref()?;
     let wal = stack.wal.as_ref().map(|wal| (wal.clone(), "pg_wal".to_owned()));
@@ -136,12 +151,12 @@ fn loses_all(stack: &StackFacts, ground: &GroundName, what: &str) -> Option<Stri
         return Some(format!("{what} lies in memory: {}", promise.source));
     }
     let (node, promise) = stack.promise(Some(ground), Claim::HoldsFlushesBack)?;
-    Some(format!("{} of {} ({}): it sends no flushes", promise.source, stack.name, node.name))
+    Some(format!("{} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
 }
 
 /// Why the way down from the WAL ends before a device that stands on nothing else.
-fn hidden_below(stack: &StackFacts) -> Option<&str> {
-    stack.promise(stack.wal_ground(), Claim::HiddenBelow).map(|(_, promise)| promise.source.as_str())
+fn hidden_below(stack: &StackFacts) -> Option<String> {
+    stack.promise(stack.wal_ground(), Claim::HiddenBelow).map(|(_, promise)| promise.to_string())
 }
 
 /// A folder that was there already lies on a device that others use too.
@@ -155,30 +170,27 @@ fn with_others(found: Durability) -> Durability {
 }
 
 /// Judges by the flushes that were counted below the WAL.
-fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand) -> Durability {
+fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<String>, demand: &Demand<'_>) -> Durability {
     let name = lowest.name();
     let above = chain.iter().rev().skip(1).find_map(|device| {
         let flushes = device.flushes.per_operation().filter(|flushes| *flushes > 0.0)?;
         Some(format!("; {} were counted at {} above it", demand.words(flushes), device.name()))
     });
     let above = above.unwrap_or_default();
-    if lowest.writes_through() {
-        return unknown(&format!(
-            "{name} says write through: the kernel sends it no flushes, and whether it keeps what it acknowledged cannot \
-             be seen from here{above}"
-        ));
+    if let Some(promise) = lowest.promise(Claim::DeclaredStable) {
+        return unknown(&format!("{name} says {promise}{above}"));
     }
-    if let Some(why) = lowest.uncounted {
-        return unknown(&format!("flushes at {name} are not counted: {why}{above}"));
+    if let Some(promise) = lowest.promise(Claim::FlushesUncounted) {
+        return unknown(&format!("flushes at {name} are not counted: {}{above}", promise.why));
     }
     let Some(flushes) = lowest.flushes.per_operation() else {
         return unknown(&format!("no flushes of {name} were recorded{above}"));
     };
     let file = lowest.backing_file().map(|file| format!("the device below its file {file} cannot be seen"));
-    if let Some(end) = end.map(str::to_owned).or(file) {
+    if let Some(end) = end.or(file) {
         return unknown(&format!("{} were counted at {name}, but {end}", demand.words(flushes)));
     }
-    let seen = chain.iter().filter(|device| !device.writes_through());
+    let seen = chain.iter().filter(|device| device.promise(Claim::DeclaredStable).is_none());
     let seen = seen.filter_map(|device| Some((device.flushes.per_operation()?, device.name())));
     let (least, at) = seen.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((flushes, name.clone()));
     if least >= demand.flushes_per_operation {
@@ -202,6 +214,11 @@ fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<&str>, dema
 
 fn takes_fua(chain: &[DeviceSums]) -> bool {
     !chain.is_empty() && chain.iter().all(DeviceSums::takes_fua)
+}
+
+/// What the server of a trial promises by its settings, the worst first.
+fn of_server(trial: &TrialFinding) -> Vec<Promise> {
+    table::settings().filter_map(|name| table::setting(name, setting(trial, name)?)).collect()
 }
 
 fn setting<'a>(trial: &'a TrialFinding, name: &str) -> Option<&'a str> {

@@ -3,10 +3,12 @@
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
 pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
 pub use crate::record::built::StackFacts;
+pub use crate::record::case::TrialKey;
+pub use crate::record::counts::StatementFigures;
 pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
 pub use crate::record::stack::{Input, Role};
-pub use crate::record::trial::{CrossCheck, Gap, StatementFigures, StepTime};
+pub use crate::record::trial::{Gap, StepTime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -22,6 +24,8 @@ pub struct Findings {
     pub run: RunSummary,
     /// The answer in one sentence.
     pub verdict: String,
+    /// The machines, in the order in which the run came to them; one, unless it was resumed elsewhere.
+    pub machines: Vec<MachineFinding>,
     /// Rankings, the most important first.
     pub rankings: Vec<Ranking>,
     /// One for each case, in the plan's order.
@@ -70,12 +74,19 @@ pub struct RunSummary {
     pub trials_not_run: u32,
     /// Share of the wall time in which a workload was measured, 0 to 1; `None` for a run without an end.
     pub measured_share: Option<f64>,
-    /// The machine.
-    pub host: HostFacts,
     /// The plan as it was given.
     pub plan: String,
     /// What the baseline has in its axes.
     pub baseline: BTreeMap<String, String>,
+}
+
+/// A machine with what ran on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineFinding {
+    /// What it is.
+    pub host: HostFacts,
+    /// The trials that ran on it, those without figures included, in the run's order.
+    pub trials: Vec<TrialKey>,
 }
 
 /// A figure with its 95 % interval.
@@ -443,6 +454,21 @@ pub struct TrialFinding {
     pub checks: Vec<CrossCheck>,
     /// Notes of the trial.
     pub notes: Vec<String>,
+}
+
+/// A count of the tool that drove the load beside our own of the same thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// What: `transactions`, `latency_ms_mean`.
+    pub what: String,
+    /// As the tool's summary has it.
+    pub tool: f64,
+    /// As pgstrata counted it.
+    pub own: f64,
+    /// Whether they agree within `tolerance`.
+    pub agrees: bool,
+    /// Relative tolerance; 0 = exactly.
+    pub tolerance: f64,
 }
 
 /// A series of one trial: buckets of whole seconds with the least and the most of each, so that no stall is lost.

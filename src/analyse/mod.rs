@@ -7,6 +7,7 @@ pub mod bottleneck;
 pub mod case;
 pub mod cautions;
 pub mod charts;
+pub mod checks;
 pub mod columns;
 pub mod compare;
 pub mod counters;
@@ -15,6 +16,7 @@ pub mod findings;
 pub mod flush_share;
 pub mod input;
 pub mod load;
+pub mod machines;
 pub mod measures;
 pub mod not_run;
 pub mod probe;
@@ -38,15 +40,20 @@ mod stories_layers;
 #[cfg(test)]
 mod stories_length;
 #[cfg(test)]
+mod stories_table;
+#[cfg(test)]
 mod story;
 
+use crate::record::case::TrialKey;
+use crate::record::facts::HostFacts;
 use crate::record::trial::Outcome;
 use case::CaseSums;
-use findings::{CaseFinding, Durability, Findings, RunSummary};
+use findings::{CaseFinding, Durability, Findings, MachineFinding, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
 use remark::Remark;
 use series::Buckets;
+use std::collections::BTreeMap;
 
 /// The analysis of one run while its trials come in.
 #[derive(Debug, Clone)]
@@ -55,6 +62,7 @@ pub struct Analysis {
     cases: Vec<CaseSums>,
     not_run: NotRunSums,
     trials_not_run: u32,
+    hosts: BTreeMap<TrialKey, HostFacts>,
     buckets: Buckets,
 }
 
@@ -64,12 +72,14 @@ impl Analysis {
     pub fn new(input: RunInput) -> Analysis {
         let cases = input.run.cases.iter().cloned().map(CaseSums::new).collect();
         let buckets = Buckets::for_trials(input.run.order.len());
-        Analysis { input, cases, not_run: NotRunSums::default(), trials_not_run: 0, buckets }
+        Analysis { input, cases, not_run: NotRunSums::default(), trials_not_run: 0, hosts: BTreeMap::new(), buckets }
     }
 
     /// Adds a trial; any order will do.
     pub fn add_trial(&mut self, trial: TrialInput) {
         let id = &trial.record.case.id;
+        let key = TrialKey { case: id.clone(), trial: trial.record.trial };
+        self.hosts.insert(key, trial.record.host.clone());
         let known = self.cases.iter().position(|case| case.spec.id == *id);
         let known = known.unwrap_or_else(|| {
             self.cases.push(CaseSums::new(trial.record.case.clone()));
@@ -91,20 +101,26 @@ impl Analysis {
             self.not_run.add_pending(key);
         }
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
-        let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) =
-            self.cases.iter().zip(&durability).map(|(case, judged)| self.case_finding(case, judged)).unzip();
+        let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();
-        let contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
+        let mut contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
+        machines::mark(&mut contests, &machines, self.input.run.blocks);
+        let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
+            let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks);
+            self.case_finding(case, judged, of_machines)
+        });
+        let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
         let verdict = verdict::verdict(&contests, &found, &not_run);
         let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
         let finished = self.input.pending.is_empty();
-        let of_run = cautions::of_run(&self.input.run, &self.cases, finished);
+        let of_run = cautions::of_run(&machines, &self.cases, finished);
         let cautions = remark::cautions(of_run, &self.cases, &remarks);
         let run = self.summary();
         Findings {
             format: findings::FORMAT,
             run,
             verdict,
+            machines,
             rankings,
             cases: found,
             trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
@@ -114,14 +130,26 @@ impl Analysis {
     }
 
     /// What is found of a case, and what is to be remarked on it.
-    fn case_finding(&self, case: &CaseSums, judged: &Durability) -> (CaseFinding, Vec<Remark>) {
+    fn case_finding(
+        &self,
+        case: &CaseSums,
+        judged: &Durability,
+        of_machines: Vec<Remark>,
+    ) -> (CaseFinding, Vec<Remark>) {
         let mut found = case.finding(judged.clone());
         if let Some(strata) = &mut found.strata {
             strata.flush_share = flush_share::of(case, &self.cases);
         }
-        let remarks = cautions::of_case(&found, case, self.input.run.blocks);
+        let mut remarks = of_machines;
+        remarks.extend(cautions::of_case(&found, case, self.input.run.blocks));
         found.cautions = remarks.iter().map(Remark::text).collect();
         (found, remarks)
+    }
+
+    /// The machines, in the run's order.
+    fn machines(&self) -> Vec<MachineFinding> {
+        let order = self.input.run.order.iter();
+        machines::found(order.filter_map(|key| Some((key.clone(), self.hosts.get(key)?.clone()))))
     }
 
     fn summary(&self) -> RunSummary {
@@ -140,7 +168,6 @@ impl Analysis {
             trials_measured: count(self.cases.iter().map(|case| case.trials.len()).sum()),
             trials_not_run: self.trials_not_run,
             measured_share: self.input.wall_us.zip(self.input.measured_us).and_then(|(wall, m)| share(wall, m)),
-            host: run.host.clone(),
             plan: self.input.plan_text.clone(),
             baseline: run.baseline.clone(),
         }

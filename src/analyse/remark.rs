@@ -20,6 +20,8 @@ pub enum Weight {
     Wrong,
     /// Data can be lost for good.
     Unsafe,
+    /// What is compared ran on different machines.
+    Incomparable,
     /// A single trial.
     SingleTrial,
     /// Trials are missing, or carry no interval.

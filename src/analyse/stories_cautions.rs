@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use super::story::{Act, Story, first_device};
-use crate::record::facts::Fits;
+use crate::record::facts::{Fits, HostFacts};
 use crate::record::trial::{Gap, TrialRecord};
 
 /// Text and scope of each caution.
@@ -81,7 +81,7 @@ fn the_most_important_comes_first_whatever_case_has_it() {
     });
     let second = Act::on("xfs").touched(|record| {
         fits_into_memory(record);
-        record.figures.as_mut().unwrap().measures[0].failed = 1;
+        record.counts.as_mut().unwrap().measures[0].failed = 1;
     });
     let found = Story::of(3, None).with(&first).with(&second).findings();
     let starts = ["transactions: 3 of ", "the data (308 to 313 MiB)", "telemetry cost 1.0 % of one CPU"];
@@ -127,4 +127,48 @@ fn facts_in_which_trials_differ_are_named_once_for_several_cases() {
     ];
     assert_eq!(said(&found).iter().map(|said| said.0).collect::<Vec<_>>(), texts);
     assert!(found.cases[0].cautions[0].ends_with(": s1-ext4; s2-ext4"), "{:?}", found.cases[0].cautions);
+}
+
+#[test]
+fn trials_of_two_machines_are_told_apart_and_are_no_pairs_inside_a_block() {
+    let host = |name: &str, used| HostFacts {
+        hostname: name.to_owned(),
+        kernel: "6.1.0".to_owned(),
+        cpus: 4,
+        memory_bytes: 8 << 30,
+        swap_used_bytes: Some(used),
+        ..HostFacts::default()
+    };
+    let story = || {
+        let mut story = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs"));
+        for trial in &mut story.trials {
+            trial.record.host = host("old", u64::from(trial.record.trial));
+        }
+        story
+    };
+    let same = story().findings();
+    assert_eq!(same.machines.len(), 1, "swap that is used makes no other machine");
+    assert_eq!((same.machines[0].host.swap_used_bytes, same.machines[0].trials.len()), (Some(3), 6));
+    assert!(same.cautions.iter().all(|caution| !caution.text.contains("machine")), "{:?}", same.cautions);
+    // The last trial of xfs was repeated elsewhere.
+    let mut story = story();
+    story.trials[5].record.host = host("new", 0);
+    let found = story.findings();
+    let ran: Vec<(&str, usize)> = found.machines.iter().map(|m| (m.host.hostname.as_str(), m.trials.len())).collect();
+    assert_eq!(ran, [("old", 5), ("new", 1)]);
+    let xfs = found.cases.iter().find(|case| case.id.contains("xfs")).unwrap();
+    assert_eq!(
+        xfs.cautions[..2],
+        [
+            "in block 3 it ran on another machine than cases that it is compared with".to_owned(),
+            "its trials ran on different machines: old, Linux 6.1.0, 4 CPUs, 8 GiB (blocks 1, 2); \
+             new, Linux 6.1.0, 4 CPUs, 8 GiB (block 3)"
+                .to_owned(),
+        ]
+    );
+    let both = found.cautions.iter().find(|caution| caution.text.contains("no pairs there")).unwrap();
+    assert_eq!(both.cases.len(), 2);
+    let rows = found.rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
+    let caveats: Vec<String> = rows.filter_map(|row| row.comparison.as_ref()?.caveat.clone()).collect();
+    assert_eq!(caveats, ["not on the same machine in block 3"]);
 }

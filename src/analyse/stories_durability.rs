@@ -3,8 +3,8 @@
 use super::findings::{Durability, DurabilityClass};
 use super::story::{Act, Floor, Story, disk};
 use crate::record::facts::WriteCache;
-use crate::record::options::OptionValue;
-use crate::record::promise::{Claim, Promise};
+use crate::record::operation::Writes;
+use crate::record::promise::{self, Claim, Promise};
 
 fn judged(act: &Act) -> Durability {
     Story::of(2, None).with(act).findings().cases[0].durability.clone()
@@ -96,7 +96,11 @@ fn a_disk_that_says_write_through_is_sent_no_flush_and_only_its_word_is_left() {
     let mut act = Act::on("ext4");
     act.stack.devices[0].write_cache = Some(WriteCache::WriteThrough);
     act.flushes = vec![Some(0.0)];
-    assert_judged(&act, DurabilityClass::Unknown, "vda says write through: the kernel sends it no flushes");
+    assert_judged(
+        &act,
+        DurabilityClass::Unknown,
+        "vda says write through (queue/write_cache): the kernel sends it no flushes",
+    );
     let mut act = on_loop();
     act.stack.devices[2].write_cache = Some(WriteCache::WriteThrough);
     act.flushes[2] = Some(0.0);
@@ -115,8 +119,7 @@ fn memory_is_volatile_wherever_it_lies() {
     assert_judged(&act, DurabilityClass::Volatile, "block device zram0");
     let mut act = on_loop();
     act.stack.devices.truncate(1);
-    act.stack.promises =
-        vec![Promise::new(Claim::Volatile, "nothing below /tmp (tmpfs): it keeps its files in memory")];
+    act.stack.promises = vec![promise::of_end("/tmp", "tmpfs")];
     assert_judged(&act, DurabilityClass::Volatile, "the data lies in memory: nothing below /tmp (tmpfs)");
     let mut act = Act::on("ext4");
     act.wal_stack = Some(Act::in_memory().stack);
@@ -176,9 +179,9 @@ fn writes_that_ask_for_fua_do_without_flushes_on_a_disk_that_takes_it() {
 #[test]
 fn a_workload_that_only_reads_needs_no_flush_and_none_is_claimed() {
     let mut act = Act::on("ext4");
-    (act.script, act.wal_records) = ("select-only", Some(0.0));
+    (act.writes, act.wal_records) = (Writes::Never, Some(0.0));
     assert_judged(&act, DurabilityClass::Unknown, "the workload only reads");
-    (act.script, act.wal_records) = ("mine.sql", Some(0.001));
+    (act.writes, act.wal_records) = (Writes::Unknown, Some(0.001));
     assert_judged(&act, DurabilityClass::Unknown, "the workload only reads");
 }
 
@@ -230,8 +233,7 @@ fn pg_wal_on_a_disk_of_its_own_is_judged_by_that_disk() {
 #[test]
 fn a_workload_of_ones_own_may_commit_less_than_once() {
     let mut act = Act::on("ext4").clients(1);
-    (act.script, act.wal_records, act.wal_syncs, act.flushes) = ("mine.sql", Some(1.0), Some(0.2), vec![Some(0.2)]);
+    (act.writes, act.wal_records, act.wal_syncs, act.flushes) =
+        (Writes::Unknown, Some(1.0), Some(0.2), vec![Some(0.2)]);
     assert_judged(&act, DurabilityClass::Flushed, "0.2 flushes per transaction (1 per WAL sync)");
-    let spec = Story::of(1, None).with(&act).input.run.cases[0].clone();
-    assert_eq!(spec.workload.options.get("script"), Some(&OptionValue::Text("mine.sql".to_owned())));
 }

@@ -60,7 +60,7 @@ fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
     let mut story = Story::of(1, None).with(&act);
     story.input.run.order = (0..CASES).map(|case| TrialKey { case: format!("case{case}"), trial: 1 }).collect();
     let mut record = story.trials.remove(0).record;
-    record.figures.as_mut().unwrap().elapsed_us = (ROWS as u64 - 1) * 1_000_000;
+    record.counts.as_mut().unwrap().elapsed_us = (ROWS as u64 - 1) * 1_000_000;
     let mut analysis = Analysis::new(story.input);
     analysis.add_trial(TrialInput { record, seconds: four_days(), latencies: Vec::new() });
     let found = analysis.finish();

@@ -4,8 +4,10 @@ use super::columns::{self, device};
 use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
 use super::input::Seconds;
-use crate::record::case::WorkloadSpec;
-use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::case::CaseSpec;
+use crate::record::facts::DeviceFacts;
+use crate::record::operation::{Operation, Writes};
+use crate::record::promise::{Claim, Promise};
 use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
 use crate::units::{Bytes, significant};
@@ -16,12 +18,6 @@ const READS_WORTH_SAYING: f64 = 0.05;
 /// Writing workloads make at least a heap record and a commit record; below this many WAL records per operation a
 /// workload is called read only. Not 0, because autovacuum and checkpoints write a record now and then.
 const READ_ONLY_RECORDS: f64 = 0.05;
-/// Devices whose driver passes requests on without queueing them: the kernel counts no flushes there
-/// (block/blk-flush.c counts at request queues only), so a zero would be a lie.
-const PASS_THROUGH: [&str; 4] = ["dm-", "md", "bcache", "drbd"];
-
-/// Built-in scripts of pgbench of which every transaction writes; the first is pgbench's default.
-const ALWAYS_COMMIT: [&str; 2] = ["tpcb-like", "simple-update"];
 
 /// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
@@ -51,8 +47,8 @@ pub struct DeviceSums {
     pub names: Vec<String>,
     /// The devices as sysfs describes them, in the last trial that has them.
     pub facts: Vec<DeviceFacts>,
-    /// Why its flushes can't be counted, where that is so.
-    pub uncounted: Option<&'static str>,
+    /// What it promises in any of the trials.
+    pub promises: Vec<Promise>,
     /// Flushes.
     pub flushes: Flow,
     /// Writes.
@@ -75,15 +71,15 @@ impl StrataSums {
             stack.devices_below(ground).into_iter().map(|below| (below.name().0, below.depth)).collect()
         };
         let (data, wal) = (depths(stack.data.as_ref()), depths(stack.wal.as_ref()));
-        let all: Vec<&DeviceFacts> = stack.devices().into_iter().map(|(_, device)| device).collect();
         for (name, prefix, facts) in stack.device_columns() {
             let place = (data.get(&name.0).copied(), wal.get(&name.0).copied());
-            self.add_device(Seen { name, prefix, facts, place }, &all, seconds, operations);
+            let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
+            self.add_device(&Seen { name, prefix, facts, promises, place }, seconds, operations);
         }
         self.devices.sort_by_key(|device| (device.below_data.unwrap_or(u32::MAX), device.below_wal));
     }
 
-    fn add_device(&mut self, seen: Seen<'_>, all: &[&DeviceFacts], seconds: &Seconds, operations: &Operations) {
+    fn add_device(&mut self, seen: &Seen<'_>, seconds: &Seconds, operations: &Operations) {
         let column = |what: &str| seconds.counts(&device(&seen.prefix, what));
         if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
             return;
@@ -95,12 +91,13 @@ impl StrataSums {
         });
         let sums = &mut self.devices[at];
         (sums.below_data, sums.below_wal) = seen.place;
-        sums.uncounted = uncounted(seen.facts, all).or(sums.uncounted);
+        let new: Vec<Promise> = seen.promises.iter().filter(|it| !sums.promises.contains(it)).cloned().collect();
+        sums.promises.extend(new);
         if !sums.names.contains(&seen.facts.name) {
             sums.names.push(seen.facts.name.clone());
         }
         sums.facts = vec![seen.facts.clone()];
-        if sums.uncounted.is_none() {
+        if sums.promise(Claim::FlushesUncounted).is_none() {
             sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
         }
         sums.writes.add(column(columns::DEVICE_WRITES), operations);
@@ -130,14 +127,14 @@ impl StrataSums {
         self.wal_records.per_operation().map(|records| records < READ_ONLY_RECORDS)
     }
 
-    /// The finding; `None` where nothing was counted.
+    /// The finding, `noun` being what an operation is called; `None` where nothing was counted.
     #[must_use]
-    pub fn finding(&self, workload: &WorkloadSpec) -> Option<Strata> {
+    pub fn finding(&self, noun: &str) -> Option<Strata> {
         let flows = [&self.wal_bytes, &self.wal_records, &self.wal_syncs];
         let operations = flows.into_iter().chain(self.devices.iter().map(|device| &device.writes));
         let operations = operations.map(Flow::operations).max().filter(|operations| *operations > 0)?;
         Some(Strata {
-            sentence: self.sentence(noun(workload, self.read_only())),
+            sentence: self.sentence(noun),
             operations,
             wal_bytes: self.wal_bytes.per_operation(),
             wal_records: self.wal_records.per_operation(),
@@ -167,7 +164,7 @@ impl StrataSums {
         let mut shown: Vec<DeviceSums> = Vec::new();
         for levels in [self.data(), self.wal()] {
             // A partition says nothing that its disk does not say as well.
-            let top = levels.first().filter(|top| top.uncounted.is_none());
+            let top = levels.first().filter(|top| top.promise(Claim::FlushesUncounted).is_none());
             for device in [top, levels.last()].into_iter().flatten() {
                 if shown.iter().all(|known| known.names != device.names) {
                     shown.push(device.clone());
@@ -192,7 +189,7 @@ impl DeviceSums {
             below_wal: None,
             names: Vec::new(),
             facts: Vec::new(),
-            uncounted: None,
+            promises: Vec::new(),
             flushes: Flow::default(),
             writes: Flow::default(),
             write_bytes: Flow::default(),
@@ -207,7 +204,7 @@ impl DeviceSums {
         self.node = format!("{}+{}", self.node, other.node);
         self.names = vec![format!("{}+{}", self.name(), other.name())];
         self.facts.extend(other.facts.iter().cloned());
-        self.uncounted = self.uncounted.or(other.uncounted);
+        self.promises.extend(other.promises.iter().cloned());
         for (own, others) in [
             (&mut self.flushes, &other.flushes),
             (&mut self.writes, &other.writes),
@@ -231,10 +228,10 @@ impl DeviceSums {
         }
     }
 
-    /// Whether it, or one of several, says that it needs no flushes.
+    /// The first promise of a claim of it, or of one of several.
     #[must_use]
-    pub fn writes_through(&self) -> bool {
-        self.facts.iter().any(|facts| facts.write_cache == Some(WriteCache::WriteThrough))
+    pub fn promise(&self, claim: Claim) -> Option<&Promise> {
+        self.promises.iter().find(|promise| promise.claim == claim)
     }
 
     /// Whether it takes writes with FUA.
@@ -279,23 +276,14 @@ impl DeviceSums {
     }
 }
 
-/// What an operation of the workload is called.
-#[must_use]
-pub fn noun(workload: &WorkloadSpec, read_only: Option<bool>) -> &'static str {
-    let commits = |script: &String| ALWAYS_COMMIT.contains(&script.as_str());
-    match workload.kind.as_str() {
-        "sync" => "sync",
-        "pgbench" if read_only != Some(true) && scripts(workload).iter().all(commits) => "commit",
-        _ => "transaction",
-    }
-}
+/// What a server's operation is called that writes each time.
+pub const COMMIT: &str = "commit";
 
-/// The scripts of a pgbench workload, without their weights; the default where none is given.
+/// What an operation of a case is called; `read_only` is what was seen of it.
 #[must_use]
-pub fn scripts(workload: &WorkloadSpec) -> Vec<String> {
-    let given = workload.options.texts("script");
-    let plain = given.iter().map(|script| script.split_once('@').map_or(script.as_str(), |(name, _)| name).to_owned());
-    if given.is_empty() { vec![ALWAYS_COMMIT[0].to_owned()] } else { plain.collect() }
+pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<bool>) -> &'a str {
+    let commits = case.postgres.is_some() && operation.writes == Writes::Always && read_only != Some(true);
+    if commits { COMMIT } else { &operation.noun }
 }
 
 /// A device of a trial.
@@ -303,6 +291,7 @@ struct Seen<'a> {
     name: GroundName,
     prefix: String,
     facts: &'a DeviceFacts,
+    promises: &'a [Promise],
     /// Depth below the data and below pg_wal.
     place: (Option<u32>, Option<u32>),
 }
@@ -321,39 +310,6 @@ fn levels(devices: &[DeviceSums], depth: impl Fn(&DeviceSums) -> Option<u32>) ->
     levels.into_values().collect()
 }
 
-/// Why the flush counter of a device says nothing, where that is so. `all` are the devices of the stack.
-#[must_use]
-pub fn uncounted(device: &DeviceFacts, all: &[&DeviceFacts]) -> Option<&'static str> {
-    if all.iter().any(|below| is_partition_of(&device.name, &below.name)) {
-        return Some("the kernel counts flushes for whole disks, not for partitions");
-    }
-    if PASS_THROUGH.iter().any(|driver| device.name.starts_with(driver)) {
-        return Some("its driver passes requests on uncounted");
-    }
-    (device.counts_flushes == Some(false)).then_some("this kernel does not count its flushes")
-}
-
-/// Whether `name` is a partition of the disk `disk`: `vda1` of `vda`, `nvme0n1p2` of `nvme0n1`.
-fn is_partition_of(name: &str, disk: &str) -> bool {
-    let Some(rest) = name.strip_prefix(disk) else { return false };
-    let ends_in_digit = disk.ends_with(|c: char| c.is_ascii_digit());
-    let number = if ends_in_digit { rest.strip_prefix('p').unwrap_or("") } else { rest };
-    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
-}
-
 fn size(bytes: f64) -> String {
     Bytes(bytes.round() as u64).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn partitions_are_told_from_disks_that_merely_share_a_prefix() {
-        assert!(is_partition_of("vda1", "vda") && is_partition_of("nvme0n1p2", "nvme0n1"));
-        assert!(
-            !is_partition_of("vda", "vda") && !is_partition_of("vdab", "vda") && !is_partition_of("loop10", "loop1")
-        );
-    }
 }

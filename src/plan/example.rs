@@ -240,7 +240,7 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Integer { min } => min.max(1).to_string(),
         OptionKind::Number => "100".to_owned(),
         OptionKind::Boolean => "true".to_owned(),
-        OptionKind::Text => "\"...\"".to_owned(),
+        OptionKind::Text | OptionKind::Scalar => "\"...\"".to_owned(),
         OptionKind::Path => "\"/srv/pgstrata\"".to_owned(),
         OptionKind::OneOf(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
         OptionKind::TextOrList => "\"NAME\"".to_owned(),
@@ -248,7 +248,6 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Size => "\"4GiB\"".to_owned(),
         OptionKind::Span => "\"60s\"".to_owned(),
         OptionKind::IntegerOrShare => "10".to_owned(),
-        OptionKind::Scalar => "\"...\"".to_owned(),
         OptionKind::OrDefault(kind) => sample(&OptionSpec { kind: *kind, ..*spec }),
         OptionKind::Properties => "{ }".to_owned(),
         OptionKind::Table(specs) => {

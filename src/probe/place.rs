@@ -40,7 +40,7 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
         folder: absolute.display().to_string(),
         mount: mount::mount_of(host, &absolute).ok(),
         devices: below.devices,
-        ends: below.ends.into_iter().map(|end| end.why).collect(),
+        ends: below.ends.into_iter().map(|end| end.promise).collect(),
         free_bytes: files::free_bytes_if_limited(&absolute)?,
         kernel: machine.kernel,
         hypervisor: machine::is_virtual(host).then(|| machine.machine.unwrap_or_else(|| "virtual machine".to_owned())),

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::mountinfo::Mount;
 use crate::record::facts::{DeviceFacts, WriteCache};
-use crate::record::promise::IN_MEMORY;
+use crate::record::promise::{self, Claim, Promise};
 use std::path::{Path, PathBuf};
 
 /// Columns of a line in `/proc/diskstats` when flushes are counted (Documentation/admin-guide/iostats.rst: three that
@@ -35,10 +35,8 @@ pub struct Below {
 pub struct WayEnd {
     /// The device below which nothing can be seen; `None` where that is the folder itself.
     pub under: Option<usize>,
-    /// Why.
-    pub why: String,
-    /// Whether it ended at a filesystem that lives in memory.
-    pub in_memory: bool,
+    /// Why: it ended in memory, or nothing more can be seen.
+    pub promise: Promise,
 }
 
 /// What a folder stands on.
@@ -99,7 +97,8 @@ impl<'a> Walk<'a> {
         let mount = match mount::holding(&self.table, path) {
             Ok(mount) => mount,
             Err(e) => {
-                self.below.ends.push(WayEnd { under, why: e.to_string(), in_memory: false });
+                let promise = Promise::new(Claim::HiddenBelow, e.to_string());
+                self.below.ends.push(WayEnd { under, promise });
                 return Vec::new();
             }
         };
@@ -111,8 +110,8 @@ impl<'a> Walk<'a> {
                 self.file(&upper, depth, under)
             }
             None if nodes.is_empty() => {
-                let in_memory = IN_MEMORY.contains(&mount.fstype.as_str());
-                self.below.ends.push(WayEnd { under, why: described(mount), in_memory });
+                let promise = promise::of_end(&mount.target, &mount.fstype);
+                self.below.ends.push(WayEnd { under, promise });
                 Vec::new()
             }
             None => nodes.into_iter().map(|node| self.device(node, depth)).collect(),
@@ -171,18 +170,6 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     let work = Path::new(option("workdir=")?).join("work");
     let here = upper.is_absolute() && paths::is_folder(&upper) && paths::is_folder(&work);
     here.then(|| paths::resolve(&upper).ok()).flatten()
-}
-
-fn described(mount: &Mount) -> String {
-    let why = match mount.fstype.as_str() {
-        "tmpfs" | "ramfs" => "it keeps its files in memory",
-        "overlay" => "its upper folder cannot be seen from here",
-        "zfs" => "ZFS does not show its devices to the kernel's block layer",
-        fstype if fstype.starts_with("nfs") || fstype == "cifs" => "it is on another machine",
-        fstype if fstype.starts_with("fuse") => "a program in user space serves it",
-        _ => "it has no block device",
-    };
-    format!("nothing below {} ({}): {why}", mount.target, mount.fstype)
 }
 
 /// What sysfs says of one device. A partition shares its disk's queue.

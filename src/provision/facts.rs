@@ -1,13 +1,13 @@
 //! What is there once a stack stands: a graph of its nodes and of the devices below them that were there already.
 
-use super::devices::{Below, Tops, Walk, WayEnd};
+use super::devices::{Below, Tops, Walk};
 use super::guard::Device;
 use super::stack::Grounds;
 use super::{Built, Ground, mount};
 use crate::error::Result;
 use crate::host::{Host, files};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
-use crate::record::promise::{self, Claim, Promise};
+use crate::record::promise::{self, Promise};
 use crate::record::stack::{End, GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -124,7 +124,7 @@ impl<'a> Found<'a> {
     }
 
     fn end_under(&self, place: usize) -> Option<Promise> {
-        self.below.ends.iter().find(|end| end.under == Some(place)).map(ended)
+        self.below.ends.iter().find(|end| end.under == Some(place)).map(|end| end.promise.clone())
     }
 
     /// Devices that were there already.
@@ -134,18 +134,13 @@ impl<'a> Found<'a> {
             let device = self.below.devices[place].clone();
             let on = self.below.on[place].iter().map(|below| self.names[*below].clone());
             let inputs = on.map(|from| Input { from, role: Role::Data, group: None }).collect();
-            let mut promises = promise::of_device(&device);
+            let mut promises = promise::of_device_among(&device, &self.below.devices);
             promises.extend(self.end_under(place));
             let grounds = vec![GroundFacts { device: Some(device), ..GroundFacts::default() }];
             NodeFacts { name: self.names[place].0.clone(), inputs, grounds, promises, ..NodeFacts::default() }
         };
         found.map(node).collect()
     }
-}
-
-fn ended(end: &WayEnd) -> Promise {
-    let claim = if end.in_memory { Claim::Volatile } else { Claim::HiddenBelow };
-    Promise::new(claim, end.why.clone())
 }
 
 fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found: &Found<'_>) -> Result<NodeFacts> {
@@ -165,7 +160,7 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
             Ground::Device(_) => {
                 if let Some(place) = found.device(name) {
                     let device = found.below.devices[place].clone();
-                    promises.extend(promise::of_device(&device));
+                    promises.extend(promise::of_device_among(&device, &found.below.devices));
                     promises.extend(found.end_under(place));
                     facts.device = Some(device);
                 }
@@ -174,7 +169,8 @@ fn of_node(host: &Host, node: &NodeSpec, built: &Built, grounds: &Grounds, found
                 let mount = mount::mount_of(host, path)?;
                 promises.extend(promise::of_mount(&mount));
                 if node.inputs.is_empty() {
-                    promises.extend(found.sights.get(name).into_iter().flat_map(|tops| &tops.ends).map(ended));
+                    let ends = found.sights.get(name).into_iter().flat_map(|tops| &tops.ends);
+                    promises.extend(ends.map(|end| end.promise.clone()));
                 }
                 facts.mount = Some(mount);
             }

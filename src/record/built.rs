@@ -45,6 +45,14 @@ pub struct NodeFacts {
     pub promises: Vec<Promise>,
 }
 
+impl NodeFacts {
+    /// Its first promise of a claim.
+    #[must_use]
+    pub fn promise(&self, claim: Claim) -> Option<&Promise> {
+        self.promises.iter().find(|promise| promise.claim == claim)
+    }
+}
+
 /// One ground as it was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroundFacts {
@@ -168,7 +176,6 @@ impl StackFacts {
     #[must_use]
     pub fn promise(&self, ground: Option<&GroundName>, claim: Claim) -> Option<(&NodeFacts, &Promise)> {
         let way = self.way_down(ground);
-        way.into_iter()
-            .find_map(|(_, _, node)| Some((node, node.promises.iter().find(|promise| promise.claim == claim)?)))
+        way.into_iter().find_map(|(_, _, node)| Some((node, node.promise(claim)?)))
     }
 }

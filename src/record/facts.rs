@@ -1,5 +1,6 @@
 //! What was really there: read back from the kernel, the devices and the server, never taken from the plan.
 
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,17 @@ pub enum WriteCache {
     WriteBack,
     /// The device says that what it acknowledged is stable; the kernel sends it no flushes.
     WriteThrough,
+}
+
+impl WriteCache {
+    /// `write back`, `write through`, as the kernel prints it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            WriteCache::WriteBack => "write back",
+            WriteCache::WriteThrough => "write through",
+        }
+    }
 }
 
 /// One block device as sysfs describes it.
@@ -147,4 +159,27 @@ pub struct HostFacts {
     pub governor: Option<String>,
     /// What the machine says it is (DMI product or hypervisor), where it says so.
     pub machine: Option<String>,
+}
+
+/// Two readings of one machine's memory differ by less than this part of it: what the kernel takes for itself at boot.
+const BOOT_SHARE: u64 = 64;
+
+impl HostFacts {
+    /// In what another machine differs from this one, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same
+    /// machine.
+    #[must_use]
+    pub fn differences(&self, other: &HostFacts) -> Vec<String> {
+        let cpu = |host: &HostFacts| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned());
+        let memory = |host: &HostFacts| Bytes(host.memory_bytes).to_string();
+        let (one, two) = (self.memory_bytes, other.memory_bytes);
+        let facts = [
+            ("host name", self.hostname != other.hostname, self.hostname.clone(), other.hostname.clone()),
+            ("kernel", self.kernel != other.kernel, self.kernel.clone(), other.kernel.clone()),
+            ("CPU", self.cpu_model != other.cpu_model, cpu(self), cpu(other)),
+            ("number of CPUs", self.cpus != other.cpus, self.cpus.to_string(), other.cpus.to_string()),
+            ("memory", one.abs_diff(two) > one.max(two) / BOOT_SHARE, memory(self), memory(other)),
+        ];
+        let differing = facts.into_iter().filter(|(_, differs, ..)| *differs);
+        differing.map(|(what, _, own, others)| format!("{what} {own} and {others}")).collect()
+    }
 }

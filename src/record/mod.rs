@@ -6,9 +6,13 @@
 
 pub mod built;
 pub mod case;
+pub mod counts;
+pub mod durability;
 pub mod event;
 pub mod facts;
 pub mod imported;
+pub mod latency;
+pub mod operation;
 pub mod options;
 pub mod probe;
 pub mod promise;

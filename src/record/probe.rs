@@ -2,6 +2,7 @@
 //! are computed from this, and can be computed again.
 
 use super::facts::{DeviceFacts, MountFacts};
+use super::promise::{self, Promise};
 use serde::{Deserialize, Serialize};
 
 /// Version of the record. 1: the first.
@@ -57,14 +58,22 @@ pub struct PlaceFacts {
     pub mount: Option<MountFacts>,
     /// Block devices below it, depth 0 the one that the filesystem stands on.
     pub devices: Vec<DeviceFacts>,
-    /// Why the way down ended before a device that stands on nothing, one for each place where it did.
-    pub ends: Vec<String>,
+    /// Where the way down ended before a device that stands on nothing: in memory, or where nothing more can be seen.
+    pub ends: Vec<Promise>,
     /// Bytes that the user may still write, before the files were made; `None` where the filesystem does not tell (ramfs).
     pub free_bytes: Option<u64>,
     /// `uname -r`.
     pub kernel: String,
     /// What the machine says it is, where it is a virtual one.
     pub hypervisor: Option<String>,
+}
+
+impl PlaceFacts {
+    /// What one of its devices promises.
+    #[must_use]
+    pub fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
+        promise::of_device_among(device, &self.devices)
+    }
 }
 
 /// What the devices did while the probe did nothing.

@@ -1,8 +1,10 @@
 //! What a node says of flushes and caches, read back with its source. The class of durability is judged by these and by
-//! flushes that were counted, by nothing else.
+//! flushes that were counted, by nothing else. Which fact means what stands in [`super::durability`].
 
-use super::facts::{DeviceFacts, MountFacts, WriteCache};
+use super::durability::{self, Row};
+use super::facts::{DeviceFacts, MountFacts};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What a promise says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -12,6 +14,8 @@ pub enum Claim {
     Volatile,
     /// It acknowledges a sync without sending what was written, or a flush, down.
     HoldsFlushesBack,
+    /// It acknowledges a commit before it asks for the sync, which follows within a known time.
+    AcknowledgesEarly,
     /// It declares what it acknowledged stable, so that the kernel sends it no flushes.
     DeclaredStable,
     /// Flushes pass it without being counted.
@@ -27,71 +31,64 @@ pub struct Promise {
     pub claim: Claim,
     /// What was read and where, for the report: `mount option barrier=0`.
     pub source: String,
+    /// Why that means the claim: `the filesystem sends no flushes`. Empty where the source says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 impl Promise {
-    /// A promise with its source.
+    /// A promise whose source says all.
     pub fn new(claim: Claim, source: impl Into<String>) -> Promise {
-        Promise { claim, source: source.into() }
+        Promise { claim, source: source.into(), why: String::new() }
     }
 }
 
-/// Filesystems that live in memory.
-pub const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-
-/// Block devices that live in memory, by the kernel's name for them.
-const MEMORY_DEVICES: [&str; 3] = ["ram", "zram", "nullb"];
-
-/// Mount options that keep a filesystem from flushing: ext3, ext4, btrfs, old XFS, ReiserFS, f2fs, overlayfs.
-const HOLD_BACK: [&str; 6] =
-    ["nobarrier", "barrier=0", "barrier=none", "fsync_mode=nobarrier", "volatile", "fsync=volatile"];
+impl fmt::Display for Promise {
+    /// `mount option barrier=0: the filesystem sends no flushes`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)?;
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
+    }
+}
 
 /// What a mount promises by its type and options.
 #[must_use]
 pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
-    let mut promises = Vec::new();
-    if IN_MEMORY.contains(&mount.fstype.as_str()) {
-        promises.push(Promise::new(Claim::Volatile, format!("filesystem {}", mount.fstype)));
-    }
-    let options = mount.super_options.iter().chain(&mount.options);
-    for option in options.filter(|option| holds_back(option, &mount.fstype)) {
-        let promise = Promise::new(Claim::HoldsFlushesBack, format!("mount option {option}"));
-        if !promises.contains(&promise) {
-            promises.push(promise);
-        }
-    }
-    promises
-}
-
-/// Whether a mount option holds flushes back; `volatile` is one of overlayfs alone.
-#[must_use]
-pub fn holds_back(option: &str, filesystem: &str) -> bool {
-    HOLD_BACK.contains(&option) && (!option.ends_with("volatile") || filesystem == "overlay")
+    let memory = durability::memory_filesystem(&mount.fstype);
+    let memory = memory.map(|row| row.promise(format!("filesystem {}", mount.fstype)));
+    let options = durability::mount_options(mount).into_iter();
+    memory.into_iter().chain(options.map(|(row, option)| row.promise(format!("mount option {option}")))).collect()
 }
 
 /// What a device promises by what it is and how it says that it caches writes.
 #[must_use]
 pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
-    let mut promises = Vec::new();
-    if is_in_memory(device) {
-        let name = if is_scsi_debug(device) { "scsi_debug" } else { &device.name };
-        promises.push(Promise::new(Claim::Volatile, format!("block device {name}")));
-    }
-    if device.write_cache == Some(WriteCache::WriteThrough) {
-        promises.push(Promise::new(Claim::DeclaredStable, "queue/write_cache: write through"));
-    }
-    promises
+    of_device_among(device, [])
 }
 
-/// Whether a block device keeps what is written in memory.
+/// The same of one of several, of which another may be the disk that it is a part of.
 #[must_use]
-pub fn is_in_memory(device: &DeviceFacts) -> bool {
-    MEMORY_DEVICES.iter().any(|kind| {
-        let number = device.name.strip_prefix(kind);
-        number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
-    }) || is_scsi_debug(device)
+pub fn of_device_among<'a>(device: &'a DeviceFacts, all: impl IntoIterator<Item = &'a DeviceFacts>) -> Vec<Promise> {
+    durability::device(device, all).map(|row| row.promise(source(row, device))).collect()
 }
 
-fn is_scsi_debug(device: &DeviceFacts) -> bool {
-    device.model.as_deref().map(str::trim) == Some("scsi_debug")
+/// What the end of the way down from a mount without a block device promises.
+#[must_use]
+pub fn of_end(mount_point: &str, fstype: &str) -> Promise {
+    let source = format!("nothing below {mount_point} ({fstype})");
+    match durability::filesystem(fstype) {
+        Some(row) => row.promise(source),
+        None => Promise { claim: Claim::HiddenBelow, source, why: "it has no block device".to_owned() },
+    }
+}
+
+fn source(row: &Row, device: &DeviceFacts) -> String {
+    use durability::Fact;
+    match row.fact {
+        Fact::Model(model) => format!("block device {model}"),
+        Fact::WriteCache(cache) => format!("{} (queue/write_cache)", cache.word()),
+        Fact::NoFlushCounter => format!("/proc/diskstats of {}", device.name),
+        Fact::Partition => format!("partition {}", device.name),
+        _ => format!("block device {}", device.name),
+    }
 }

@@ -1,7 +1,6 @@
-//! `run.json`: what a run is: tool, seed, machine, cases and their order.
+//! `run.json`: what a run is: tool, seed, cases and their order. The machine is a fact of each trial.
 
 use super::case::{CaseSpec, TrialKey};
-use super::facts::HostFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,8 +28,6 @@ pub struct RunRecord {
     pub baseline: BTreeMap<String, String>,
     /// When it began, RFC 3339.
     pub started: String,
-    /// The machine.
-    pub host: HostFacts,
     /// The cases.
     pub cases: Vec<CaseSpec>,
     /// Every trial in the order of execution.

@@ -42,6 +42,7 @@ fn clone_but_trials(findings: &Findings) -> Findings {
         format: findings.format,
         run: findings.run.clone(),
         verdict: findings.verdict.clone(),
+        machines: findings.machines.clone(),
         rankings: findings.rankings.clone(),
         cases: findings.cases.clone(),
         trials: Vec::new(),

@@ -6,7 +6,7 @@
 use super::table::{Cell, Column, Table};
 use super::words::moment;
 use crate::analyse::findings::{
-    DeviceFacts, Findings, HostFacts, Input, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
+    DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
 };
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,56 @@ const VALUES_SHOWN: usize = 4;
 /// Most trials that are listed by name beside a value.
 const TRIALS_NAMED: usize = 3;
 
-/// The machine, with the kernel's knobs as the trials had them.
-pub(super) fn machine_table(host: &HostFacts, trials: &[TrialFinding]) -> Table {
-    let mut table = pairs("machine", "Machine");
+/// What each machine is called: its name, and what it says it is.
+pub(super) fn machine_names(machines: &[MachineFinding]) -> String {
+    each_machine(machines, |host| match &host.machine {
+        Some(machine) => format!("{} ({machine})", host.hostname),
+        None => host.hostname.clone(),
+    })
+}
+
+/// Something of every machine, what several have in common once.
+pub(super) fn each_machine(machines: &[MachineFinding], text: impl Fn(&HostFacts) -> String) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for text in machines.iter().map(|machine| text(&machine.host)) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts.join("; ")
+}
+
+/// Knobs of the kernel, each with the values that it had.
+type Knobs<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+fn knobs_on<'a>(machine: &MachineFinding, trials: &'a [TrialFinding]) -> Knobs<'a> {
+    let ran_here =
+        |trial: &&TrialFinding| machine.trials.iter().any(|key| (&key.case, key.trial) == (&trial.case, trial.trial));
+    let mut knobs = Knobs::new();
+    for (name, value) in trials.iter().filter(ran_here).flat_map(|trial| &trial.knobs) {
+        knobs.entry(name).or_default().insert(value);
+    }
+    knobs
+}
+
+/// The machine, with the kernel's knobs as its trials had them; where there are several, each under its name.
+pub(super) fn machines_table(machines: &[MachineFinding], trials: &[TrialFinding]) -> Table {
+    if let [only] = machines {
+        let mut table = pairs("machine", "Machine");
+        add_machine(&mut table, &only.host, &knobs_on(only, trials));
+        return table;
+    }
+    let mut table = pairs("machine", "Machines").lead(&["machine"]);
+    for machine in machines {
+        let (host, count) = (&machine.host, machine.trials.len());
+        let note = format!("{count} {}", if count == 1 { "trial" } else { "trials" });
+        table.open_group(Some(host.hostname.clone()), Some(note), "", vec![host.hostname.clone()]);
+        add_machine(&mut table, host, &knobs_on(machine, trials));
+    }
+    table
+}
+
+fn add_machine(table: &mut Table, host: &HostFacts, knobs: &Knobs<'_>) {
     let facts = [
         ("host name", Some(host.hostname.clone())),
         ("machine", host.machine.clone()),
@@ -40,15 +87,10 @@ pub(super) fn machine_table(host: &HostFacts, trials: &[TrialFinding]) -> Table 
             value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
         table.push(vec![Cell::text(name).style("name"), value]);
     }
-    let mut knobs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (name, value) in trials.iter().flat_map(|trial| &trial.knobs) {
-        knobs.entry(name).or_default().insert(knob_text(name, value));
-    }
     for (name, values) in knobs {
-        let values = values.into_iter().collect::<Vec<_>>().join("; ");
-        table.push(vec![Cell::text(name).style("name"), Cell::text(values).style("reason")]);
+        let values = values.iter().map(|value| knob_text(name, value)).collect::<Vec<_>>().join("; ");
+        table.push(vec![Cell::text(*name).style("name"), Cell::text(values).style("reason")]);
     }
-    table
 }
 
 /// The value of a knob with its unit, where its name tells one.
@@ -213,7 +255,7 @@ fn stack_facts(stack: &StackFacts) -> Facts {
             facts.extend(ground.device.iter().map(|device| (format!("{}: device", node.name), device_text(device))));
         }
         facts.extend(node.details.iter().map(|(name, value)| (format!("{}: {name}", node.name), value.clone())));
-        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.source.clone())));
+        facts.extend(node.promises.iter().map(|promise| (format!("{}: promises", node.name), promise.to_string())));
     }
     let before = stack.trials_before;
     facts.push((

@@ -7,7 +7,7 @@
 use super::Renderer;
 use super::cases::{Cases, flush_share};
 use super::embed::page_data;
-use super::environment::{machine_table, method_table, servers_table, stacks_table};
+use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::rankings::{kinds, ranking_tables};
 use super::table::{Group, Table};
 use super::trials::{Trials, not_run_table};
@@ -78,7 +78,9 @@ fn html(findings: &Findings) -> Result<String> {
             run => findings.run,
             verdict => findings.verdict,
             began => moment(&findings.run.started),
-            memory => Bytes(findings.run.host.memory_bytes).to_string(),
+            machines => machine_names(&findings.machines),
+            sizes => each_machine(&findings.machines, |host| format!("{}, {}", host.cpus, Bytes(host.memory_bytes))),
+            kernels => each_machine(&findings.machines, |host| host.kernel.clone()),
             server_versions => server_versions(findings),
             measured_share => findings.run.measured_share.map(percent),
             cautions => cautions(findings, &labels),
@@ -256,7 +258,7 @@ impl Tables {
             checks: trials.checks(),
             gaps: trials.gaps(),
             not_run: not_run_table(&findings.not_run, labels),
-            machine: machine_table(&findings.run.host, &findings.trials),
+            machine: machines_table(&findings.machines, &findings.trials),
             stacks: stacks_table(&findings.trials, labels),
             servers: servers_table(&findings.trials, labels),
             method: method_table(findings),

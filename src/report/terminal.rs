@@ -5,6 +5,7 @@
 
 use super::Renderer;
 use super::cases::flush_share;
+use super::environment::each_machine;
 use super::rankings::{kinds, ranking_tables, side_by_side};
 use super::table::{Cell, Table};
 use super::words::{
@@ -53,15 +54,15 @@ fn page(findings: &Findings) -> String {
 /// Run, date, machine and trials in one paragraph.
 fn about(findings: &Findings) -> String {
     let run = &findings.run;
-    let host = &run.host;
+    let machines = each_machine(&findings.machines, |host| {
+        let memory = crate::units::Bytes(host.memory_bytes);
+        format!("{} ({} CPUs, {memory}, Linux {})", host.hostname, host.cpus, host.kernel)
+    });
     let mut text = format!(
-        "{}, {}, on {} ({} CPUs, {}, Linux {}{}). {} of {} trials measured",
+        "{}, {}{}{}. {} of {} trials measured",
         run.name,
         moment(&run.started),
-        host.hostname,
-        host.cpus,
-        crate::units::Bytes(host.memory_bytes),
-        host.kernel,
+        if machines.is_empty() { String::new() } else { format!(", on {machines}") },
         server_versions(findings).map_or_else(String::new, |versions| format!(", PostgreSQL {versions}")),
         run.trials_measured,
         run.trials_planned

@@ -17,12 +17,13 @@ use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::Event;
+use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
 use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
 use crate::store::folder::{RunFolder, Writer};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Where a run puts things.
@@ -77,8 +78,8 @@ pub struct Session<'a> {
     pub events: Events<'a>,
     /// As whom servers and clients run.
     pub user: User,
-    /// Memory of the machine.
-    pub memory: Bytes,
+    /// The machine, as it was when the sitting began.
+    pub machine: HostFacts,
     /// Whether somebody asked to stop.
     pub interrupt: Interrupt,
     /// Private folder of this sitting for mount points and sockets, with a short path.
@@ -120,7 +121,6 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         blocks: plan.blocks,
         baseline: plan.baseline.clone(),
         started: time::rfc3339(time::wall_us()),
-        host: machine::facts(host),
         cases: settled(host, &plan.cases),
         order: plan.order.clone(),
     };
@@ -140,7 +140,7 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
-    Session::open(host, ledger, writer, places, interrupt, watcher)?.run(opening)
+    Session::open(host, machine::facts(host), ledger, writer, places, interrupt, watcher)?.run(opening)
 }
 
 /// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run.
@@ -192,19 +192,50 @@ pub fn resume(
 ) -> Result<Ending> {
     forecast::recheck(&stored.record().cases)?;
     let writer = Writer::resume(stored.path())?;
+    let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
+    let mut elsewhere = Elsewhere::default();
     let record = writer.folder().record();
     for key in &record.order {
-        if !is_measured(writer.folder(), key)? {
-            left += 1;
-            expected_us += forecast::trial_us(case_of(record, key)?, Bytes(record.host.memory_bytes))?;
+        match writer.folder().trial(key)?.filter(|trial| trial.outcome == Outcome::Measured) {
+            Some(trial) => elsewhere.add(&trial.host, &machine),
+            None => {
+                left += 1;
+                expected_us += forecast::trial_us(case_of(record, key)?, Bytes(machine.memory_bytes))?;
+            }
         }
     }
     let done = count(record.order.len()) - left;
     let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
-    Session::open(host, ledger, writer, places, interrupt, watcher)?.run(vec![resumed])
+    let opening = std::iter::once(resumed).chain(elsewhere.warning()).collect();
+    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
+}
+
+/// Trials of earlier sittings that ran on another machine than this one.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    trials: u32,
+    /// In what that machine, or each of them, differs from this one.
+    differences: BTreeSet<String>,
+}
+
+impl Elsewhere {
+    fn add(&mut self, there: &HostFacts, here: &HostFacts) {
+        let differences = there.differences(here);
+        self.trials += u32::from(!differences.is_empty());
+        self.differences.extend(differences);
+    }
+
+    fn warning(self) -> Option<Event> {
+        let differences = self.differences.into_iter().collect::<Vec<_>>().join("; ");
+        let message = format!(
+            "resumed on another machine: {} of the trials there already differ from what follows in {differences}",
+            self.trials
+        );
+        (self.trials > 0).then_some(Event::Warning { message })
+    }
 }
 
 /// Whether a trial has its figures; one that was not run is tried again on resume.
@@ -252,6 +283,7 @@ fn count(n: usize) -> u32 {
 impl<'a> Session<'a> {
     fn open(
         host: &Host,
+        machine: HostFacts,
         ledger: Ledger,
         writer: Writer,
         places: &Places,
@@ -273,7 +305,7 @@ impl<'a> Session<'a> {
         Ok(Session {
             host: host.for_run(&record.id),
             user,
-            memory: Bytes(record.host.memory_bytes),
+            machine,
             templates: Templates::new(&places.state, &record.id),
             kept: Vec::new(),
             stuck: None,
@@ -283,6 +315,12 @@ impl<'a> Session<'a> {
             ledger,
             folder,
         })
+    }
+
+    /// Memory of the machine.
+    #[must_use]
+    pub fn memory(&self) -> Bytes {
+        Bytes(self.machine.memory_bytes)
     }
 
     /// Whether a stack is kept for all its trials and stands already.
@@ -357,5 +395,32 @@ impl<'a> Session<'a> {
             }
         }
         Ok((done, not_run))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_goes_on_elsewhere_says_what_differs_and_one_that_stays_says_nothing() {
+        let here = HostFacts {
+            hostname: "old".to_owned(),
+            kernel: "6.1.0".to_owned(),
+            cpus: 4,
+            memory_bytes: 8 << 30,
+            ..HostFacts::default()
+        };
+        let told = |there: &[HostFacts]| {
+            let mut elsewhere = Elsewhere::default();
+            there.iter().for_each(|host| elsewhere.add(host, &here));
+            elsewhere.warning()
+        };
+        let rebooted = HostFacts { memory_bytes: (8 << 30) - 4096, swap_used_bytes: Some(1), ..here.clone() };
+        assert_eq!(told(&[here.clone(), rebooted]), None);
+        let other = HostFacts { kernel: "6.12.9".to_owned(), memory_bytes: 16 << 30, ..here.clone() };
+        let message = "resumed on another machine: 2 of the trials there already differ from what follows in kernel 6.12.9 \
+                       and 6.1.0; memory 16 GiB and 8 GiB";
+        assert_eq!(told(&[other.clone(), here.clone(), other]), Some(Event::Warning { message: message.to_owned() }));
     }
 }

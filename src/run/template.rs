@@ -11,6 +11,7 @@ use crate::host::paths::{self, Kind};
 use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::record::operation::CacheState;
 use crate::workload::{Place, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -76,7 +77,7 @@ pub fn template(
     workload: &dyn Workload,
     raw: &Path,
 ) -> Result<Template> {
-    let set = workload.data_set(&case.workload.options, session.memory);
+    let set = workload.data_set(&case.workload.options, session.memory());
     let name = set.map_or_else(|| "empty".to_owned(), |set| set.key);
     let key = format!("{} {} {name}", install.bin.display(), postgres.initdb.join(" "));
     if let Some(template) = session.templates.made.get(&key) {
@@ -140,7 +141,7 @@ fn make(
         interrupt: &session.interrupt,
         raw,
     };
-    workload.load(&place, &case.workload.options, session.memory)?;
+    workload.load(&place, &case.workload.options, session.memory())?;
     let mut client = server.connect(server::DATABASE)?;
     client.query("CHECKPOINT")?;
     let database_bytes = database_bytes(&server)?;
@@ -159,28 +160,17 @@ pub fn database_bytes(server: &Server) -> Result<u64> {
         .ok_or_else(|| Error::tool("the server did not tell the size of its database"))
 }
 
-/// What to do with the page cache before a server starts on freshly copied files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheState {
-    /// Every file is read once.
-    Warm,
-    /// Every file's pages are dropped.
-    Cold,
-}
-
-impl CacheState {
-    /// What the record says of it.
-    #[must_use]
-    pub fn described(self) -> &'static str {
-        match self {
-            CacheState::Warm => {
-                "warm: each file of the cluster was read once before the server started (as far as memory reaches); \
-                 shared_buffers empty"
-            }
-            CacheState::Cold => {
-                "cold: the page cache of each file of the cluster was dropped (POSIX_FADV_DONTNEED) before the server \
-                 started, as far as the filesystem does that (tmpfs and ramfs live in it); shared_buffers empty"
-            }
+/// What the record says of the page cache before the server started.
+#[must_use]
+pub fn described(state: CacheState) -> &'static str {
+    match state {
+        CacheState::Warm => {
+            "warm: each file of the cluster was read once before the server started (as far as memory reaches); \
+             shared_buffers empty"
+        }
+        CacheState::Cold => {
+            "cold: the page cache of each file of the cluster was dropped (POSIX_FADV_DONTNEED) before the server \
+             started, as far as the filesystem does that (tmpfs and ramfs live in it); shared_buffers empty"
         }
     }
 }

@@ -329,7 +329,6 @@ pub(super) fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Re
 mod tests {
     use super::*;
     use crate::record::event::Event;
-    use crate::record::facts::HostFacts;
 
     fn record() -> RunRecord {
         RunRecord {
@@ -342,7 +341,6 @@ mod tests {
             blocks: 1,
             baseline: std::collections::BTreeMap::new(),
             started: "2026-11-21T02:41:47Z".into(),
-            host: HostFacts::default(),
             cases: Vec::new(),
             order: Vec::new(),
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! results/<date>-<plan name>/
-//!   plan.toml       as it was given            run.json      format version, tool version, seed, host facts, cases
+//!   plan.toml       as it was given            run.json      format version, tool version, seed, cases
 //!   events.jsonl    append-only: what happened, for resuming and for live views
 //!   trials/<case>/<n>/  trial.json   asked, really there, outcome, figures    seconds.parquet  one row a second
 //!                       latency.hist  latency distributions (HdrHistogram log)  raw/  output of every tool, server log

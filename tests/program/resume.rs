@@ -40,6 +40,9 @@ fn scripts_lie_beside_the_plan_and_are_found_again_by_a_run_that_is_resumed_from
     let output = command.current_dir(&elsewhere).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(stderr(&output).contains("2 trials complete, 1 left"), "{}", said(&output));
+    let told =
+        "resumed on another machine: 1 of the trials there already differ from what follows in host name elsewhere";
+    assert!(stderr(&output).contains(told), "{}", said(&output));
     assert!(folder.join("trials/t.w/3/trial.json").exists());
 }
 
@@ -56,8 +59,16 @@ fn what_is_left_is_taken_from_the_record_and_not_from_another_reading_of_the_pla
     assert!(text.contains("\"t.w\""), "{text}");
     fs::write(&record, text.replace("\"t.w\"", "\"old-id\"")).unwrap();
     fs::rename(folder.join("trials/t.w"), folder.join("trials/old-id")).unwrap();
+    // And on another machine.
+    let trial = folder.join("trials/old-id/1/trial.json");
+    let mut stored: serde_json::Value = serde_json::from_slice(&fs::read(&trial).unwrap()).unwrap();
+    stored["host"]["hostname"] = "elsewhere".into();
+    fs::write(&trial, stored.to_string()).unwrap();
     let output = shop.pgstrata(&["run", "plans/plan.toml", "--resume", folder.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(stderr(&output).contains("2 trials complete, 1 left"), "{}", said(&output));
+    let told =
+        "resumed on another machine: 1 of the trials there already differ from what follows in host name elsewhere";
+    assert!(stderr(&output).contains(told), "{}", said(&output));
     assert!(folder.join("trials/old-id/3/trial.json").exists() && !folder.join("trials/t.w").exists());
 }

@@ -3,8 +3,9 @@
 use super::findings::FactDifference;
 use super::side::{Medium, Side};
 use crate::record::built::StackFacts;
+use crate::record::durability;
 use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
-use crate::record::promise::{IN_MEMORY, is_in_memory};
+use crate::record::promise::{self, Claim};
 use crate::record::stack::GroundName;
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,8 +97,7 @@ impl Facts {
         self.add_some(key("model"), device.model.as_ref());
         self.add_some(key("size"), device.size_bytes.map(Bytes));
         self.add_some(key("rotational"), device.rotational);
-        let cache = |cache| if cache == WriteCache::WriteBack { "write back" } else { "write through" };
-        self.add_some(key("write_cache"), device.write_cache.map(cache));
+        self.add_some(key("write_cache"), device.write_cache.map(WriteCache::word));
         self.add_some(key("fua"), device.fua);
         self.add_some(key("scheduler"), device.scheduler.as_ref());
         self.add_some(key("nr_requests"), device.nr_requests);
@@ -171,12 +171,12 @@ fn is_of_one_instance(detail: &str) -> bool {
 /// Where files on this filesystem and these devices lie.
 #[must_use]
 pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
-    let filesystem = mount.map(|mount| mount.fstype.as_str());
-    match filesystem {
-        Some(name) if IN_MEMORY.contains(&name) => Medium::Memory,
-        _ if devices.iter().any(is_in_memory) => Medium::Memory,
+    let promises =
+        mount.map(promise::of_mount).into_iter().flatten().chain(devices.iter().flat_map(promise::of_device));
+    match mount {
+        _ if promises.into_iter().any(|promise| promise.claim == Claim::Volatile) => Medium::Memory,
         _ if !devices.is_empty() => Medium::Disk,
-        Some(name) => medium_of_filesystem(name),
+        Some(mount) => medium_of_filesystem(&mount.fstype),
         None => Medium::Unknown,
     }
 }
@@ -186,11 +186,10 @@ pub fn medium(mount: Option<&MountFacts>, devices: &[DeviceFacts]) -> Medium {
 pub fn medium_of_filesystem(name: &str) -> Medium {
     const ON_DISK: [&str; 13] =
         ["btrfs", "ext2", "ext3", "ext4", "f2fs", "hammer2", "jfs", "ntfs", "reiserfs", "ufs", "xfs", "zfs", "apfs"];
-    const MEMORY: [&str; 3] = ["ramdisk", "tmpmfs", "mfs"];
     let name = name.trim().to_lowercase();
     let first = name.split([' ', ',', '(', '/']).next().unwrap_or_default();
     match first {
-        first if IN_MEMORY.contains(&first) || MEMORY.contains(&first) => Medium::Memory,
+        first if durability::memory_filesystem(first).is_some() => Medium::Memory,
         first if ON_DISK.contains(&first) => Medium::Disk,
         _ => Medium::Unknown,
     }

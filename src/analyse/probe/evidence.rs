@@ -4,6 +4,7 @@ use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Wa
 use super::work::SEEN;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::ProbeRecord;
+use crate::record::promise::{self, Claim, Promise};
 
 /// Operations below which counters for an operation say nothing: the uncounted one at a slice's beginning would weigh.
 const FEWEST_OPERATIONS: u64 = 5;
@@ -76,7 +77,7 @@ impl<'a> Evidence<'a> {
 
     /// Why sight ends where it does, in words; empty where the lowest device is one of metal.
     pub fn sight_ends(&self) -> Vec<String> {
-        let mut ends = self.record.place.ends.clone();
+        let mut ends: Vec<String> = self.record.place.ends.iter().map(Promise::to_string).collect();
         if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {
             let names: Vec<&str> = self.lowest().iter().map(|device| device.name.as_str()).collect();
             ends.push(format!("{} is a virtual disk: what it stands on cannot be seen from here", names.join(", ")));
@@ -95,6 +96,11 @@ pub(super) fn is_made_up(device: &DeviceFacts) -> bool {
 /// Whether a device says that it has a volatile cache.
 pub(super) fn writes_back(device: &DeviceFacts) -> bool {
     device.write_cache == Some(WriteCache::WriteBack)
+}
+
+/// Whether a device declares stable what it acknowledged.
+pub(super) fn declares_stable(device: &DeviceFacts) -> bool {
+    promise::of_device(device).iter().any(|promise| promise.claim == Claim::DeclaredStable)
 }
 
 /// What a row's operations were to a device.

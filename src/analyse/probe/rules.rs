@@ -3,12 +3,13 @@
 use super::evidence::Evidence;
 use super::findings::{FiredRule, VerdictKind};
 use super::{rules_flush, rules_speed};
-use crate::record::promise::{self, Claim, IN_MEMORY, is_in_memory};
+use crate::record::durability::{self, memory_filesystem};
+use crate::record::promise::Claim;
 
 /// Every rule that fires.
 pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
     let all = [
-        memory_filesystem(evidence),
+        memory_mount(evidence),
         memory_device(evidence),
         memory_below(evidence),
         mount_option(evidence),
@@ -53,38 +54,35 @@ pub(super) fn rule(
     }
 }
 
-fn memory_filesystem(evidence: &Evidence) -> Option<FiredRule> {
+fn memory_mount(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
-    IN_MEMORY.contains(&mount.fstype.as_str()).then(|| {
-        let sentence = format!("the folder lies on {}, which keeps its files in memory", mount.fstype);
-        rule("memory_filesystem", Some(VerdictKind::Memory), None, "mount table", sentence)
-    })
+    let row = memory_filesystem(&mount.fstype)?;
+    let sentence = format!("the folder lies on {}: {}", mount.fstype, row.why);
+    Some(rule("memory_filesystem", Some(VerdictKind::Memory), None, row.source, sentence))
 }
 
 fn memory_device(evidence: &Evidence) -> Option<FiredRule> {
-    let device = evidence.record.place.devices.iter().find(|device| is_in_memory(device))?;
-    let sentence = format!("{} is a block device in memory", device.name);
-    Some(rule("memory_device", Some(VerdictKind::Memory), None, "the kernel's name of the device", sentence))
+    let mut found = evidence.record.place.devices.iter().flat_map(|device| {
+        durability::device(device, []).filter(|row| row.claim == Claim::Volatile).map(move |row| (device, row))
+    });
+    let (device, row) = found.next()?;
+    let sentence = format!("{} is a block device in memory: {}", device.name, row.why);
+    Some(rule("memory_device", Some(VerdictKind::Memory), None, row.source, sentence))
 }
 
 fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref();
-    let known = mount.is_some_and(|mount| IN_MEMORY.contains(&mount.fstype.as_str()));
-    let end = evidence.record.place.ends.iter().find(|end| ends_in_memory(end)).filter(|_| !known)?;
+    let known = mount.is_some_and(|mount| memory_filesystem(&mount.fstype).is_some());
+    let ends = evidence.record.place.ends.iter().filter(|_| !known);
+    let end = ends.into_iter().find(|end| end.claim == Claim::Volatile)?;
     let sentence = format!("what lies below is in memory: {end}");
     Some(rule("memory_below", Some(VerdictKind::Memory), None, "mount table of the backing file", sentence))
 }
 
 fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
-    let promises = promise::of_mount(mount);
-    let held_back = promises.iter().find(|promise| promise.claim == Claim::HoldsFlushesBack)?;
-    let option = held_back.source.trim_start_matches("mount option ");
-    let sentence = format!("mount option {option} of {}: the filesystem sends no flushes", mount.fstype);
-    Some(rule("mount_option", Some(VerdictKind::NoFlushSeen), None, "mount table", sentence))
-}
-
-/// Whether the way down ended at a filesystem in memory, by the sentence that says where it ended.
-fn ends_in_memory(end: &str) -> bool {
-    IN_MEMORY.iter().any(|kind| end.contains(&format!("({kind})")))
+    let options = durability::mount_options(mount);
+    let (row, option) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack)?;
+    let sentence = format!("mount option {option} of {}: {}", mount.fstype, row.why);
+    Some(rule("mount_option", Some(VerdictKind::NoFlushSeen), None, row.source, sentence))
 }

@@ -5,6 +5,7 @@ use crate::record::probe::{
     DeviceCounts, FORMAT, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord, RowSpec, SecondLatencies,
     Segment, Slice, Slow, Way,
 };
+use crate::record::promise;
 
 /// Slices of each row.
 const SLICES: u64 = 20;
@@ -154,10 +155,10 @@ pub fn all_at(record: &mut ProbeRecord, per_s: u64) {
     }
 }
 
-/// The same probe where no device is visible.
-pub fn without_devices(mut record: ProbeRecord, fstype: &str, end: &str) -> ProbeRecord {
+/// The same probe on a filesystem below which no device is visible.
+pub fn without_devices(mut record: ProbeRecord, fstype: &str) -> ProbeRecord {
     record.place.devices.clear();
-    record.place.ends = vec![end.to_owned()];
+    record.place.ends = vec![promise::of_end("/data", fstype)];
     record.place.mount = Some(MountFacts { fstype: fstype.to_owned(), ..MountFacts::default() });
     record.idle.devices.clear();
     record.rows.iter_mut().flat_map(|row| &mut row.slices).for_each(|slice| slice.devices.clear());

@@ -7,6 +7,7 @@ use super::findings::{FiredRule, ProbeFindings, VerdictKind};
 use super::sample::{all_at, counted, device, failure, find as row_of, honest, paced, without_devices};
 use crate::record::facts::WriteCache;
 use crate::record::probe::{DeviceCounts, ProbeRecord};
+use crate::record::promise;
 
 fn found(record: &ProbeRecord) -> ProbeFindings {
     find(record, 18)
@@ -71,8 +72,7 @@ fn memory_is_known_by_its_filesystem_its_device_and_its_end() {
     }
     let record = changed(|record| record.place.devices[0].model = Some("scsi_debug      ".to_owned()));
     assert_convicted(&record, VerdictKind::Memory, "memory_device");
-    let end = "nothing below /dev/shm (tmpfs): it keeps its files in memory";
-    let record = changed(|record| record.place.ends.push(end.to_owned()));
+    let record = changed(|record| record.place.ends.push(promise::of_end("/dev/shm", "tmpfs")));
     assert_convicted(&record, VerdictKind::Memory, "memory_below");
     assert_acquitted(&honest(), VerdictKind::LooksHonest, "memory_device");
 }
@@ -144,18 +144,17 @@ fn megabytes_that_do_not_arrive_are_suspect_unless_they_are_compressed() {
 
 #[test]
 fn a_sync_beyond_the_bus_is_suspect_where_nothing_was_seen_to_arrive() {
-    let end = "nothing below /mnt (fuse.x): a program in user space serves it";
     let instant = |mut record: ProbeRecord| {
         record.growth.iter_mut().for_each(|growth| growth.sync_ns = 5_000);
         record
     };
-    let blind = instant(without_devices(honest(), "fuse.x", end));
+    let blind = instant(without_devices(honest(), "fuse.x"));
     assert_convicted(&blind, VerdictKind::NoFlushSeen, "growth_beyond_the_bus");
     let uncounted = changed(|record| record.growth.iter_mut().for_each(|growth| growth.devices = vec![None]));
     assert_convicted(&instant(uncounted), VerdictKind::Implausible, "growth_beyond_the_bus");
     // It arrived while it was written: nothing was left to the sync.
     assert_acquitted(&instant(honest()), VerdictKind::LooksHonest, "growth_beyond_the_bus");
-    let slow = without_devices(honest(), "fuse.x", end);
+    let slow = without_devices(honest(), "fuse.x");
     assert_acquitted(&slow, VerdictKind::Unknown, "growth_beyond_the_bus");
     let mut synchronous = blind;
     synchronous.place.mount.as_mut().unwrap().options.push("sync".to_owned());
@@ -312,8 +311,7 @@ fn what_cannot_be_seen_is_unknown_with_its_reason() {
         verdict.reason
     };
     assert!(reason(&changed(|record| record.rows.clear())).contains("no fdatasync or fsync was measured"));
-    let end = "nothing below /x (overlay): an overlay does not tell which device its upper folder lies on";
-    assert!(reason(&changed(|record| record.place.ends.push(end.to_owned()))).contains("overlay"));
+    assert!(reason(&changed(|record| record.place.ends.push(promise::of_end("/x", "overlay")))).contains("overlay"));
     assert!(reason(&changed(|record| record.place.devices[0].write_cache = None)).contains("does not say"));
     let record = changed(|record| record.place.devices[0].counts_flushes = Some(false));
     assert!(reason(&record).contains("not counted"));
@@ -353,7 +351,7 @@ fn the_fastest_method_is_recommended_only_if_it_is_surely_faster_and_flushes() {
 fn nothing_is_recommended_for_memory_and_only_the_default_where_nothing_is_visible() {
     let memory = changed(|record| record.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned());
     assert_eq!(found(&memory).recommendation.line, None);
-    let mut blind = without_devices(honest(), "nfs4", "nothing below /n (nfs4): it is on another machine");
+    let mut blind = without_devices(honest(), "nfs4");
     paced(row_of(&mut blind, "wal.open_sync.recycled"), 9000);
     assert_eq!(found(&blind).recommendation.wal_sync_method.as_deref(), Some("fdatasync"));
 }

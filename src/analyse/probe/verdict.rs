@@ -4,7 +4,7 @@
 //! contradict each other; looks protected; looks honest. A failed sync is said before all of them.
 
 use super::caveats::busy_cpus;
-use super::evidence::{Evidence, flushed, work_of, writes_back};
+use super::evidence::{Evidence, declares_stable, flushed, work_of, writes_back};
 use super::findings::{
     DeviceFacts, Failure, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, Way, WriteCache,
 };
@@ -83,16 +83,17 @@ fn barred(evidence: &Evidence) -> Option<String> {
 }
 
 fn all_write_through(evidence: &Evidence) -> bool {
-    evidence.lowest().iter().all(|device| device.write_cache == Some(WriteCache::WriteThrough))
+    evidence.lowest().iter().all(|device| declares_stable(device))
 }
 
 /// Why nothing good can be said of one of the lowest devices.
 fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     let name = &device.name;
-    match device.write_cache {
-        Some(WriteCache::WriteThrough) => return None,
-        Some(WriteCache::WriteBack) => {}
-        None => return Some(format!("{name} does not say whether its cache is volatile")),
+    if declares_stable(device) {
+        return None;
+    }
+    if device.write_cache.is_none() {
+        return Some(format!("{name} does not say whether its cache is volatile"));
     }
     let Some(work) = work_of(row, name) else {
         return Some(format!("{name} has no counters"));

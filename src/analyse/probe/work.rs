@@ -5,9 +5,9 @@
 //! flush that carries no data is counted as a write of no bytes too: growth shows whether it is here, and it is taken off.
 
 use super::findings::{DeviceWork, IdleTraffic};
-use crate::analyse::strata::uncounted;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::{DeviceCounts, Idle, ProbeRecord, RowRecord, RowSpec, Slice, Way};
+use crate::record::promise::Claim;
 use crate::units::{Bytes, significant};
 
 /// Flushes, or writes, for an operation that count as "there was one": the kernel merges flushes that are due at the
@@ -36,7 +36,9 @@ pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
 fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
     let empty_flushes = counts_flushes_as_writes(record, place);
     let sum = sum(&row.slices, place, empty_flushes).filter(|sum| sum.operations > 0.0)?;
-    let flushes_uncounted = uncounted(device, &record.place.devices.iter().collect::<Vec<_>>()).map(str::to_owned);
+    let promises = record.place.promises_of(device);
+    let flushes_uncounted =
+        promises.into_iter().find(|promise| promise.claim == Claim::FlushesUncounted).map(|promise| promise.why);
     let flushes = sum.flushes.filter(|_| flushes_uncounted.is_none());
     let idle_share = idle_share(record, place, &sum, flushes);
     let each = PerOperation::of(&row.slices, place, empty_flushes)?;

@@ -7,6 +7,7 @@ use crate::record::probe::{
     DeviceCounts, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord, RowSpec, SecondLatencies, Segment,
     Slice, Slow, Way,
 };
+use crate::record::promise::{Claim, Promise};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -271,7 +272,7 @@ fn place() -> impl Strategy<Value = PlaceFacts> {
         folder,
         mount,
         devices,
-        ends,
+        ends: ends.into_iter().map(|end| Promise::new(Claim::HiddenBelow, end)).collect(),
         hypervisor,
         ..PlaceFacts::default()
     })

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
     let raw = trial.staging.raw();
     let place = trial.place(&raw)?;
-    trial.workload.warm_up(&place, &trial.case.workload.options, trial.session.memory)
+    trial.workload.warm_up(&place, &trial.case.workload.options, trial.session.memory())
 }
 
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -31,22 +31,21 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         run: &trial.session.record.id,
         workload: trial.workload,
         options,
-        memory: trial.session.memory,
+        memory: trial.session.memory(),
         target: &target,
         events: &trial.session.events,
     }
-    .run(&trial.place(&raw)?, &trial.staging.seconds())?;
-    trial.record.figures = Some(trial.workload.read(options, &measured.raw)?);
+    .run(&trial.place(&raw)?, &trial.staging.seconds(), &trial.staging.latencies())?;
     if measured.began_us.is_none() {
         return Err(
             Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
         );
     }
-    trial.record.waits.clone_from(&measured.waits);
-    trial.record.columns.clone_from(&measured.columns);
-    trial.record.gaps.clone_from(&measured.gaps);
+    trial.record.counts = Some(measured.counts);
+    trial.record.waits = measured.waits;
+    trial.record.columns = measured.columns;
+    trial.record.gaps = measured.gaps;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
-    trial.measured = Some(measured);
     Ok(())
 }
 

@@ -1,0 +1,107 @@
+//! Which trials ran on which machine. A run may be resumed on another one, or have trials in several guests; trials of
+//! different machines are no pair, even inside one block.
+
+use super::findings::{HostFacts, MachineFinding};
+use super::ranking::Contest;
+use super::remark::{Remark, Weight};
+use crate::record::case::TrialKey;
+use crate::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Groups trials by their machine; both in the order given. Facts that change between two sittings on one machine are
+/// those of the first, but for the swap in use, which is the most.
+#[must_use]
+pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<MachineFinding> {
+    let mut machines: Vec<MachineFinding> = Vec::new();
+    for (key, host) in trials {
+        match machines.iter_mut().find(|machine| machine.host.differences(&host).is_empty()) {
+            Some(machine) => {
+                machine.host.swap_used_bytes = machine.host.swap_used_bytes.max(host.swap_used_bytes);
+                machine.trials.push(key);
+            }
+            None => machines.push(MachineFinding { host, trials: vec![key] }),
+        }
+    }
+    machines
+}
+
+/// The place of the machine on which each trial ran.
+pub struct Places<'a>(BTreeMap<&'a TrialKey, usize>);
+
+impl<'a> Places<'a> {
+    /// Of the trials of these machines.
+    #[must_use]
+    pub fn of(machines: &'a [MachineFinding]) -> Places<'a> {
+        let keys = |(place, machine): (usize, &'a MachineFinding)| machine.trials.iter().map(move |key| (key, place));
+        Places(machines.iter().enumerate().flat_map(keys).collect())
+    }
+
+    fn of_trial(&self, case: &str, trial: u32) -> Option<usize> {
+        self.0.get(&TrialKey { case: case.to_owned(), trial }).copied()
+    }
+
+    /// Blocks in which two cases ran on different machines.
+    #[must_use]
+    pub fn apart(&self, case: &str, other: &str, blocks: u32) -> BTreeSet<u32> {
+        let differ = |block: &u32| {
+            let both = self.of_trial(case, *block).zip(self.of_trial(other, *block));
+            both.is_some_and(|(one, two)| one != two)
+        };
+        (1..=blocks).filter(differ).collect()
+    }
+}
+
+/// Says of each comparison with the baseline in which blocks the two ran on different machines.
+pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u32) {
+    if machines.len() < 2 {
+        return;
+    }
+    let places = Places::of(machines);
+    let rows = contests.iter_mut().flat_map(|contest| &mut contest.ranking.classes).flat_map(|class| &mut class.rows);
+    for row in rows {
+        let Some(comparison) = &mut row.comparison else { continue };
+        let apart = places.apart(&row.case, &comparison.baseline, blocks);
+        if !apart.is_empty() {
+            let own = format!("not on the same machine in {}", block_list(&apart));
+            let caveat = comparison.caveat.take().into_iter().chain([own]);
+            comparison.caveat = Some(caveat.collect::<Vec<_>>().join("; "));
+        }
+    }
+}
+
+/// What is to be said of a case whose trials ran on several machines, or beside those of another one.
+#[must_use]
+pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding], blocks: u32) -> Vec<Remark> {
+    if machines.len() < 2 {
+        return Vec::new();
+    }
+    let mut remarks = Vec::new();
+    let places = Places::of(machines);
+    let ranked = contests.iter().filter(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case));
+    let others = ranked.flat_map(|contest| contest.entries.iter().map(|entry| entry.case.spec.id.as_str()));
+    let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
+    if !apart.is_empty() {
+        let words = "cases that are compared ran on different machines inside a block: they are no pairs there";
+        let own = format!("in {} it ran on another machine than cases that it is compared with", block_list(&apart));
+        remarks.push(Remark::plain(Weight::Incomparable, words).alone(own));
+    }
+    let of_machine = |machine: &MachineFinding| {
+        let trials: BTreeSet<u32> = machine.trials.iter().filter(|key| key.case == case).map(|key| key.trial).collect();
+        (!trials.is_empty()).then(|| format!("{} ({})", short(&machine.host), block_list(&trials)))
+    };
+    let own: Vec<String> = machines.iter().filter_map(of_machine).collect();
+    if own.len() > 1 {
+        let own = format!("its trials ran on different machines: {}", own.join("; "));
+        remarks.push(Remark::plain(Weight::Unlike, "trials of a case ran on different machines").alone(own));
+    }
+    remarks
+}
+
+fn short(host: &HostFacts) -> String {
+    format!("{}, Linux {}, {} CPUs, {}", host.hostname, host.kernel, host.cpus, Bytes(host.memory_bytes))
+}
+
+fn block_list(blocks: &BTreeSet<u32>) -> String {
+    let numbers: Vec<String> = blocks.iter().map(u32::to_string).collect();
+    format!("{} {}", if numbers.len() == 1 { "block" } else { "blocks" }, numbers.join(", "))
+}

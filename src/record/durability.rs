@@ -1,0 +1,289 @@
+//! What a fact says of flushes and caches: one table, used for runs, probes and imports alike.
+//!
+//! Each row is a fact as it can be read somewhere, what it means, why, and where that is written down. Absent on purpose:
+//! classes and verdicts; what follows from a claim is for `analyse`.
+
+use super::facts::{DeviceFacts, MountFacts, WriteCache};
+use super::promise::{Claim, Promise};
+use std::fmt;
+
+/// Names that a row holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// This one.
+    Is(&'static str),
+    /// All that begin so: `nfs4`.
+    Begins(&'static str),
+    /// All that begin so and go on with a digit: `ram0`.
+    Numbered(&'static str),
+}
+
+impl Name {
+    fn holds_for(self, name: &str) -> bool {
+        match self {
+            Name::Is(known) => name == known,
+            Name::Begins(known) => name.starts_with(known),
+            Name::Numbered(known) => {
+                name.strip_prefix(known).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            }
+        }
+    }
+}
+
+/// Where a fact stands, and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// The type of the filesystem that a folder lies on. [`Claim::HiddenBelow`] holds only where no block device was
+    /// found below it.
+    Filesystem(Name),
+    /// An option in the mount table, with the filesystems that mean this by it; none = all that know the option.
+    MountOption(&'static str, &'static [&'static str]),
+    /// The kernel's name of a block device.
+    Device(Name),
+    /// The model that a block device reports.
+    Model(&'static str),
+    /// `queue/write_cache` of a block device.
+    WriteCache(WriteCache),
+    /// A block device that is part of a disk which is in sight too.
+    Partition,
+    /// The line of a block device in `/proc/diskstats` ends before the flushes.
+    NoFlushCounter,
+    /// A setting of PostgreSQL in force, with its value.
+    Setting(&'static str, &'static str),
+    /// A property of a ZFS dataset, with its value.
+    ZfsProperty(&'static str, &'static str),
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The fact.
+    pub fact: Fact,
+    /// What it means.
+    pub claim: Claim,
+    /// Why, in words that follow a colon.
+    pub why: &'static str,
+    /// Manual page, or file of the kernel's or PostgreSQL's.
+    pub source: &'static str,
+}
+
+const fn row(fact: Fact, claim: Claim, why: &'static str, source: &'static str) -> Row {
+    Row { fact, claim, why, source }
+}
+
+const IN_MEMORY: &str = "it keeps its files in memory";
+const MEMORY_DEVICE: &str = "it keeps its blocks in memory";
+const NO_FLUSHES: &str = "the filesystem sends no flushes";
+const PASSES_ON: &str = "its driver passes requests on uncounted";
+const REMOTE: &str = "it is on another machine";
+/// block/blk-flush.c counts at request queues; these drivers have none of their own.
+const NO_QUEUE: &str = "block/blk-flush.c";
+const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
+
+/// The table. Of several rows that hold, the first is the one to name.
+pub const TABLE: &[Row] = &[
+    row(Fact::Filesystem(Name::Is("tmpfs")), Claim::Volatile, IN_MEMORY, "Documentation/filesystems/tmpfs.rst"),
+    row(Fact::Filesystem(Name::Is("ramfs")), Claim::Volatile, IN_MEMORY, "fs/ramfs/inode.c"),
+    row(Fact::Filesystem(Name::Is("devtmpfs")), Claim::Volatile, IN_MEMORY, "drivers/base/devtmpfs.c"),
+    row(Fact::Filesystem(Name::Is("hugetlbfs")), Claim::Volatile, IN_MEMORY, "fs/hugetlbfs/inode.c"),
+    row(Fact::Filesystem(Name::Is("mfs")), Claim::Volatile, IN_MEMORY, "mount_mfs(8), NetBSD and OpenBSD"),
+    row(Fact::Filesystem(Name::Is("tmpmfs")), Claim::Volatile, IN_MEMORY, "rc.conf(5), FreeBSD"),
+    row(Fact::Filesystem(Name::Is("ramdisk")), Claim::Volatile, IN_MEMORY, "what people call one in a report"),
+    row(
+        Fact::Filesystem(Name::Is("overlay")),
+        Claim::HiddenBelow,
+        "its upper folder cannot be seen from here",
+        "Documentation/filesystems/overlayfs.rst",
+    ),
+    row(
+        Fact::Filesystem(Name::Is("zfs")),
+        Claim::HiddenBelow,
+        "ZFS does not show its devices to the kernel's block layer",
+        "zpool(8)",
+    ),
+    row(Fact::Filesystem(Name::Begins("nfs")), Claim::HiddenBelow, REMOTE, "nfs(5)"),
+    row(Fact::Filesystem(Name::Is("cifs")), Claim::HiddenBelow, REMOTE, "mount.cifs(8)"),
+    row(
+        Fact::Filesystem(Name::Begins("fuse")),
+        Claim::HiddenBelow,
+        "a program in user space serves it",
+        "mount.fuse(8)",
+    ),
+    row(Fact::MountOption("nobarrier", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "ext4(5), btrfs(5); xfs(5) to 4.18"),
+    row(Fact::MountOption("barrier=0", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "ext4(5), ext3 included"),
+    row(Fact::MountOption("barrier=none", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "mount(8), reiserfs"),
+    row(
+        Fact::MountOption("fsync_mode=nobarrier", &[]),
+        Claim::HoldsFlushesBack,
+        NO_FLUSHES,
+        "Documentation/filesystems/f2fs.rst",
+    ),
+    row(
+        Fact::MountOption("volatile", &["overlay"]),
+        Claim::HoldsFlushesBack,
+        "a sync on it does nothing",
+        "Documentation/filesystems/overlayfs.rst, Volatile mount",
+    ),
+    row(
+        Fact::MountOption("fsync=volatile", &["overlay"]),
+        Claim::HoldsFlushesBack,
+        "a sync on it does nothing",
+        "Documentation/filesystems/overlayfs.rst, Volatile mount",
+    ),
+    row(Fact::Device(Name::Numbered("ram")), Claim::Volatile, MEMORY_DEVICE, "drivers/block/brd.c"),
+    row(
+        Fact::Device(Name::Numbered("zram")),
+        Claim::Volatile,
+        MEMORY_DEVICE,
+        "Documentation/admin-guide/blockdev/zram.rst",
+    ),
+    row(Fact::Device(Name::Numbered("nullb")), Claim::Volatile, MEMORY_DEVICE, "Documentation/block/null_blk.rst"),
+    row(Fact::Model("scsi_debug"), Claim::Volatile, MEMORY_DEVICE, "drivers/scsi/scsi_debug.c"),
+    row(
+        Fact::WriteCache(WriteCache::WriteThrough),
+        Claim::DeclaredStable,
+        "the kernel sends it no flushes, and whether it keeps what it acknowledged cannot be seen from here",
+        "Documentation/block/writeback_cache_control.rst",
+    ),
+    row(
+        Fact::Partition,
+        Claim::FlushesUncounted,
+        "the kernel counts flushes for whole disks, not for partitions",
+        "block/blk-flush.c",
+    ),
+    row(Fact::Device(Name::Begins("dm-")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
+    row(Fact::Device(Name::Begins("md")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
+    row(Fact::Device(Name::Begins("bcache")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
+    row(Fact::Device(Name::Begins("drbd")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
+    row(
+        Fact::NoFlushCounter,
+        Claim::FlushesUncounted,
+        "this kernel does not count its flushes",
+        "Documentation/admin-guide/iostats.rst: since Linux 5.5",
+    ),
+    row(Fact::Setting("fsync", "off"), Claim::HoldsFlushesBack, "PostgreSQL forces nothing out", WAL_SETTINGS),
+    row(
+        Fact::Setting("synchronous_commit", "off"),
+        Claim::AcknowledgesEarly,
+        "a commit is acknowledged before it is written",
+        WAL_SETTINGS,
+    ),
+    row(Fact::ZfsProperty("sync", "disabled"), Claim::HoldsFlushesBack, "a sync does nothing", "zfsprops(7)"),
+];
+
+impl Row {
+    /// The promise of whoever shows the fact; `read` is what it was found as.
+    #[must_use]
+    pub fn promise(&self, read: impl fmt::Display) -> Promise {
+        Promise { claim: self.claim, source: read.to_string(), why: self.why.to_owned() }
+    }
+}
+
+/// What the type of a filesystem means.
+#[must_use]
+pub fn filesystem(fstype: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| matches!(row.fact, Fact::Filesystem(name) if name.holds_for(fstype)))
+}
+
+/// The row of a filesystem that keeps its files in memory.
+#[must_use]
+pub fn memory_filesystem(fstype: &str) -> Option<&'static Row> {
+    filesystem(fstype).filter(|row| row.claim == Claim::Volatile)
+}
+
+/// What a mount option means to a filesystem; an empty name is one that is not known.
+#[must_use]
+pub fn mount_option(option: &str, filesystem: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| match row.fact {
+        Fact::MountOption(known, of) => known == option && (of.is_empty() || of.contains(&filesystem)),
+        _ => false,
+    })
+}
+
+/// The options of a mount that mean something, each with its row; none twice.
+#[must_use]
+pub fn mount_options(mount: &MountFacts) -> Vec<(&'static Row, &str)> {
+    let mut found: Vec<(&'static Row, &str)> = Vec::new();
+    for option in mount.super_options.iter().chain(&mount.options) {
+        let row = mount_option(option, &mount.fstype).filter(|_| found.iter().all(|(_, known)| known != option));
+        found.extend(row.map(|row| (row, option.as_str())));
+    }
+    found
+}
+
+/// What a block device means by its name, its model and what sysfs says of it; `all` are the devices in sight.
+pub fn device<'a>(
+    device: &'a DeviceFacts,
+    all: impl IntoIterator<Item = &'a DeviceFacts>,
+) -> impl Iterator<Item = &'static Row> {
+    let partition = all.into_iter().any(|disk| is_partition_of(&device.name, &disk.name));
+    TABLE.iter().filter(move |row| match row.fact {
+        Fact::Device(name) => name.holds_for(&device.name),
+        Fact::Model(model) => device.model.as_deref().map(str::trim) == Some(model),
+        Fact::WriteCache(cache) => device.write_cache == Some(cache),
+        Fact::Partition => partition,
+        Fact::NoFlushCounter => device.counts_flushes == Some(false),
+        _ => false,
+    })
+}
+
+/// The names of PostgreSQL's settings that can mean something, the worst first.
+pub fn settings() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter_map(|row| match row.fact {
+        Fact::Setting(name, _) => Some(name),
+        _ => None,
+    })
+}
+
+/// What a setting of PostgreSQL promises by its value.
+#[must_use]
+pub fn setting(name: &str, value: &str) -> Option<Promise> {
+    let is_it = |row: &&Row| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value);
+    TABLE.iter().find(is_it).map(|row| row.promise(format!("{name} = {value}")))
+}
+
+/// What a property of a ZFS dataset promises by its value.
+#[must_use]
+pub fn zfs_property(name: &str, value: &str) -> Option<Promise> {
+    let is_it = |row: &&Row| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
+    TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
+}
+
+/// Whether `name` is a partition of the disk `disk`: `vda1` of `vda`, `nvme0n1p2` of `nvme0n1`.
+fn is_partition_of(name: &str, disk: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk) else { return false };
+    let ends_in_digit = disk.ends_with(|c: char| c.is_ascii_digit());
+    let number = if ends_in_digit { rest.strip_prefix('p').unwrap_or("") } else { rest };
+    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_told_from_disks_that_merely_share_a_prefix() {
+        assert!(is_partition_of("vda1", "vda") && is_partition_of("nvme0n1p2", "nvme0n1"));
+        assert!(
+            !is_partition_of("vda", "vda") && !is_partition_of("vdab", "vda") && !is_partition_of("loop10", "loop1")
+        );
+    }
+
+    #[test]
+    fn a_device_that_merely_begins_like_one_in_memory_is_none() {
+        let claims = |name: &str| {
+            let named = DeviceFacts { name: name.to_owned(), ..DeviceFacts::default() };
+            device(&named, []).map(|row| row.claim).collect::<Vec<_>>()
+        };
+        assert_eq!(claims("ram0"), [Claim::Volatile]);
+        assert_eq!(claims("ramdisk"), []);
+        assert_eq!(claims("dm-3"), [Claim::FlushesUncounted]);
+    }
+
+    #[test]
+    fn no_row_stands_twice() {
+        for (place, row) in TABLE.iter().enumerate() {
+            assert!(TABLE[..place].iter().all(|other| other.fact != row.fact), "{row:?}");
+        }
+    }
+}
