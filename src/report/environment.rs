@@ -80,8 +80,8 @@ fn add_machine<'a>(table: &mut Table, host: &HostFacts, trials: impl Iterator<It
         knobs.entry(name).or_default().insert(knob_text(name, value));
     }
     for (name, values) in knobs {
-        let values = values.into_iter().collect::<Vec<_>>().join("; ");
-        table.push(vec![Cell::text(name).style("name"), Cell::text(values).style("reason")]);
+        let values = values.iter().map(|value| knob_text(name, value)).collect::<Vec<_>>().join("; ");
+        table.push(vec![Cell::text(*name).style("name"), Cell::text(values).style("reason")]);
     }
 }
 
