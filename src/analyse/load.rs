@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
-use super::{Analysis, columns};
+use super::{Analysis, reads};
 use crate::error::Result;
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
@@ -74,21 +74,20 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
         return Ok(TrialInput { record, seconds: Seconds::new(0), latencies: Vec::new() });
     }
     let path = folder.trial_path(key);
-    let seconds = rows(seconds::read(&path, columns::wanted)?);
+    let seconds = rows(seconds::read(&path, reads::wanted)?);
     let latencies = latency::read(&path)?;
     Ok(TrialInput { record, seconds, latencies })
 }
 
 fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
     let count = columns.values().map(|column| match column {
-        ColumnData::Count { present, .. } | ColumnData::Real { present, .. } => present.len(),
+        ColumnData::Count { present, .. } => present.len(),
         ColumnData::Text { codes, .. } => codes.len(),
     });
     let mut seconds = Seconds::new(count.max().unwrap_or(0));
     for (name, column) in columns {
         match column {
             ColumnData::Count { values, present } => seconds.push_counts(name, values, &present),
-            ColumnData::Real { values, present } => seconds.push_reals(name, values, &present),
             ColumnData::Text { words, codes } => seconds.push_words(name, words, &codes),
         }
     }

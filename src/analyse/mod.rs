@@ -7,7 +7,6 @@ pub mod bottleneck;
 pub mod case;
 pub mod cautions;
 pub mod charts;
-pub mod columns;
 pub mod compare;
 pub mod counters;
 pub mod durability;
@@ -19,6 +18,7 @@ pub mod measures;
 pub mod not_run;
 pub mod probe;
 pub mod ranking;
+pub mod reads;
 pub mod remark;
 pub mod series;
 pub mod shelf;
@@ -31,6 +31,8 @@ pub mod verdict;
 mod stories;
 #[cfg(test)]
 mod stories_cautions;
+#[cfg(test)]
+mod stories_columns;
 #[cfg(test)]
 mod stories_durability;
 #[cfg(test)]

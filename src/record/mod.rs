@@ -6,6 +6,7 @@
 
 pub mod built;
 pub mod case;
+pub mod columns;
 pub mod event;
 pub mod facts;
 pub mod imported;
