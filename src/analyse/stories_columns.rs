@@ -70,11 +70,11 @@ fn found_without(missing: impl Fn(&str) -> bool) -> String {
 #[test]
 fn every_column_that_is_listed_as_read_changes_what_is_found() {
     let whole = found_without(|_| false);
-    assert_eq!(whole, found_without(|_| false), "nothing but the columns may differ");
+    assert!(whole == found_without(|_| false), "nothing but the columns may differ");
     for column in reads::COLUMNS.into_iter().flatten() {
-        assert_ne!(whole, found_without(|name| name == column.name), "nothing reads {}", column.name);
+        assert!(whole != found_without(|name| name == column.name), "nothing reads {}", column.name);
     }
     for column in &reads::DEVICE_COLUMNS {
-        assert_ne!(whole, found_without(|name| column.includes(name)), "nothing reads {column:?}");
+        assert!(whole != found_without(|name| column.includes(name)), "nothing reads {column:?}");
     }
 }
