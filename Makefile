@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check test bench fuzz install clean
+.PHONY: help setup build demo check test bench install clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -38,10 +38,6 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 20 min
 	cargo bench --locked --bench probe_cost
 	cargo bench --locked --bench probe
 	cargo bench --locked --bench import
-
-fuzz: ## mangled text through every reader: a minute and 100 000 variants each (FUZZ_SECONDS, FUZZ_VARIANTS; 17 minutes)
-	@scripts/setup build
-	cargo bench --locked --profile fuzz --bench fuzz
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata

@@ -1,6 +1,6 @@
 //! Hands the chart library to the compiler: checked against its sum, copied to `OUT_DIR`, from where
 //! `src/report/page.rs` embeds it. Fetching is not its business: that is `scripts/fetch-echarts`. And makes the index of
-//! the shelf, by which `src/import/shelf.rs` embeds every file of it.
+//! the shelf, by which `src/foreign/shelf.rs` embeds every file of it.
 
 use sha2::{Digest, Sha256};
 use std::path::Path;

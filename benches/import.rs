@@ -31,7 +31,7 @@ fn read(columns: &str, piece: &[u8], bytes: u64) -> (f64, f64) {
     std::io::copy(&mut Endless { piece, at: 0 }.take(bytes), &mut std::io::sink()).unwrap();
     let making = thread_cpu_us() - begun;
     let begun = thread_cpu_us();
-    let reading = pgstrata::import::read("log", &mut Endless { piece, at: 0 }.take(bytes)).unwrap();
+    let reading = pgstrata::foreign::read("log", &mut Endless { piece, at: 0 }.take(bytes)).unwrap();
     let cpu = (thread_cpu_us() - begun).saturating_sub(making) as f64 / 1e6;
     let log = reading.log.unwrap();
     assert!(log.done > bytes / 100 && log.lines_unread <= 1, "{columns}: {} lines unread", log.lines_unread);

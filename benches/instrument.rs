@@ -9,6 +9,7 @@ use pgstrata::host::command::Command;
 use pgstrata::host::signals::Interrupt;
 use pgstrata::host::{Host, files, machine, users};
 use pgstrata::parse::pgbench_summary;
+use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
@@ -107,6 +108,7 @@ struct Deaf;
 impl Listener for Deaf {
     fn began(&self, _: u64) {}
     fn second(&self, _: ClientSecond) {}
+    fn latencies(&self, _: LatencyInterval) {}
 }
 
 /// pgbench with its log through our pipes against pgbench without a log. Select-only and prepared: the most lines a
@@ -120,8 +122,8 @@ fn pipes(shop: &Shop) {
             if (pair + turn) % 2 == 0 {
                 plain.push(run_plain(shop));
             } else {
-                let raw = Pgbench.measure(&shop.place(&interrupt), &shop.options(), shop.memory(), &Deaf).unwrap();
-                piped.push(tps(&raw.summary));
+                Pgbench.measure(&shop.place(&interrupt), &shop.options(), shop.memory(), &Deaf).unwrap();
+                piped.push(tps(&std::fs::read_to_string(shop.folder.join("raw/pgbench.out")).unwrap()));
             }
         }
     }
@@ -178,7 +180,7 @@ fn telemetry_and_copy() {
         records.iter().map(|record| record.pointer(pointer).unwrap().as_f64().unwrap()).collect()
     };
     let share: Vec<f64> =
-        of("/telemetry_cpu_us").iter().zip(of("/figures/elapsed_us")).map(|(cpu, wall)| 100.0 * cpu / wall).collect();
+        of("/telemetry_cpu_us").iter().zip(of("/counts/elapsed_us")).map(|(cpu, wall)| 100.0 * cpu / wall).collect();
     println!("telemetry at 1 Hz and waits at 10 Hz, CPU of our threads: {} % of one core", list(&share, 2));
     println!("  goal: under 0.5 %\n");
     let sitting = said.lines().find(|line| line.contains("of it measurement")).unwrap_or("(not printed)");

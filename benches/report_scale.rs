@@ -6,16 +6,21 @@
 use hdrhistogram::Histogram;
 use pgstrata::host::time::now;
 use pgstrata::record::case::{CaseSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::event::{Event, Stamped};
 use pgstrata::record::facts::HostFacts;
+use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::run::{self, RunRecord};
 use pgstrata::record::seconds::{Column, ColumnType, Row, Value, client_columns, key_columns};
 use pgstrata::record::stack::StackSpec;
-use pgstrata::record::trial::{self, Figures, Measure, Outcome, TrialRecord};
+use pgstrata::record::trial::{self, Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;
+use pgstrata::store::latency;
 use pgstrata::store::seconds::SecondsWriter;
 use pgstrata::telemetry;
+use pgstrata::workload::Workload;
+use pgstrata::workload::pgbench::Pgbench;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -97,38 +102,37 @@ fn trial(writer: &Writer, case: &CaseSpec) {
     let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&telemetry::Target::default()));
     let columns: Vec<Column> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
     let mut seconds = SecondsWriter::create(&staging.seconds(), columns.clone()).unwrap();
-    let mut all = Histogram::<u64>::new(3).unwrap();
     let mut done = 0;
     for second in 0..=SECONDS {
-        let rate = if second % 3001 < 4 { 0 } else { 1000 + second.wrapping_mul(2_654_435_761) % 500 };
+        let rate = rate(second);
         done += if second == 0 { 0 } else { rate };
-        all.record_n(500 + rate, rate).unwrap();
         seconds
             .push(columns.iter().enumerate().map(|(i, column)| value(column, i as u64, second, rate)).collect::<Row>())
             .unwrap();
     }
     seconds.finish().unwrap();
-    staging.write_latencies(&[("transactions".to_owned(), all)], 0, SECONDS * 1_000_000).unwrap();
+    let intervals = (1..=SECONDS).map(interval);
+    latency::write(&staging.latencies(), SECONDS * 1_000_000, || Some(0), intervals).unwrap();
     let measure = Measure {
         name: "transactions".to_owned(),
-        operation: "transaction".to_owned(),
         done: Some(done),
         elapsed_us: SECONDS * 1_000_000,
         ..Measure::default()
     };
-    let figures = Figures { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Figures::default() };
+    let counts = Counts { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Counts::default() };
     let record = TrialRecord {
         format: trial::FORMAT,
         run: "00000000".to_owned(),
         trial: 1,
         case: case.clone(),
+        operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-01-01T00:00:00Z".to_owned(),
         steps: Vec::new(),
         stack: None,
         server: None,
         data: None,
-        figures: Some(figures),
+        counts: Some(counts),
         waits: None,
         columns,
         gaps: Vec::new(),
@@ -136,6 +140,22 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         notes: Vec::new(),
     };
     staging.commit(&record).unwrap();
+}
+
+/// Operations of a second.
+fn rate(second: u64) -> u64 {
+    if second % 3001 < 4 { 0 } else { 1000 + second.wrapping_mul(2_654_435_761) % 500 }
+}
+
+/// Latencies spread over four powers of two, as a database's are.
+fn interval(second: u64) -> LatencyInterval {
+    let mut latencies = Histogram::<u64>::new(3).unwrap();
+    for n in 0..rate(second) {
+        let spread = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        latencies.record(500 + spread * spread % 7500).unwrap();
+    }
+    let start_us = (second - 1) * 1_000_000;
+    LatencyInterval { measure: "transactions".to_owned(), start_us, length_us: 1_000_000, latencies }
 }
 
 /// Every column has a value, as on a machine where nothing is absent.

@@ -8,8 +8,9 @@ pub mod analyse;
 pub mod cli;
 pub mod cluster;
 pub mod error;
+pub mod foreign;
 pub mod host;
-pub mod import;
+
 pub mod parse;
 pub mod plan;
 pub mod probe;

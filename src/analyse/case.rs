@@ -2,6 +2,7 @@
 
 use super::bottleneck::{self, MachineSums};
 use super::charts;
+use super::checks;
 use super::counters::Operations;
 use super::durability;
 use super::findings::{CaseFinding, Durability, TrialFinding};
@@ -9,11 +10,13 @@ use super::input::TrialInput;
 use super::measures::{MeasureSums, rate_of};
 use super::series::Buckets;
 use super::steadiness::{SteadinessSums, whole_seconds};
-use super::strata::StrataSums;
+use super::strata::{StrataSums, noun};
 use super::synced::SyncedSums;
 use crate::record::case::CaseSpec;
+use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::{DataFacts, Fits};
-use crate::record::trial::{Figures, StatementFigures, TrialRecord};
+use crate::record::operation::Operation;
+use crate::record::trial::TrialRecord;
 use hdrhistogram::Histogram;
 
 /// What has been seen of a case so far.
@@ -21,6 +24,8 @@ use hdrhistogram::Histogram;
 pub struct CaseSums {
     /// What was asked.
     pub spec: CaseSpec,
+    /// What one operation of it is; `None` before the first measured trial.
+    pub operation: Option<Operation>,
     /// Its measures, in the order of the first trial.
     pub measures: Vec<MeasureSums>,
     /// Its measured trials.
@@ -44,6 +49,7 @@ impl CaseSums {
     pub fn new(spec: CaseSpec) -> CaseSums {
         CaseSums {
             spec,
+            operation: None,
             measures: Vec::new(),
             trials: Vec::new(),
             strata: StrataSums::default(),
@@ -60,48 +66,50 @@ impl CaseSums {
     /// Adds a trial that was measured.
     pub fn add(&mut self, input: TrialInput, buckets: Buckets) {
         let TrialInput { record, seconds, latencies } = input;
-        let figures = record.figures.clone().unwrap_or_default();
-        let whole = whole_seconds(&seconds, figures.elapsed_us);
-        let takes_turns = figures.measures.iter().any(|measure| !measure.slice_rates.is_empty());
+        let counts = record.counts.clone().unwrap_or_default();
+        let operation = self.operation.get_or_insert_with(|| record.operation.clone());
+        let unit = operation.unit.clone();
+        let whole = whole_seconds(&seconds, counts.elapsed_us);
+        let takes_turns = counts.measures.iter().any(|measure| !measure.slices.is_empty());
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // Where measures take turns, a second holds whichever had its turn.
-        self.add_figures(record.trial, &figures, (!takes_turns).then_some(&own), &latencies);
+        self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
         if !takes_turns {
             self.steadiness.add(record.trial, &whole, &seconds);
         }
         if let Some(data) = &record.data {
             self.add_data(data);
         }
-        if let Some(cost) = record.telemetry_cpu_us.filter(|_| figures.elapsed_us > 0) {
-            self.telemetry_share = self.telemetry_share.max(cost as f64 / figures.elapsed_us as f64);
+        if let Some(cost) = record.telemetry_cpu_us.filter(|_| counts.elapsed_us > 0) {
+            self.telemetry_share = self.telemetry_share.max(cost as f64 / counts.elapsed_us as f64);
         }
-        if let Some(probe) = &figures.probe {
+        if let Some(probe) = &counts.probe {
             self.synced.add(probe);
         }
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
         let processes = bottleneck::processes(&seconds);
         self.machine.add(&seconds, record.waits.as_ref(), &processes);
-        let unit = self.measures.first().map_or("ops/s", |measure| measure.unit);
-        let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, unit);
+        let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
         let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
-        let rate = figures.measures.iter().find_map(rate_of);
+        let rate = counts.measures.iter().find_map(rate_of);
         let place = self.trials.partition_point(|known| known.trial < record.trial);
-        let finding = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, figures, rate) };
+        let finding = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
         self.trials.insert(place, finding);
     }
 
-    fn add_figures(
+    fn add_counts(
         &mut self,
         trial: u32,
-        figures: &Figures,
+        counts: &Counts,
         seconds: Option<&Vec<f64>>,
         latencies: &[(String, Histogram<u64>)],
     ) {
-        for (place, measure) in figures.measures.iter().enumerate() {
+        let unit = self.operation.as_ref().map_or("", |operation| &operation.unit);
+        for (place, measure) in counts.measures.iter().enumerate() {
             let known = self.measures.iter().position(|known| known.name == measure.name);
             let known = known.unwrap_or_else(|| {
-                self.measures.push(MeasureSums::new(measure));
+                self.measures.push(MeasureSums::new(&measure.name, unit));
                 self.measures.len() - 1
             });
             let sums = &mut self.measures[known];
@@ -112,7 +120,7 @@ impl CaseSums {
                 sums.add_latencies(histogram);
             }
         }
-        for statement in &figures.statements {
+        for statement in counts.reported.iter().flat_map(|reported| &reported.statements) {
             self.add_statement(statement);
         }
     }
@@ -143,7 +151,7 @@ impl CaseSums {
     #[must_use]
     pub fn durability(&self) -> Durability {
         let done: Vec<(String, u64)> = self.measures.iter().map(|sums| (sums.name.clone(), sums.done)).collect();
-        durability::judge(&self.spec, &self.trials, &self.strata, &done)
+        durability::judge(&self.spec, self.operation.as_ref(), &self.trials, &self.strata, &done)
     }
 
     /// Its finding, with the durability that was judged; without cautions.
@@ -158,7 +166,10 @@ impl CaseSums {
             durability,
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
             steadiness: self.steadiness.finding(slowest),
-            strata: self.strata.finding(&self.spec.workload),
+            strata: self
+                .operation
+                .as_ref()
+                .and_then(|operation| self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))),
             bottleneck: self.machine.finding(self.at_fixed_rate()),
             fits: self.fits,
             database_bytes: self.database_bytes,
@@ -171,7 +182,7 @@ impl CaseSums {
     /// Whether its clients keep to a rate instead of doing as much as they can.
     #[must_use]
     pub fn at_fixed_rate(&self) -> bool {
-        self.spec.workload.options.get("rate").is_some()
+        self.operation.as_ref().is_some_and(|operation| operation.rate.is_some())
     }
 
     fn statements(&self) -> Vec<StatementFigures> {
@@ -184,7 +195,7 @@ impl CaseSums {
 }
 
 /// A trial's facts, without its series.
-fn plain(record: TrialRecord, figures: Figures, rate: Option<f64>) -> TrialFinding {
+fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFinding {
     let cache_state = record.data.map(|data| format!("{}; {}", data.cache_state, data.origin));
     TrialFinding {
         case: record.case.id,
@@ -200,7 +211,7 @@ fn plain(record: TrialRecord, figures: Figures, rate: Option<f64>) -> TrialFindi
         stack: record.stack,
         server: record.server,
         cache_state,
-        checks: figures.checks.into_iter().filter(|check| check.tool.is_finite() && check.own.is_finite()).collect(),
+        checks: checks::of(counts),
         notes: record.notes,
     }
 }

@@ -10,9 +10,10 @@
 //! 5. else *unknown*, with the number that was too small.
 
 use super::findings::{Durability, DurabilityClass, TrialFinding};
-use super::strata::{DeviceSums, StrataSums, noun, scripts};
+use super::strata::{COMMIT, DeviceSums, StrataSums, noun};
 use crate::record::built::StackFacts;
 use crate::record::case::CaseSpec;
+use crate::record::operation::{Operation, Writes};
 use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::units::significant;
@@ -22,9 +23,9 @@ use crate::units::significant;
 /// swallows flushes shows close to 0.
 const FLUSHES_PER_SYNC: f64 = 0.5;
 /// What the workload asked of the devices below the WAL.
-struct Demand {
+struct Demand<'a> {
     /// What an operation is called.
-    noun: &'static str,
+    noun: &'a str,
     /// Flushes for each operation that are enough.
     flushes_per_operation: f64,
     /// Syncs of the WAL for each operation, where PostgreSQL counted them.
@@ -33,12 +34,16 @@ struct Demand {
     opens_with_sync: bool,
 }
 
-/// Judges a case by its measured trials. `done` has the operations of each measure.
+/// Judges a case by its measured trials. `operation` is what they did, `done` has the operations of each measure.
 #[must_use]
-pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: &[(String, u64)]) -> Durability {
-    if trials.is_empty() {
-        return unknown("not measured");
-    }
+pub fn judge(
+    case: &CaseSpec,
+    operation: Option<&Operation>,
+    trials: &[TrialFinding],
+    sums: &StrataSums,
+    done: &[(String, u64)],
+) -> Durability {
+    let Some(operation) = operation else { return unknown("not measured") };
     if let Some(reason) = trials.iter().find_map(volatile) {
         return Durability { class: DurabilityClass::Volatile, reason };
     }
@@ -46,13 +51,15 @@ pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: 
         let reason = "synchronous_commit = off: a commit is acknowledged before it is written".to_owned();
         return Durability { class: DurabilityClass::Delayed, reason };
     }
-    let selects = scripts(&case.workload).iter().all(|script| script == "select-only");
-    if case.postgres.is_some() && (selects || sums.read_only() == Some(true)) {
+    if case.postgres.is_some() && (operation.writes == Writes::Never || sums.read_only() == Some(true)) {
         return unknown("the workload only reads: no commit needed a flush, so none could be seen");
     }
     let on_its_own = trials.iter().filter_map(|trial| trial.stack.as_ref()).any(|stack| stack.wal.is_some());
     let chain: Vec<DeviceSums> = if on_its_own { sums.wal() } else { sums.data() };
-    let demand = Demand::of(case, trials, sums, done, &chain);
+    let demand = match &case.postgres {
+        Some(_) => Demand::of_server(noun(case, operation, sums.read_only()), operation, trials, sums),
+        None => Demand::of_sync(&operation.noun, done, &chain),
+    };
     let stack = trials.iter().find_map(|trial| trial.stack.as_ref());
     let end = stack.and_then(hidden_below);
     let shared = stack.is_some_and(|stack| {
@@ -71,25 +78,15 @@ pub fn judge(case: &CaseSpec, trials: &[TrialFinding], sums: &StrataSums, done: 
     }
 }
 
-impl Demand {
-    fn of(
-        case: &CaseSpec,
-        trials: &[TrialFinding],
-        sums: &StrataSums,
-        done: &[(String, u64)],
-        chain: &[DeviceSums],
-    ) -> Demand {
-        let noun = noun(&case.workload, sums.read_only());
-        if case.postgres.is_none() {
-            return Demand::of_sync(noun, done, chain);
-        }
-        let clients = case.workload.options.integer("clients").unwrap_or(1).max(1) as f64;
+impl<'a> Demand<'a> {
+    fn of_server(noun: &'a str, operation: &Operation, trials: &[TrialFinding], sums: &StrataSums) -> Demand<'a> {
+        let clients = operation.clients.max(1) as f64;
         let method = trials.iter().find_map(|trial| setting(trial, "wal_sync_method"));
         let opens_with_sync = method.is_some_and(|method| method.starts_with("open_"));
         // PostgreSQL counts no sync where the write itself is one.
         let syncs = sums.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
         // At best one sync serves the commits of all clients. A script of the user's own may commit less than once.
-        let by_commits = if noun == "commit" { FLUSHES_PER_SYNC / clients } else { 0.0 };
+        let by_commits = if noun == COMMIT { FLUSHES_PER_SYNC / clients } else { 0.0 };
         let by_syncs = syncs.map_or(0.0, |syncs| syncs * FLUSHES_PER_SYNC);
         let least = by_commits.max(by_syncs);
         let flushes_per_operation = if least > 0.0 { least } else { FLUSHES_PER_SYNC / clients };
@@ -97,7 +94,7 @@ impl Demand {
     }
 
     /// Without a server each operation is a sync; those by a file opened with O_(D)SYNC may do with FUA.
-    fn of_sync(noun: &'static str, done: &[(String, u64)], chain: &[DeviceSums]) -> Demand {
+    fn of_sync(noun: &'a str, done: &[(String, u64)], chain: &[DeviceSums]) -> Demand<'a> {
         let sum = |open: bool| {
             done.iter().filter(|(name, _)| name.starts_with("open_") == open).map(|(_, n)| *n).sum::<u64>()
         };
@@ -155,7 +152,7 @@ fn with_others(found: Durability) -> Durability {
 }
 
 /// Judges by the flushes that were counted below the WAL.
-fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand) -> Durability {
+fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<&str>, demand: &Demand<'_>) -> Durability {
     let name = lowest.name();
     let above = chain.iter().rev().skip(1).find_map(|device| {
         let flushes = device.flushes.per_operation().filter(|flushes| *flushes > 0.0)?;

@@ -3,10 +3,11 @@
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
 pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
 pub use crate::record::built::StackFacts;
+pub use crate::record::counts::StatementFigures;
 pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
 pub use crate::record::stack::{Input, Role};
-pub use crate::record::trial::{CrossCheck, Gap, StatementFigures, StepTime};
+pub use crate::record::trial::{Gap, StepTime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -441,6 +442,21 @@ pub struct TrialFinding {
     pub checks: Vec<CrossCheck>,
     /// Notes of the trial.
     pub notes: Vec<String>,
+}
+
+/// A count of the tool that drove the load beside our own of the same thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrossCheck {
+    /// What: `transactions`, `latency_ms_mean`.
+    pub what: String,
+    /// As the tool's summary has it.
+    pub tool: f64,
+    /// As pgstrata counted it.
+    pub own: f64,
+    /// Whether they agree within `tolerance`.
+    pub agrees: bool,
+    /// Relative tolerance; 0 = exactly.
+    pub tolerance: f64,
 }
 
 /// A series of one trial: buckets of whole seconds with the least and the most of each, so that no stall is lost.

@@ -7,19 +7,18 @@
 use super::case::CaseSums;
 use super::findings::{Estimate, FlushShare, TrialFinding};
 use super::measures::MeasureSums;
-use super::strata::{noun, scripts};
+use super::strata::{COMMIT, noun};
+use crate::record::operation::{Operation, Writes};
 use crate::stats::ratio::{Ratio, ratio};
 use crate::units::significant;
-
-/// Kind of the workload that measures synced writes without a server.
-const SYNC_KIND: &str = "sync";
 
 /// The share of one case; `None` without a server, where commits wait for no flush, where what was counted are not
 /// commits, or where no `sync` case has the method in force on the stack of the WAL.
 #[must_use]
 pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     case.spec.postgres.as_ref()?;
-    let noun = writing_noun(case)?;
+    let operation = case.operation.as_ref()?;
+    let noun = writing_noun(case, operation)?;
     // Then a commit waits for no flush, and the figure would say nothing about the stack.
     if is_off(case, "fsync") || is_off(case, "synchronous_commit") {
         return None;
@@ -29,7 +28,7 @@ pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
     let main = case.measures.first()?;
     let (commits, syncs) = (main.estimate()?, synced.estimate()?);
     let share = share(&commits, &syncs, ratio(&main.rates, &synced.rates)?)?;
-    let clients = case.spec.workload.options.integer("clients").and_then(|n| u64::try_from(n).ok()).unwrap_or(1);
+    let clients = operation.clients;
     let place = if case.spec.stack.wal.is_some() { "the stack of pg_wal" } else { "this stack" };
     let sentence = Words { noun, method, place, clients, commits: commits.value, syncs: syncs.value }.about(&share);
     Some(FlushShare {
@@ -58,11 +57,10 @@ fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estima
 }
 
 /// What an operation is called, where it is known to write.
-fn writing_noun(case: &CaseSums) -> Option<&'static str> {
+fn writing_noun<'a>(case: &CaseSums, operation: &'a Operation) -> Option<&'a str> {
     let read_only = case.strata.read_only();
-    let selects = scripts(&case.spec.workload).iter().all(|script| script == "select-only");
-    let noun = noun(&case.spec.workload, read_only);
-    (!selects && (noun == "commit" || read_only == Some(false))).then_some(noun)
+    let noun = noun(&case.spec, operation, read_only);
+    (operation.writes != Writes::Never && (noun == COMMIT || read_only == Some(false))).then_some(noun)
 }
 
 /// A setting that all trials agree on.
@@ -84,9 +82,8 @@ fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(
     let shared = |other: &CaseSums| {
         other.spec.axes.iter().filter(|(axis, value)| case.spec.axes.get(*axis) == Some(value)).count()
     };
-    let fitting = cases.iter().filter(|other| {
-        other.spec.workload.kind == SYNC_KIND && other.spec.postgres.is_none() && is_stack_of_wal(case, other)
-    });
+    // Without a server, a measure by the name of a method is of synced writes.
+    let fitting = cases.iter().filter(|other| other.spec.postgres.is_none() && is_stack_of_wal(case, other));
     let measured = fitting.filter_map(|other| {
         let measure = other.measures.iter().find(|measure| measure.name == method)?;
         (!measure.rates.is_empty()).then_some((other, measure))
@@ -107,7 +104,7 @@ fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
 
 /// What the sentence is made of.
 struct Words<'a> {
-    noun: &'static str,
+    noun: &'a str,
     method: &'a str,
     place: &'static str,
     clients: u64,

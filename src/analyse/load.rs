@@ -3,16 +3,16 @@
 use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
 use super::{Analysis, reads};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
+use crate::record::probe;
 use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::RunFolder;
 use crate::store::latency;
 use crate::store::seconds::{self, ColumnData};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
 /// Threads that decode at once; each holds the columns of one trial, about 200 bytes a second of it.
@@ -37,15 +37,17 @@ pub fn findings(folder: &Path) -> Result<Findings> {
     let mut analysis =
         Analysis::new(RunInput { run: folder.record().clone(), plan_text, wall_us, measured_us, pending });
     // Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
-    // so memory does not grow with the number of trials.
+    // so memory does not grow with the number of trials. They are added in their order: sums of the same folder are the
+    // same each time, to the last digit.
     let readers = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
-    let (send, receive) = sync_channel(1);
-    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..readers {
-            let (folder, records, next, send) = (&folder, &records, &next, send.clone());
+        let mut turns = Vec::new();
+        for reader in 0..readers {
+            let (send, receive) = sync_channel(0);
+            turns.push(receive);
+            let (folder, records) = (&folder, &records);
             scope.spawn(move || {
-                while let Some((key, record)) = records.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for (key, record) in records.iter().skip(reader).step_by(readers) {
                     // The receiver only goes after an error, which ends the reading too.
                     if send.send(read_trial(folder, key, record.clone())).is_err() {
                         return;
@@ -53,8 +55,8 @@ pub fn findings(folder: &Path) -> Result<Findings> {
                 }
             });
         }
-        drop(send);
-        for trial in receive {
+        for place in 0..records.len() {
+            let trial = turns[place % readers].recv().map_err(|_| Error::bug("a reader of trials panicked"))?;
             analysis.add_trial(trial?);
         }
         Ok(())
@@ -74,6 +76,14 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
         return Ok(TrialInput { record, seconds: Seconds::new(0), latencies: Vec::new() });
     }
     let path = folder.trial_path(key);
+    let Some(counts) = &record.counts else {
+        let what = format!("{} was measured, but holds no counts", path.join("trial.json").display());
+        return Err(Error::store(what).hint("remove the trial's folder, and `pgstrata run --resume` measures it again"));
+    };
+    if let Some(newer) = counts.probe.as_ref().filter(|probe| probe.format > probe::FORMAT) {
+        let what = format!("a probe of format {}; this pgstrata reads up to {}", newer.format, probe::FORMAT);
+        return Err(Error::store(what).hint("use the pgstrata that measured it, or a newer one"));
+    }
     let seconds = rows(seconds::read(&path, reads::wanted)?);
     let latencies = latency::read(&path)?;
     Ok(TrialInput { record, seconds, latencies })

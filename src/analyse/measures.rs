@@ -1,7 +1,7 @@
 //! The measures of one case over its trials: rates with intervals, counts, latencies.
 
 use super::findings::{Estimate, Latency, MeasureFinding};
-use crate::record::trial::Measure;
+use crate::record::counts::Measure;
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
@@ -16,7 +16,7 @@ pub struct MeasureSums {
     /// Its name.
     pub name: String,
     /// Unit of its rates.
-    pub unit: &'static str,
+    pub unit: String,
     /// Whether it took turns with others, so that its slices are replicates.
     pub takes_turns: bool,
     /// Rate of each trial that had it.
@@ -33,12 +33,12 @@ pub struct MeasureSums {
 }
 
 impl MeasureSums {
-    /// Of a measure that no trial has been added to.
+    /// Of a measure that no trial has been added to; `unit` is that of its rates.
     #[must_use]
-    pub fn new(measure: &Measure) -> MeasureSums {
+    pub fn new(name: &str, unit: &str) -> MeasureSums {
         MeasureSums {
-            name: measure.name.clone(),
-            unit: if measure.operation == "transaction" { "tps" } else { "ops/s" },
+            name: name.to_owned(),
+            unit: unit.to_owned(),
             takes_turns: false,
             rates: Vec::new(),
             done: 0,
@@ -62,7 +62,7 @@ impl MeasureSums {
         };
         self.done += done;
         self.latency_us_sum += measure.latency_us_sum;
-        self.takes_turns |= !measure.slice_rates.is_empty();
+        self.takes_turns |= !measure.slices.is_empty();
         if let Some(mean) = rate_of(measure) {
             let within = within(measure, seconds);
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
@@ -102,7 +102,7 @@ impl MeasureSums {
         let missing = || self.unavailable.clone().unwrap_or_else(|| "no trial has figures of it".to_owned());
         MeasureFinding {
             name: self.name.clone(),
-            unit: self.unit.to_owned(),
+            unit: self.unit.clone(),
             unavailable: if rate.is_none() { Some(missing()) } else { None },
             rate,
             latency: self.latencies.as_ref().filter(|all| !all.is_empty()).map(|all| self.latency(all)),
@@ -135,11 +135,17 @@ pub fn rate_of(measure: &Measure) -> Option<f64> {
 }
 
 fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
-    if measure.slice_rates.is_empty() {
+    if measure.slices.is_empty() {
         return seconds.and_then(autocorrelation::within);
     }
-    let slices: Vec<f64> = measure.slice_rates.iter().copied().filter(|rate| rate.is_finite()).collect();
-    autocorrelation::within_independent(&slices)
+    autocorrelation::within_independent(&slice_rates(measure))
+}
+
+/// Operations a second of each turn of a measure, of those that took time.
+#[must_use]
+pub fn slice_rates(measure: &Measure) -> Vec<f64> {
+    let took_time = measure.slices.iter().filter(|slice| slice.elapsed_ns > 0);
+    took_time.map(|slice| slice.operations as f64 / (slice.elapsed_ns as f64 / 1e9)).collect()
 }
 
 /// (percentile, microseconds), rising, each step half as far from 100 as the one before, divided evenly.
@@ -160,22 +166,28 @@ fn curve(all: &Histogram<u64>) -> Vec<(f64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::counts::MeasureSlice;
 
-    fn measure(done: u64, elapsed_s: f64, slice_rates: Vec<f64>) -> Measure {
+    fn sums() -> MeasureSums {
+        MeasureSums::new("fdatasync", "ops/s")
+    }
+
+    /// `slices` are the operations of turns of a second.
+    fn measure(done: u64, elapsed_s: f64, slices: &[u64]) -> Measure {
+        let slice = |operations: &u64| MeasureSlice { operations: *operations, elapsed_ns: 1_000_000_000 };
         Measure {
             name: "fdatasync".to_owned(),
-            operation: "8 kB write + sync".to_owned(),
             done: Some(done),
             elapsed_us: (elapsed_s * 1e6) as u64,
-            slice_rates,
+            slices: slices.iter().map(slice).collect(),
             ..Measure::default()
         }
     }
 
     #[test]
     fn a_single_trial_of_slices_has_an_interval_from_its_slices() {
-        let one = measure(1000, 10.0, vec![98.0, 100.0, 102.0, 100.0]);
-        let mut sums = MeasureSums::new(&one);
+        let one = measure(1000, 10.0, &[98, 100, 102, 100]);
+        let mut sums = sums();
         sums.add(1, &one, None);
         let rate = sums.estimate().unwrap();
         assert_eq!((rate.value, rate.trials), (100.0, 1));
@@ -186,9 +198,9 @@ mod tests {
 
     #[test]
     fn an_interval_of_two_trials_that_differ_is_wide_and_above_zero() {
-        let mut sums = MeasureSums::new(&measure(1, 1.0, vec![]));
-        sums.add(1, &measure(500, 10.0, vec![]), None);
-        sums.add(2, &measure(1500, 10.0, vec![]), None);
+        let mut sums = sums();
+        sums.add(1, &measure(500, 10.0, &[]), None);
+        sums.add(2, &measure(1500, 10.0, &[]), None);
         let rate = sums.estimate().unwrap();
         let (low, high) = (rate.low.unwrap(), rate.high.unwrap());
         assert!(rate.value == 100.0 && low > 0.0 && low < 1.0 && high > 10_000.0, "{rate:?}");
@@ -196,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_measure_that_could_not_be_had_says_why_and_has_no_rate() {
-        let missing = Measure { done: None, unavailable: Some("EINVAL".to_owned()), ..measure(0, 1.0, vec![]) };
-        let mut sums = MeasureSums::new(&missing);
+        let missing = Measure { done: None, unavailable: Some("EINVAL".to_owned()), ..measure(0, 1.0, &[]) };
+        let mut sums = sums();
         sums.add(1, &missing, None);
         let finding = sums.finding();
         assert_eq!((finding.rate, finding.unavailable.as_deref(), finding.latency), (None, Some("EINVAL"), None));
@@ -205,12 +217,12 @@ mod tests {
 
     #[test]
     fn a_trial_that_took_no_time_has_no_rate() {
-        assert_eq!(rate_of(&measure(7, 0.0, vec![])), None);
+        assert_eq!(rate_of(&measure(7, 0.0, &[])), None);
     }
 
     #[test]
     fn percentiles_come_from_the_merged_latencies_of_all_trials() {
-        let mut sums = MeasureSums::new(&measure(0, 1.0, vec![]));
+        let mut sums = sums();
         for (value, times) in [(100, 9_000), (5_000_000_000, 1_000)] {
             let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
             latencies.record_n(value, times).unwrap();

@@ -7,6 +7,7 @@ pub mod bottleneck;
 pub mod case;
 pub mod cautions;
 pub mod charts;
+pub mod checks;
 pub mod compare;
 pub mod counters;
 pub mod durability;

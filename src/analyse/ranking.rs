@@ -53,8 +53,14 @@ pub fn contests<'a>(
     durability: &'a [Durability],
     baseline: &BTreeMap<String, String>,
 ) -> Vec<Contest<'a>> {
-    let compared: BTreeSet<&str> =
+    let mut compared: BTreeSet<&str> =
         if baseline.is_empty() { BTreeSet::from(["stack"]) } else { baseline.keys().map(String::as_str).collect() };
+    if compared.contains("stack") {
+        let of_stacks = cases.iter().map(|case| &case.spec);
+        compared.extend(
+            of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
+        );
+    }
     let mut groups: Vec<(Shared, Vec<Entry<'a>>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
         for (place, measure) in case.measures.iter().enumerate() {
@@ -143,7 +149,7 @@ impl Shared {
         };
         let ranking = Ranking {
             title: self.title(),
-            unit: entries.first().map_or("", |entry| entry.measure.unit).to_owned(),
+            unit: entries.first().map_or_else(String::new, |entry| entry.measure.unit.clone()),
             classes: SAFEST_FIRST.into_iter().filter_map(of_class).collect(),
             workload: self.workload,
             measure: self.measure,

@@ -3,8 +3,9 @@
 use super::findings::{DurabilityClass, Findings};
 use super::story::{Act, Story, first_device};
 use crate::record::columns::CPU_TIMES;
+use crate::record::counts::Reported;
 use crate::record::facts::{Fits, HostFacts};
-use crate::record::trial::{CrossCheck, Gap, WaitCount, WaitFigures};
+use crate::record::trial::{Gap, WaitCount, WaitFigures};
 use crate::stats::simulation::Noise;
 use rand::Rng;
 
@@ -221,10 +222,10 @@ fn what_disturbs_a_case_is_said_beside_it() {
         record.stack.as_mut().unwrap().trials_before = record.trial - 1;
         first_device(record).scheduler = Some(format!("s{}", record.trial % 2));
         record.telemetry_cpu_us = Some(6_000_000);
-        let figures = record.figures.as_mut().unwrap();
-        figures.measures[0].failed = 3;
-        let what = "transactions".to_owned();
-        figures.checks.push(CrossCheck { what, tool: 10.0, own: 9.0, agrees: record.trial != 2, tolerance: 0.0 });
+        let counts = record.counts.as_mut().unwrap();
+        counts.measures[0].failed = 3;
+        let done = if record.trial == 2 { 10 } else { counts.measures[0].done.unwrap() };
+        counts.reported = Some(Reported { done, ..Reported::default() });
         let reason = "no such file".to_owned();
         record.gaps.push(Gap { source: "psi".to_owned(), second: None, rows: 60, reason });
         let reason = "late".to_owned();
@@ -236,7 +237,7 @@ fn what_disturbs_a_case_is_said_beside_it() {
     let wanted = [
         "the data (100 MiB) fit into shared_buffers: no read reached the storage",
         "transactions: 9 of 179 279 operations failed",
-        "trial 2: transactions by the tool's own account 10, counted 9",
+        "trial 2: transactions by the tool's own account 10, counted 59",
         "clock missed 6 seconds: late",
         "its trials differ in the scheduler of vda below the data: s1; s0",
         "trials 2, 3 ran on a used stack, which had served up to 2 before",
@@ -259,7 +260,7 @@ fn a_measured_trial_without_any_row_or_figure_is_survived() {
         trial.seconds = super::input::Seconds::default();
         trial.latencies.clear();
         if trial.record.trial == 1 {
-            trial.record.figures = None;
+            trial.record.counts = None;
         }
     }
     let found = story.findings();

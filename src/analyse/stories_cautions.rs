@@ -81,7 +81,7 @@ fn the_most_important_comes_first_whatever_case_has_it() {
     });
     let second = Act::on("xfs").touched(|record| {
         fits_into_memory(record);
-        record.figures.as_mut().unwrap().measures[0].failed = 1;
+        record.counts.as_mut().unwrap().measures[0].failed = 1;
     });
     let found = Story::of(3, None).with(&first).with(&second).findings();
     let starts = ["transactions: 3 of ", "the data (308 to 313 MiB)", "telemetry cost 1.0 % of one CPU"];

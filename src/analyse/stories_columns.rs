@@ -17,7 +17,7 @@ pub fn run(rows: usize) -> (Story, TrialRecord) {
     act.stack.devices = DEVICES.into_iter().zip(0..).map(|(name, depth)| disk(depth, name)).collect();
     let mut story = Story::of(1, None).with(&act);
     let mut record = story.trials.remove(0).record;
-    record.figures.as_mut().unwrap().elapsed_us = (rows as u64 - 1) * 1_000_000;
+    record.counts.as_mut().unwrap().elapsed_us = (rows as u64 - 1) * 1_000_000;
     (story, record)
 }
 

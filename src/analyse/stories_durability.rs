@@ -3,7 +3,7 @@
 use super::findings::{Durability, DurabilityClass};
 use super::story::{Act, Floor, Story, disk};
 use crate::record::facts::WriteCache;
-use crate::record::options::OptionValue;
+use crate::record::operation::Writes;
 use crate::record::promise::{Claim, Promise};
 
 fn judged(act: &Act) -> Durability {
@@ -176,9 +176,9 @@ fn writes_that_ask_for_fua_do_without_flushes_on_a_disk_that_takes_it() {
 #[test]
 fn a_workload_that_only_reads_needs_no_flush_and_none_is_claimed() {
     let mut act = Act::on("ext4");
-    (act.script, act.wal_records) = ("select-only", Some(0.0));
+    (act.writes, act.wal_records) = (Writes::Never, Some(0.0));
     assert_judged(&act, DurabilityClass::Unknown, "the workload only reads");
-    (act.script, act.wal_records) = ("mine.sql", Some(0.001));
+    (act.writes, act.wal_records) = (Writes::Unknown, Some(0.001));
     assert_judged(&act, DurabilityClass::Unknown, "the workload only reads");
 }
 
@@ -230,8 +230,7 @@ fn pg_wal_on_a_disk_of_its_own_is_judged_by_that_disk() {
 #[test]
 fn a_workload_of_ones_own_may_commit_less_than_once() {
     let mut act = Act::on("ext4").clients(1);
-    (act.script, act.wal_records, act.wal_syncs, act.flushes) = ("mine.sql", Some(1.0), Some(0.2), vec![Some(0.2)]);
+    (act.writes, act.wal_records, act.wal_syncs, act.flushes) =
+        (Writes::Unknown, Some(1.0), Some(0.2), vec![Some(0.2)]);
     assert_judged(&act, DurabilityClass::Flushed, "0.2 flushes per transaction (1 per WAL sync)");
-    let spec = Story::of(1, None).with(&act).input.run.cases[0].clone();
-    assert_eq!(spec.workload.options.get("script"), Some(&OptionValue::Text("mine.sql".to_owned())));
 }

@@ -2,6 +2,7 @@
 
 use super::findings::{Findings, FlushShare};
 use super::story::{Act, Floor, Story};
+use crate::record::operation::Writes;
 
 fn share(found: &Findings, case: usize) -> Option<FlushShare> {
     found.cases[case].strata.as_ref().unwrap().flush_share.clone()
@@ -51,7 +52,7 @@ fn commits_that_wait_for_no_flush_are_no_share_of_flushes() {
         assert_eq!(beside_sync(&Act::on("ext4").setting(name, value), 1000.0), None, "{name}");
     }
     let mut reading = Act::on("ext4");
-    (reading.script, reading.wal_records) = ("select-only", Some(0.0));
+    (reading.writes, reading.wal_records) = (Writes::Never, Some(0.0));
     assert_eq!(beside_sync(&reading, 1000.0), None);
 }
 

@@ -5,13 +5,15 @@ use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
+use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::event::Step;
 use crate::record::facts::{DataFacts, DeviceFacts, Fits, HostFacts, MountFacts, ServerFacts, WriteCache};
+use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::promise::{self, Promise};
 use crate::record::run::RunRecord;
 use crate::record::stack::{GroundName, Input, Role, StackSpec};
-use crate::record::trial::{Figures, Measure, Outcome, TrialRecord, WaitFigures};
+use crate::record::trial::{Outcome, TrialRecord, WaitFigures};
 use crate::stats::simulation::{Noise, autoregressive};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ pub struct Act {
     /// What pg_wal lies on, where that is something else.
     pub wal_stack: Option<Floor>,
     pub workload: &'static str,
-    pub script: &'static str,
+    pub writes: Writes,
     pub clients: u64,
     pub tps: f64,
     pub seconds: usize,
@@ -121,7 +123,7 @@ impl Act {
             stack: Floor { name: stack.to_owned(), layer: "ext4", mount, devices, promises: Vec::new() },
             wal_stack: None,
             workload: "tpcb",
-            script: "tpcb-like",
+            writes: Writes::Always,
             clients: 16,
             tps: 1000.0,
             seconds: 60,
@@ -186,7 +188,6 @@ impl Act {
             ("clients", self.clients.to_string()),
         ];
         let mut options = Options::default();
-        options.set("script", OptionValue::Text(self.script.to_owned()));
         options.set("clients", OptionValue::Integer(self.clients as i64));
         let mut stack = StackSpec::linear(&self.stack.name, vec![(&self.stack.name, Options::default())]);
         if let Some(wal) = &self.wal_stack {
@@ -201,6 +202,23 @@ impl Act {
             postgres: (kind == "pgbench").then_some(server),
             workload: WorkloadSpec { name: self.workload.to_owned(), kind: kind.to_owned(), options },
             axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).collect(),
+        }
+    }
+
+    fn operation(&self) -> Operation {
+        let (noun, unit) = if self.workload == "sync" { ("sync", "ops/s") } else { ("transaction", "tps") };
+        Operation {
+            noun: noun.to_owned(),
+            unit: unit.to_owned(),
+            writes: self.writes,
+            clients: self.clients,
+            rate: None,
+            latency_limit_us: None,
+            cache: None,
+            scripts: Vec::new(),
+            scale: None,
+            query_mode: None,
+            settings: BTreeMap::new(),
         }
     }
 
@@ -224,18 +242,17 @@ impl Act {
         let total: u64 = done.iter().sum();
         let transactions = Measure {
             name: "transactions".to_owned(),
-            operation: "transaction".to_owned(),
             done: Some(total),
             elapsed_us: done.len() as u64 * 1_000_000,
             latency_us_sum: total * 900,
             ..Measure::default()
         };
+        let slice = |per_s: f64| MeasureSlice { operations: (per_s * 10.0) as u64, elapsed_ns: 10_000_000_000 };
         let slices = ["fdatasync", "fsync", "open_datasync"].map(|name| Measure {
             name: name.to_owned(),
-            operation: "8 kB write + sync".to_owned(),
             done: Some(total / 3),
             elapsed_us: done.len() as u64 * 1_000_000 / 3,
-            slice_rates: vec![self.tps * 0.99, self.tps, self.tps * 1.01],
+            slices: [0.99, 1.0, 1.01].map(|part| slice(self.tps * part)).to_vec(),
             ..Measure::default()
         });
         let measures = if self.workload == "sync" { slices.to_vec() } else { vec![transactions] };
@@ -246,6 +263,7 @@ impl Act {
             run: "0badcafe".to_owned(),
             trial,
             case: self.spec(),
+            operation: self.operation(),
             outcome: Outcome::Measured,
             started: "2025-01-01T00:00:00Z".to_owned(),
             steps: Vec::new(),
@@ -259,7 +277,7 @@ impl Act {
                 copy_s: None,
                 template_s: None,
             }),
-            figures: Some(Figures { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Figures::default() }),
+            counts: Some(Counts { elapsed_us: done.len() as u64 * 1_000_000, measures, ..Counts::default() }),
             waits: self.waits.clone(),
             columns: Vec::new(),
             gaps: Vec::new(),

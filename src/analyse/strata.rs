@@ -3,9 +3,10 @@
 use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
 use super::input::Seconds;
-use crate::record::case::WorkloadSpec;
+use crate::record::case::CaseSpec;
 use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::operation::{Operation, Writes};
 use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
 use crate::units::{Bytes, significant};
@@ -19,9 +20,6 @@ const READ_ONLY_RECORDS: f64 = 0.05;
 /// Devices whose driver passes requests on without queueing them: the kernel counts no flushes there
 /// (block/blk-flush.c counts at request queues only), so a zero would be a lie.
 const PASS_THROUGH: [&str; 4] = ["dm-", "md", "bcache", "drbd"];
-
-/// Built-in scripts of pgbench of which every transaction writes; the first is pgbench's default.
-const ALWAYS_COMMIT: [&str; 2] = ["tpcb-like", "simple-update"];
 
 /// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
@@ -78,12 +76,12 @@ impl StrataSums {
         let all: Vec<&DeviceFacts> = stack.devices().into_iter().map(|(_, device)| device).collect();
         for (name, prefix, facts) in stack.device_columns() {
             let place = (data.get(&name.0).copied(), wal.get(&name.0).copied());
-            self.add_device(Seen { name, prefix, facts, place }, &all, seconds, operations);
+            self.add_device(&Seen { name, prefix, facts, place }, &all, seconds, operations);
         }
         self.devices.sort_by_key(|device| (device.below_data.unwrap_or(u32::MAX), device.below_wal));
     }
 
-    fn add_device(&mut self, seen: Seen<'_>, all: &[&DeviceFacts], seconds: &Seconds, operations: &Operations) {
+    fn add_device(&mut self, seen: &Seen<'_>, all: &[&DeviceFacts], seconds: &Seconds, operations: &Operations) {
         let column = |family: DeviceColumn| seconds.device_counts(&seen.prefix, &family);
         if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
             return;
@@ -130,14 +128,14 @@ impl StrataSums {
         self.wal_records.per_operation().map(|records| records < READ_ONLY_RECORDS)
     }
 
-    /// The finding; `None` where nothing was counted.
+    /// The finding, `noun` being what an operation is called; `None` where nothing was counted.
     #[must_use]
-    pub fn finding(&self, workload: &WorkloadSpec) -> Option<Strata> {
+    pub fn finding(&self, noun: &str) -> Option<Strata> {
         let flows = [&self.wal_bytes, &self.wal_records, &self.wal_syncs];
         let operations = flows.into_iter().chain(self.devices.iter().map(|device| &device.writes));
         let operations = operations.map(Flow::operations).max().filter(|operations| *operations > 0)?;
         Some(Strata {
-            sentence: self.sentence(noun(workload, self.read_only())),
+            sentence: self.sentence(noun),
             operations,
             wal_bytes: self.wal_bytes.per_operation(),
             wal_records: self.wal_records.per_operation(),
@@ -279,23 +277,14 @@ impl DeviceSums {
     }
 }
 
-/// What an operation of the workload is called.
-#[must_use]
-pub fn noun(workload: &WorkloadSpec, read_only: Option<bool>) -> &'static str {
-    let commits = |script: &String| ALWAYS_COMMIT.contains(&script.as_str());
-    match workload.kind.as_str() {
-        "sync" => "sync",
-        "pgbench" if read_only != Some(true) && scripts(workload).iter().all(commits) => "commit",
-        _ => "transaction",
-    }
-}
+/// What a server's operation is called that writes each time.
+pub const COMMIT: &str = "commit";
 
-/// The scripts of a pgbench workload, without their weights; the default where none is given.
+/// What an operation of a case is called; `read_only` is what was seen of it.
 #[must_use]
-pub fn scripts(workload: &WorkloadSpec) -> Vec<String> {
-    let given = workload.options.texts("script");
-    let plain = given.iter().map(|script| script.split_once('@').map_or(script.as_str(), |(name, _)| name).to_owned());
-    if given.is_empty() { vec![ALWAYS_COMMIT[0].to_owned()] } else { plain.collect() }
+pub fn noun<'a>(case: &CaseSpec, operation: &'a Operation, read_only: Option<bool>) -> &'a str {
+    let commits = case.postgres.is_some() && operation.writes == Writes::Always && read_only != Some(true);
+    if commits { COMMIT } else { &operation.noun }
 }
 
 /// A device of a trial.

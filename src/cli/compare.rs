@@ -8,10 +8,10 @@ use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
 use crate::analyse::compare::{self, from_import, from_probe, from_run, single};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::foreign::{self, shelf};
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
 use crate::host::{Host, files};
-use crate::import::{self, shelf};
 use crate::probe::{self, Choice, Request, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::record::probe::ProbeRecord;
@@ -259,11 +259,11 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
 /// A file with the output of a tool.
 fn raw(argument: usize, label: &str, path: &Path) -> Result<Found> {
     let mut file = File::open(path).or_user(|| format!("read {label}"))?;
-    let reading = import::read(label, &mut file).map_err(|e| match e.hint_text() {
+    let reading = foreign::read(label, &mut file).map_err(|e| match e.hint_text() {
         Some(_) => e,
         None => e.hint(FORMS),
     })?;
-    let case = ImportedCase { trials: vec![import::trial(vec![reading])], ..ImportedCase::default() };
+    let case = ImportedCase { trials: vec![foreign::trial(vec![reading])], ..ImportedCase::default() };
     let record = ImportRecord { format: FORMAT, cases: vec![case], ..ImportRecord::default() };
     of_import(argument, label, &record, None)
 }

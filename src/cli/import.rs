@@ -8,13 +8,13 @@ use super::out;
 use crate::analyse::shelf::findings::Remark;
 use crate::analyse::shelf::rules;
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Result};
+use crate::foreign::{self, Reading, manifest};
 use crate::host::time::{rfc3339, wall_us};
 use crate::host::{files as on_disk, users};
-use crate::import::{self, Reading, Sorted};
 use crate::record::imported::{self, ImportRecord, Origin};
 use crate::store::import::{ImportStaging, clear_dead, elsewhere};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -23,19 +23,29 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata import pg_test_fsync.txt                     shows what it took from which lines; stores
-  pgstrata import pgbench-zfs.txt iostat-zfs.txt --set stack.filesystem=zfs
-  pgstrata import measured/ --name old-server           every file in a folder
+  pgstrata import pgbench-zfs.txt --set stack.filesystem=zfs
+  pgstrata import measured/ --name old-server           every file in a folder, or what its
+                                                        publication.toml names
   ssh db1 iostat -x 1 60 | pgstrata import - --dry-run  standard input; nothing is stored
   pgstrata import pgbench_log.4711.zst --json | jq .record.cases
 
-A file's kind is told by its content. Read are pg_test_fsync, pgbench with its logs (-l), iostat,
-vmstat, zpool iostat, zpool and zfs get, list and status, df, mount, dd, gpart list, fio and sadf
-(JSON), also as pages and mails show them, in UTF-8, UTF-16 or Latin-1, packed with gzip, xz or
-zstd. Files of one moment become one trial: names that differ in the tool (pgbench-zfs.txt,
-iostat-x-zfs.txt), or time stamps that overlap. mount.txt, df.txt and their like, which measure
-nothing, go to every case of their folder; df-zfs.txt to those whose names begin with zfs.
-Repetitions of one case are named zfs-run1.txt, zfs-run2.txt (or trial, rep); zfs-1.txt, zfs-2.txt
-are taken so too, where summaries of pgbench tell the same script, scale and clients.
+A file's kind is told by its content. Read are pg_test_fsync (English), pgbench with its logs (-l),
+iostat, vmstat, zpool iostat, fio (JSON), zfs get and mount, also as pages and mails show them, in
+UTF-8, UTF-16 or Latin-1, packed with gzip, xz or zstd. A line that was folded or cut off is listed
+as not read.
+
+Each file becomes a case of its own, named by the file. Which files belong together, what varied and
+which are repetitions is told by a publication.toml in the folder:
+
+  varied = \"filesystem\"
+  [facts]
+  \"postgresql.version\" = \"18.4\"
+  [[case]]
+  name = \"ext4\"
+  facts = { \"stack.filesystem\" = \"ext4\" }
+  trials = [[\"ext4-1.txt\", \"pgbench_log.17*\"], [\"ext4-2.txt\"]]   # one list for each repetition
+
+--manifest-example prints one with every key.
 
 What is known of all files is told by --set KEY=VALUE. Any key is kept and shown; these decide what
 `pgstrata compare` puts side by side, and what it says of a rate:
@@ -46,13 +56,16 @@ What is known of all files is told by --set KEY=VALUE. Any key is kept and shown
   workload.script, workload.scale, workload.clients, workload.rate
 
 Exit code: 0 all outputs that were found were read whole (lines with numbers outside of them are
-listed: look whether they are prose), 1 some lines or files of a folder could not be read, or a file
-is a copy of another, and the rest was read, 2 a file is no output of a tool that is known (nothing
+listed: look whether they are prose), 1 some lines or files of a folder could not be read, and the
+rest was read, 2 a file is no output of a tool that is known, or publication.toml is wrong (nothing
 is stored then), 5 the folder cannot be written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "manifest_example", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Print a publication.toml to start from, and nothing else
+    #[arg(long, exclusive = true)]
+    manifest_example: bool,
     /// Folder that the folder of the import is made in
     #[arg(short, long, value_name = "RESULTS", default_value = "results")]
     output: PathBuf,
@@ -94,8 +107,6 @@ struct Printed<'a> {
     folder: Option<PathBuf>,
     /// Files of folders that no tool is known for, each with the reason.
     passed_over: &'a [(String, String)],
-    /// How the names of files were understood, where that may be wrong.
-    notes: &'a [String],
     /// What the figures say by themselves: what does not fit, what does not mean what it seems to. Not stored: it is
     /// found anew whenever it is asked for.
     remarks: &'a [Remark],
@@ -108,8 +119,13 @@ struct Printed<'a> {
 /// # Errors
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
-    let (facts, origin) = told(&args.set)?;
-    let given = files::given(&args.files)?;
+    if args.manifest_example {
+        out::bytes(manifest::EXAMPLE.as_bytes())?;
+        return Ok(0);
+    }
+    // What is wrong with a setting is told before anything is read.
+    tell(&args.set, &mut ImportRecord::default())?;
+    let (given, manifest) = files::sorted(files::given(&args.files)?, &args.files)?;
     let started = rfc3339(wall_us());
     let results = std::path::absolute(&args.output).or_user(|| "find the folder for results".to_owned())?;
     let name = match &args.name {
@@ -125,32 +141,29 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     let (readings, passed_over) = read_all(args, &given, staging.as_ref())?;
     let complete = passed_over.is_empty() && readings.iter().all(|reading| shown::unread(reading) == 0);
-    let Sorted { cases, notes } = import::cases(readings, &facts);
-    let mut record = ImportRecord {
-        format: imported::FORMAT,
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        imported: started,
-        origin,
-        cases,
-        ..ImportRecord::default()
+    let mut record = match manifest {
+        Some(manifest) => {
+            let names = given.iter().map(|given| given.in_folder.clone());
+            manifest.record(&names.zip(readings).collect())
+        }
+        None => {
+            let cases = foreign::by_file(readings, &BTreeMap::new());
+            ImportRecord { format: imported::FORMAT, cases, ..ImportRecord::default() }
+        }
     };
-    record.origin.measured = record.origin.measured.take().or_else(|| import::measured(&record.cases));
-    record.unknown = import::unknown(&record);
+    tell(&args.set, &mut record)?;
+    env!("CARGO_PKG_VERSION").clone_into(&mut record.tool_version);
+    record.imported = started;
+    record.unknown.extend(foreign::unknown(&record));
     let folder = staging.map(|staging| staging.commit(&record)).transpose()?;
     if let (Some(folder), Some(person)) = (&folder, users::behind_sudo()) {
         on_disk::give_tree_to(folder, &person)?;
     }
     let remarks = rules::remarks(&record);
     match args.json {
-        true => out::json(&Printed {
-            folder,
-            passed_over: &passed_over,
-            notes: &notes,
-            remarks: &remarks,
-            record: &record,
-        })?,
+        true => out::json(&Printed { folder, passed_over: &passed_over, remarks: &remarks, record: &record })?,
         false => {
-            shown::cases(&record, &notes)?;
+            shown::cases(&record)?;
             shown::end(&record, &remarks, folder.as_deref())?;
         }
     }
@@ -206,45 +219,46 @@ fn misspelt(key: &str) -> Option<&'static str> {
     KEYS.iter().min_by_key(distance).filter(|known| (1..=SLIPS).contains(&distance(known))).copied()
 }
 
-/// What `--set` tells: facts of the cases, and `origin.*`.
-fn told(settings: &[(String, String)]) -> Result<(BTreeMap<String, String>, Origin)> {
-    let (mut facts, mut origin) = (BTreeMap::new(), Origin::default());
+/// Puts what `--set` tells into a record: facts of every case, and `origin.*`. It goes before what a manifest tells.
+fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> {
+    let mut told: BTreeSet<&str> = BTreeSet::new();
     for (key, value) in settings {
-        let Some(part) = key.strip_prefix("origin.") else {
-            if let Some(known) = misspelt(key) {
-                return Err(Error::user(format!("there is no fact {key} that anything goes by"))
-                    .hint(format!("did you mean {known}?")));
+        if !told.insert(key) {
+            return Err(Error::user(format!("{key} is set twice")).hint("set each key once"));
+        }
+        match key.strip_prefix("origin.") {
+            Some(part) => *origin_part(&mut record.origin, part)? = Some(value.clone()),
+            None => {
+                if let Some(known) = misspelt(key) {
+                    return Err(Error::user(format!("there is no fact {key} that anything goes by"))
+                        .hint(format!("did you mean {known}?")));
+                }
+                for case in &mut record.cases {
+                    case.facts.insert(key.clone(), value.clone());
+                }
             }
-            if facts.insert(key.clone(), value.clone()).is_some() {
-                return Err(twice(key));
-            }
-            continue;
-        };
-        let place = match part {
-            "title" => &mut origin.title,
-            "author" => &mut origin.author,
-            "published" => &mut origin.published,
-            "measured" => &mut origin.measured,
-            "language" => &mut origin.language,
-            "machine" => &mut origin.machine,
-            "storage" => &mut origin.storage,
-            "system" => &mut origin.system,
-            "postgresql" => &mut origin.postgresql,
-            _ => {
-                return Err(Error::user(format!("there is no {key}")).hint(
-                    "origin has title, author, published, measured, language, machine, storage, system, postgresql",
-                ));
-            }
-        };
-        if place.replace(value.clone()).is_some() {
-            return Err(twice(key));
         }
     }
-    Ok((facts, origin))
+    Ok(())
 }
 
-fn twice(key: &str) -> Error {
-    Error::user(format!("{key} is set twice")).hint("set each key once")
+fn origin_part<'a>(origin: &'a mut Origin, part: &str) -> Result<&'a mut Option<String>> {
+    Ok(match part {
+        "title" => &mut origin.title,
+        "author" => &mut origin.author,
+        "published" => &mut origin.published,
+        "measured" => &mut origin.measured,
+        "language" => &mut origin.language,
+        "machine" => &mut origin.machine,
+        "storage" => &mut origin.storage,
+        "system" => &mut origin.system,
+        "postgresql" => &mut origin.postgresql,
+        _ => {
+            return Err(Error::user(format!("there is no origin.{part}")).hint(
+                "origin has title, author, published, measured, language, machine, storage, system, postgresql",
+            ));
+        }
+    })
 }
 
 /// A name that can be part of a folder's.
@@ -266,14 +280,6 @@ fn read_all(args: &Args, given: &[Given], staging: Option<&ImportStaging>) -> Re
     let (mut readings, mut passed_over, mut first) = (Vec::new(), PassedOver::new(), None);
     for file in given {
         match read_one(file, staging) {
-            Ok(reading) if readings.iter().any(|known| import::is_copy(known, &reading)) => {
-                let why = format!("{}: the same as a file before it, and no trial of its own", file.name);
-                out::remark(&format!("passed over: {}", out::harmless(&why)));
-                passed_over.push((file.name.clone(), why));
-                if let Some((staging, raw)) = staging.zip(reading.file.raw) {
-                    staging.discard(&raw)?;
-                }
-            }
             Ok(reading) => {
                 if !args.json {
                     shown::file(&reading, args.rows)?;
@@ -299,11 +305,11 @@ fn read_one(given: &Given, staging: Option<&ImportStaging>) -> Result<Reading> {
     let reader = given.open()?;
     let Some(staging) = staging else {
         let mut reader = reader;
-        return import::read(&given.name, &mut reader);
+        return foreign::read(&given.name, &mut reader);
     };
     let (copy, raw) = staging.raw(&given.name)?;
     let mut copying = Copying { reader, copy, failed: None };
-    let reading = import::read(&given.name, &mut copying);
+    let reading = foreign::read(&given.name, &mut copying);
     if let Some(error) = copying.failed {
         return Err(error).or_store(|| format!("copy {}", given.name)).map_err(elsewhere);
     }
@@ -339,6 +345,7 @@ impl Read for Copying {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::imported::ImportedCase;
 
     #[test]
     fn settings_are_keys_with_a_point_and_a_value() {
@@ -355,11 +362,12 @@ mod tests {
     #[test]
     fn the_origin_is_told_apart_from_facts_and_an_unknown_part_of_it_is_refused() {
         let set = |key: &str| vec![(key.to_owned(), "x".to_owned())];
-        let (facts, origin) = told(&[set("origin.machine"), set("stack.device")].concat()).unwrap();
-        assert_eq!((origin.machine.as_deref(), facts.len()), (Some("x"), 1));
-        assert!(told(&set("origin.colour")).is_err());
+        let mut record = ImportRecord { cases: vec![ImportedCase::default()], ..ImportRecord::default() };
+        tell(&[set("origin.machine"), set("stack.device")].concat(), &mut record).unwrap();
+        assert_eq!((record.origin.machine.as_deref(), record.cases[0].facts.len()), (Some("x"), 1));
+        assert!(tell(&set("origin.colour"), &mut record).is_err());
         for key in ["origin.machine", "stack.device"] {
-            let error = told(&[set(key), set(key)].concat()).unwrap_err();
+            let error = tell(&[set(key), set(key)].concat(), &mut record).unwrap_err();
             assert_eq!(error.to_string(), format!("{key} is set twice"));
         }
     }

@@ -8,6 +8,8 @@ mod clean;
 mod compare;
 mod completions;
 mod doctor;
+#[cfg(test)]
+mod graph_tests;
 mod import;
 mod man;
 pub mod out;

@@ -5,7 +5,7 @@ use crate::analyse;
 use crate::analyse::compare::single;
 use crate::analyse::shelf::findings::ShelfFindings;
 use crate::error::Result;
-use crate::import::shelf;
+use crate::foreign::shelf;
 use crate::record::publication::Publication;
 use crate::report;
 use serde::Serialize;

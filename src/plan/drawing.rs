@@ -48,7 +48,7 @@ impl<'a> Canvas<'a> {
     /// Draws a ground with all that is below it. `first` leads its own line, `rest` those below it.
     fn place(&mut self, first: &str, rest: &str, ground: &GroundName) {
         let Some(node) = self.stack.node(ground.node()) else { return };
-        let shown = label(node, ground);
+        let shown = label(node, ground, first.trim());
         if self.drawn.contains(&node.name.as_str()) {
             self.lines.push(format!("{first}{ground} (above)"));
             return;
@@ -99,9 +99,10 @@ fn branches(node: &NodeSpec) -> Vec<Branch<'_>> {
     branches
 }
 
-/// `d1: loop 4GiB`, `ext4 mount=noatime`: name, layer and options of a node; the name is left out where it is the layer's.
-fn label(node: &NodeSpec, ground: &GroundName) -> String {
-    let mut text = if ground.0 == node.layer { String::new() } else { format!("{ground}: ") };
+/// `d1: loop 4GiB`, `ext4 mount=noatime`: name, layer and options of a node; the name is left out where it is the layer's,
+/// or stands before it already (`end`).
+fn label(node: &NodeSpec, ground: &GroundName, end: &str) -> String {
+    let mut text = if ground.0 == node.layer || ground.0 == end { String::new() } else { format!("{ground}: ") };
     text.push_str(&node.layer);
     let options = &node.options.0;
     if let Some(main) = options.get(&node.layer) {

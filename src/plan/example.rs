@@ -221,7 +221,7 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Integer { min } => min.max(1).to_string(),
         OptionKind::Number => "100".to_owned(),
         OptionKind::Boolean => "true".to_owned(),
-        OptionKind::Text => "\"...\"".to_owned(),
+        OptionKind::Text | OptionKind::Scalar => "\"...\"".to_owned(),
         OptionKind::Path => "\"/srv/pgstrata\"".to_owned(),
         OptionKind::OneOf(words) => format!("\"{}\"", words.first().unwrap_or(&"")),
         OptionKind::TextOrList => "\"NAME\"".to_owned(),
@@ -229,7 +229,6 @@ fn sample(spec: &OptionSpec) -> String {
         OptionKind::Size => "\"4GiB\"".to_owned(),
         OptionKind::Span => "\"60s\"".to_owned(),
         OptionKind::IntegerOrShare => "10".to_owned(),
-        OptionKind::Scalar => "\"...\"".to_owned(),
         OptionKind::Properties => "{ }".to_owned(),
         OptionKind::Table(specs) => {
             let inside: Vec<String> = specs.iter().map(|spec| format!("{} = {}", spec.key, sample(spec))).collect();

@@ -151,7 +151,28 @@ pub(super) fn baseline(
     if problems.len() == before && !left.iter().any(is_baseline) {
         problems.add(baseline_is_missing(node.span.clone(), all.iter().any(is_baseline)));
     }
+    if problems.len() == before {
+        refuse_two_baselines(node, left, &wanted, problems);
+    }
     wanted
+}
+
+/// Several options of the baseline's stack would leave open which of its cases is the baseline.
+fn refuse_two_baselines(node: &Node, left: &[Candidate], wanted: &BTreeMap<String, String>, problems: &mut Problems) {
+    let is_baseline = |c: &&Candidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
+    let open: BTreeSet<&String> = left
+        .iter()
+        .filter(is_baseline)
+        .flat_map(|c| c.case.axes.keys().filter(|axis| c.case.is_of_stack(axis) && !wanted.contains_key(*axis)))
+        .collect();
+    let Some(axis) = open.first().filter(|_| wanted.contains_key("stack")) else { return };
+    let values: BTreeSet<&String> = left.iter().filter(is_baseline).filter_map(|c| c.case.axes.get(*axis)).collect();
+    let [value, _, ..] = values.iter().copied().collect::<Vec<_>>()[..] else { return };
+    let message = format!("several cases fit the baseline: they differ in `{axis}`");
+    let named = wanted.iter().map(|(axis, value)| format!("\"{axis}\" = \"{value}\""));
+    let named: Vec<String> = named.chain([format!("\"{axis}\" = \"{value}\"")]).collect();
+    let help = format!("name one: baseline = {{ {} }}", named.join(", "));
+    problems.add(Problem::at(node.span.clone(), message).help(help));
 }
 
 fn baseline_is_missing(span: Span, was_there: bool) -> Problem {

@@ -1,30 +1,24 @@
 //! Building a stack bottom-up, reading back what is really there, undoing it top-down; the ledger of what exists.
 //!
-//! A layer is one file and one line in [`ALL`]. Whatever a layer makes, it enters into the [`ledger`] first; tearing
+//! A layer is one file and one line in `layers!`. Whatever a layer makes, it enters into the [`ledger`] first; tearing
 //! down, and `pgstrata clean` after a crash, are the same walk through the ledger in reverse. Absent on purpose:
 //! PostgreSQL, workloads, results.
 
-pub mod btrfs;
 pub mod devices;
-pub mod directory;
-pub mod disk;
-pub mod ext;
 mod facts;
 pub mod filesystem;
 pub mod folder;
 mod guard;
 pub mod ledger;
-pub mod loop_image;
 pub mod mount;
 pub mod needs;
 mod options_kept;
-pub mod ramfs;
 pub mod stack;
 mod sysfs;
-pub mod tmpfs;
 pub mod undo;
-pub mod xfs;
 
+#[cfg(test)]
+mod graph_tests;
 #[cfg(test)]
 mod real_tests;
 #[cfg(test)]
@@ -41,19 +35,37 @@ use ledger::{Ledger, Thing};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Every layer, in the order in which the manual lists them.
-pub const ALL: &[&dyn Layer] = &[
-    &loop_image::LoopImage,
-    &disk::Disk,
-    &ext::EXT2,
-    &ext::EXT3,
-    &ext::EXT4,
-    &xfs::XFS,
-    &btrfs::BTRFS,
-    &tmpfs::Tmpfs,
-    &ramfs::Ramfs,
-    &directory::Directory,
-];
+/// Makes of `mod FILE; LAYER, ...;` both the module and the entries of [`ALL`], so that a layer is added by one line.
+macro_rules! layers {
+    (
+        $(mod $module:ident; $($layer:ident),+;)*
+        $(#[cfg(test)] mod $test:ident; $($stand_in:ident),+;)*
+    ) => {
+        $(pub mod $module;)*
+        $(#[cfg(test)] mod $test;)*
+
+        /// Every layer, in the order in which the manual lists them.
+        #[cfg(not(test))]
+        pub const ALL: &[&dyn Layer] = &[$($(&$module::$layer),+),*];
+        /// Every layer, stand-ins of the tests among them.
+        #[cfg(test)]
+        pub const ALL: &[&dyn Layer] = &[$($(&$module::$layer),+),*, $($(&$test::$stand_in),+),*];
+    };
+}
+
+layers! {
+    mod loop_image; LoopImage;
+    mod disk; Disk;
+    mod ext; EXT2, EXT3, EXT4;
+    mod xfs; XFS;
+    mod btrfs; BTRFS;
+    mod tmpfs; Tmpfs;
+    mod ramfs; Ramfs;
+    mod directory; Directory;
+    #[cfg(test)] mod test_volumes; MD, LVM, LUKS, DELAY;
+    #[cfg(test)] mod test_trio; TRIO;
+    #[cfg(test)] mod test_pool; POOL, DATASET;
+}
 
 /// The layer that a plan calls `name`.
 #[must_use]

@@ -101,9 +101,9 @@ mod tests {
     fn things_of_an_unknown_owner_stay_and_are_told() {
         let folder = tempfile::tempdir().unwrap();
         let ledger = Ledger::create(folder.path(), "r1").unwrap();
-        ledger.enter(Thing::new("zfs", "pool").with("path", "tank")).unwrap();
+        ledger.enter(Thing::new("stratis", "pool").with("path", "tank")).unwrap();
         let failures = undo_from(&ledger, 0, &Undoers::new(), &Host::this());
-        assert!(failures[0].to_string().contains("does not know what `zfs` made"), "{}", failures[0]);
+        assert!(failures[0].to_string().contains("does not know what `stratis` made"), "{}", failures[0]);
         assert_eq!(ledger.open_things().len(), 1);
     }
 }

@@ -43,6 +43,23 @@ pub struct CaseSpec {
     pub axes: BTreeMap<String, String>,
 }
 
+impl CaseSpec {
+    /// Whether an axis is an option of the stack: `ext4.mount`, `loop`. Other stacks do not have it, so that it is
+    /// compared where stacks are.
+    #[must_use]
+    pub fn is_of_stack(&self, axis: &str) -> bool {
+        let node = axis.split('.').next().unwrap_or(axis);
+        let set = self.postgres.as_ref().is_some_and(|postgres| postgres.settings.contains_key(axis));
+        !set && self.stack.node(node).is_some()
+    }
+
+    /// Whether an axis is the workload's: its name, or one of its options.
+    #[must_use]
+    pub fn is_workload_axis(&self, axis: &str) -> bool {
+        axis == "workload" || self.workload.options.get(axis).is_some()
+    }
+}
+
 /// One trial of the run's order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrialKey {

@@ -17,6 +17,10 @@ pub struct ImportRecord {
     pub tool_version: String,
     /// When it was read, RFC 3339; empty for the shelf, which is read anew each time.
     pub imported: String,
+    /// What varied between the cases, as the manifest tells it; empty without one.
+    pub varied: String,
+    /// How it was measured, as the manifest tells it.
+    pub procedure: String,
     /// Where it comes from.
     pub origin: Origin,
     /// What was measured, one for each point that was compared.
@@ -59,11 +63,8 @@ pub struct ImportedCase {
     /// What is known of it, by dotted key: `stack.filesystem` -> `zfs`, `zfs.sync` -> `disabled`. From the publication's
     /// description or `--set`.
     pub facts: BTreeMap<String, String>,
-    /// Its trials: files of one moment belong to one trial.
+    /// Its trials: repetitions, each with the files of one run.
     pub trials: Vec<ImportedTrial>,
-    /// Files that measure nothing and tell what the machine of its trials was like (`mount.txt`), each once. In the form of
-    /// a trial, and none.
-    pub context: Option<ImportedTrial>,
     /// What a reader should know of it.
     pub caveats: Vec<String>,
 }
@@ -73,10 +74,6 @@ pub struct ImportedCase {
 pub struct ImportedTrial {
     /// The files that it was read from.
     pub files: Vec<ImportedFile>,
-    /// When it began, as far as its output tells: `2014-06-26T23:52:00Z`, or with words behind it where the time zone is
-    /// unknown.
-    #[serde(default)]
-    pub began: Option<String>,
     /// What was found in them, in order.
     pub outputs: Vec<ImportedOutput>,
     /// A pgbench log, read to histograms.
@@ -184,16 +181,10 @@ pub struct ImportedLog {
     pub skipped: u64,
     /// Failed.
     pub failed: u64,
-    /// The failed by the word that stands for them, `serialization` or `failed` where the log does not tell more.
-    pub failures: Vec<(String, u64)>,
-    /// Transactions done by the number of their script.
-    pub scripts: Vec<(u32, u64)>,
     /// Transactions, done or failed, that were tried again, and how often in all; `None` where the log has no such column.
     pub retried: Option<(u64, u64)>,
     /// Wall clock of the first and the last transaction's end, microseconds since 1970; `None` where the log has none.
     pub span_us: Option<(u64, u64)>,
-    /// By second from the first one: second, done.
-    pub seconds: Vec<(u64, u64)>,
     /// Latencies of the transactions done.
     pub latency: ImportedTimes,
     /// By how much the transactions done began later than they were due; `None` where the log has no such column.

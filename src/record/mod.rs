@@ -7,9 +7,12 @@
 pub mod built;
 pub mod case;
 pub mod columns;
+pub mod counts;
 pub mod event;
 pub mod facts;
 pub mod imported;
+pub mod latency;
+pub mod operation;
 pub mod options;
 pub mod probe;
 pub mod promise;

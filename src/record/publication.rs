@@ -9,10 +9,6 @@ use std::collections::BTreeMap;
 pub struct Publication {
     /// Its folder on the shelf.
     pub name: String,
-    /// What varied between its cases.
-    pub varied: String,
-    /// How it was measured.
-    pub procedure: String,
     /// Its cases with their figures.
     pub record: ImportRecord,
     /// What it concluded.
@@ -28,9 +24,6 @@ pub struct Conclusion {
     /// Figures that should be higher in one case than in another.
     #[serde(default)]
     pub compare: Vec<Compare>,
-    /// A row that should not be there.
-    #[serde(default)]
-    pub absent: Option<Absent>,
     /// What would be needed to answer it and was not published.
     #[serde(default)]
     pub lacks: Option<String>,
@@ -51,18 +44,4 @@ pub struct Compare {
     /// Labels of its row; empty for the only row that has it.
     #[serde(default)]
     pub row: BTreeMap<String, String>,
-}
-
-/// That a tool does not show something.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Absent {
-    /// Where.
-    pub case: String,
-    /// Tool that should not show it.
-    pub tool: String,
-    /// Label that would hold it.
-    pub label: String,
-    /// What it would be.
-    pub value: String,
 }

@@ -1,10 +1,11 @@
-//! `trial.json`: what was asked of one trial, what was really there, how it ended, raw figures.
+//! `trial.json`: what was asked of one trial, what was really there, how it ended, what was counted.
 
 use super::built::StackFacts;
 use super::case::CaseSpec;
+use super::counts::Counts;
 use super::event::Step;
 use super::facts::{DataFacts, ServerFacts};
-use super::probe::ProbeRecord;
+use super::operation::Operation;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,8 @@ pub struct TrialRecord {
     pub trial: u32,
     /// What was asked.
     pub case: CaseSpec,
+    /// What one operation of its workload is.
+    pub operation: Operation,
     /// How it ended.
     pub outcome: Outcome,
     /// When it began, RFC 3339.
@@ -60,8 +63,8 @@ pub struct TrialRecord {
     pub server: Option<ServerFacts>,
     /// The data.
     pub data: Option<DataFacts>,
-    /// What the workload measured.
-    pub figures: Option<Figures>,
+    /// What the workload counted; there in every trial that was measured.
+    pub counts: Option<Counts>,
     /// What the clients' backends waited for.
     pub waits: Option<WaitFigures>,
     /// The columns of `seconds.parquet`.
@@ -85,77 +88,6 @@ pub struct Gap {
     pub rows: u64,
     /// Why.
     pub reason: String,
-}
-
-/// What a workload measured, in the same words for every workload.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// Wall time of the measurement, microseconds, from the first operation's start to the last one's end.
-    pub elapsed_us: u64,
-    /// One for each thing measured. pgbench: `transactions` first, then one per script where there are several;
-    /// sync: one per method, as the server writes its WAL.
-    pub measures: Vec<Measure>,
-    /// Mean latency of each statement, where the workload has them.
-    pub statements: Vec<StatementFigures>,
-    /// The tool's own summary against what pgstrata counted.
-    pub checks: Vec<CrossCheck>,
-    /// Connections' set-up time, microseconds, as the tool reports it; not part of `elapsed_us`.
-    pub connect_us: Option<u64>,
-    /// The whole probe behind the measures of `sync`.
-    pub probe: Option<Box<ProbeRecord>>,
-}
-
-/// One thing that a workload measured.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
-    /// `transactions`, `fdatasync`, ...; also the tag of its histogram in `latency.hist`.
-    pub name: String,
-    /// What one operation is: `transaction`, `8 kB write + sync`.
-    pub operation: String,
-    /// Operations completed; `None` where the measure could not be had.
-    pub done: Option<u64>,
-    /// Failed.
-    pub failed: u64,
-    /// Skipped, being already late.
-    pub skipped: u64,
-    /// Slower than the limit.
-    pub late: u64,
-    /// Time in which these were done, microseconds (a slice of the whole where measures take turns).
-    pub elapsed_us: u64,
-    /// Sum of the latencies of those done, microseconds.
-    pub latency_us_sum: u64,
-    /// Why it could not be had.
-    pub unavailable: Option<String>,
-    /// For measures that take turns: rates of the single slices, operations a second.
-    pub slice_rates: Vec<f64>,
-}
-
-/// A statement of a script.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StatementFigures {
-    /// Which script.
-    pub script: String,
-    /// The statement's text.
-    pub statement: String,
-    /// Mean latency, microseconds.
-    pub latency_us_mean: f64,
-    /// Failures, where reported.
-    pub failures: Option<u64>,
-}
-
-/// A figure of the tool beside our own for the same thing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CrossCheck {
-    /// What: `transactions`, `latency_ms_mean`.
-    pub what: String,
-    /// As the tool's summary has it.
-    pub tool: f64,
-    /// As pgstrata counted it.
-    pub own: f64,
-    /// Whether they agree within `tolerance`.
-    pub agrees: bool,
-    /// Relative tolerance; 0 = exactly.
-    pub tolerance: f64,
 }
 
 /// What the clients' backends did, sampled from `pg_stat_activity` some times a second.

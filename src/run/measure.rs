@@ -1,22 +1,26 @@
 //! One measurement: the workload runs, telemetry ticks, waits are sampled, and the rows are joined second by second.
 //!
-//! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there.
+//! Memory does not grow with the length of a measurement: a row is written as soon as both its halves are there, the
+//! latencies of a second as soon as it is complete.
 
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::thread_cpu_us;
 use crate::record::case::TrialKey;
+use crate::record::counts::Counts;
 use crate::record::event::Event;
+use crate::record::latency::LatencyInterval;
 use crate::record::options::Options;
 use crate::record::seconds::{Column, Row, Value, client_columns, key_columns};
 use crate::record::trial::{Gap, WaitFigures};
 use crate::run::events::Events;
+use crate::store::latency;
 use crate::store::seconds::SecondsWriter;
 use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
 use crate::units::Bytes;
-use crate::workload::{ClientSecond, Listener, Place, Raw, Workload};
+use crate::workload::{ClientSecond, Listener, Place, Workload};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Mutex;
@@ -43,17 +47,17 @@ pub struct Measurement<'a> {
     pub events: &'a Events<'a>,
 }
 
-/// What a measurement leaves besides `seconds.parquet`.
+/// What a measurement leaves besides `seconds.parquet` and `latency.hist`.
 pub struct Measured {
-    /// The workload's raw output.
-    pub raw: Raw,
+    /// What the workload counted.
+    pub counts: Counts,
     /// When the first operation began, microseconds since 1970; `None` when there was none.
     pub began_us: Option<u64>,
     /// Columns of `seconds.parquet`.
     pub columns: Vec<Column>,
     /// Holes in the telemetry.
     pub gaps: Vec<Gap>,
-    /// CPU time that telemetry cost: sampling, joining, writing rows. Not: reading the workload's own log.
+    /// CPU time that telemetry cost: sampling, joining, writing rows and latencies. Not: reading the workload's own log.
     pub telemetry_cpu_us: u64,
     /// What the backends waited for.
     pub waits: Option<WaitFigures>,
@@ -78,10 +82,11 @@ enum Half {
     Telemetry(Tick),
 }
 
-/// Hands what the workload tells to the gate and to the joiner.
+/// Hands what the workload tells to the gate, to the joiner and to the writer of latencies.
 struct Ear<'a> {
     gate: &'a Gate,
     halves: Mutex<Sender<Half>>,
+    intervals: Mutex<Sender<LatencyInterval>>,
 }
 
 impl Listener for Ear<'_> {
@@ -94,14 +99,20 @@ impl Listener for Ear<'_> {
         // The joiner only goes when writing failed; its error is reported when it is joined.
         drop(halves.send(Half::Client(second)));
     }
+
+    fn latencies(&self, interval: LatencyInterval) {
+        let intervals = self.intervals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // As above.
+        drop(intervals.send(interval));
+    }
 }
 
 impl Measurement<'_> {
-    /// Runs it and writes `seconds.parquet` at `seconds`.
+    /// Runs it and writes `seconds.parquet` at `seconds`, `latency.hist` at `latencies`.
     ///
     /// # Errors
     /// The workload's, or the store's.
-    pub fn run(&self, place: &Place<'_>, seconds: &Path) -> Result<Measured> {
+    pub fn run(&self, place: &Place<'_>, seconds: &Path, latencies: &Path) -> Result<Measured> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry_columns = recorder.columns().len();
         let columns: Vec<Column> =
@@ -110,23 +121,25 @@ impl Measurement<'_> {
         let gate = Gate::default();
         let (halves, joined) = channel();
         let ticks = halves.clone();
-        let (raw, rows, recording, waits) = std::thread::scope(|scope| {
+        let (intervals, told) = channel();
+        let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let rows = scope.spawn(|| self.join(joined, writer, telemetry_columns));
+            let latencies = scope.spawn(|| self.write_latencies(latencies, &gate, told));
             let recording = scope.spawn(|| record(recorder, &gate, ticks));
             let waits = scope.spawn(|| self.waits(&gate));
-            let ear = Ear { gate: &gate, halves: Mutex::new(halves) };
-            let raw = self.workload.measure(place, self.options, self.memory, &ear);
+            let ear = Ear { gate: &gate, halves: Mutex::new(halves), intervals: Mutex::new(intervals) };
+            let counts = self.workload.measure(place, self.options, self.memory, &ear);
             gate.over.store(true, Ordering::SeqCst);
             drop(ear);
-            (raw, rows.join(), recording.join(), waits.join())
+            (counts, rows.join(), latencies.join(), recording.join(), waits.join())
         });
         let panicked = || Error::bug("a thread of the measurement panicked");
-        let raw = raw?;
-        let joining_cpu_us = rows.map_err(|_| panicked())??;
+        let counts = counts?;
+        let writing_cpu_us = rows.map_err(|_| panicked())?? + latencies.map_err(|_| panicked())??;
         let recording = recording.map_err(|_| panicked())?;
         let waits = waits.map_err(|_| panicked())?;
         let began_us = *gate.lock();
-        let (mut gaps, mut telemetry_cpu_us) = (recording.gaps, recording.cpu_us + joining_cpu_us);
+        let (mut gaps, mut telemetry_cpu_us) = (recording.gaps, recording.cpu_us + writing_cpu_us);
         let waits = match waits {
             None => None,
             Some(Ok(waits)) => {
@@ -138,12 +151,20 @@ impl Measurement<'_> {
                 None
             }
         };
-        Ok(Measured { raw, began_us, columns, gaps, telemetry_cpu_us, waits })
+        Ok(Measured { counts, began_us, columns, gaps, telemetry_cpu_us, waits })
     }
 
     fn waits(&self, gate: &Gate) -> Option<Result<Waits>> {
         let server = self.target.server.as_ref()?;
         Some(waits::sample(server, &gate.over))
+    }
+
+    /// Writes latencies as they are told. Returns the CPU time that this cost, microseconds.
+    fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
+        let cpu_before = thread_cpu_us();
+        let (_, expected) = self.workload.spans(self.options);
+        latency::write(path, expected.0, || *gate.lock(), told.into_iter())?;
+        Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
     /// Joins the halves of each second into rows, in order. Returns the CPU time that this cost, microseconds.

@@ -11,6 +11,7 @@ use crate::host::paths::{self, Kind};
 use crate::host::time::now;
 use crate::host::{files, folders};
 use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::record::operation::CacheState;
 use crate::workload::{Place, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -159,28 +160,17 @@ pub fn database_bytes(server: &Server) -> Result<u64> {
         .ok_or_else(|| Error::tool("the server did not tell the size of its database"))
 }
 
-/// What to do with the page cache before a server starts on freshly copied files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheState {
-    /// Every file is read once.
-    Warm,
-    /// Every file's pages are dropped.
-    Cold,
-}
-
-impl CacheState {
-    /// What the record says of it.
-    #[must_use]
-    pub fn described(self) -> &'static str {
-        match self {
-            CacheState::Warm => {
-                "warm: each file of the cluster was read once before the server started (as far as memory reaches); \
-                 shared_buffers empty"
-            }
-            CacheState::Cold => {
-                "cold: the page cache of each file of the cluster was dropped (POSIX_FADV_DONTNEED) before the server \
-                 started, as far as the filesystem does that (tmpfs and ramfs live in it); shared_buffers empty"
-            }
+/// What the record says of the page cache before the server started.
+#[must_use]
+pub fn described(state: CacheState) -> &'static str {
+    match state {
+        CacheState::Warm => {
+            "warm: each file of the cluster was read once before the server started (as far as memory reaches); \
+             shared_buffers empty"
+        }
+        CacheState::Cold => {
+            "cold: the page cache of each file of the cluster was dropped (POSIX_FADV_DONTNEED) before the server \
+             started, as far as the filesystem does that (tmpfs and ramfs live in it); shared_buffers empty"
         }
     }
 }

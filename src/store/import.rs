@@ -53,7 +53,7 @@ impl ImportFolder {
         let bad = record
             .cases
             .iter()
-            .flat_map(|case| case.trials.iter().chain(&case.context))
+            .flat_map(|case| case.trials.iter())
             .find(|trial| trial.outputs.iter().any(|output| output.file >= trial.files.len()));
         match bad {
             Some(_) => Err(Error::store(format!(

@@ -1,44 +1,95 @@
-//! `latency.hist`: the whole latency distribution of each measure of a trial.
+//! `latency.hist`: the latency distribution of each measure of a trial, interval by interval.
 //!
-//! The file is an HdrHistogram log (format 1.3), which HdrHistogram's own tools read: one line a measure, its name as the
-//! tag, values in microseconds.
+//! The file is an HdrHistogram log (format 1.3), which HdrHistogram's own tools read: one line for a measure and an
+//! interval with an operation, the measure's name as the tag, times in seconds since the first operation began, values
+//! in microseconds. The intervals of a measure merged are its whole distribution.
 
 use crate::error::{Context, Error, Result};
+use crate::record::latency::LatencyInterval;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag};
 use hdrhistogram::serialization::{Deserializer, V2DeflateSerializer};
-use std::fs;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
+
+/// Intervals of a measure that is measured as long as planned: one a second up to an hour, longer ones in a longer
+/// measurement, so that a file holds some MB at most and is read in a few dozen milliseconds.
+const MOST_INTERVALS: u64 = 3600;
 
 /// Name of a measure and its latencies in microseconds.
 pub type Distribution = (String, Histogram<u64>);
 
-/// The file's bytes.
+/// Writes the intervals of a measurement of about `expected_us`, each as it comes. `began_us` is asked for the wall
+/// clock moment at which the first operation began, microseconds since 1970, when the first interval is there.
 ///
 /// # Errors
-/// When a measure's name cannot be a tag: it has a comma, a blank or a line end.
-pub(super) fn encode(distributions: &[Distribution], started_us: u64, elapsed_us: u64) -> Result<Vec<u8>> {
-    let fault = |e: String| Error::bug(format!("latency.hist cannot be written: {e}"));
-    let mut bytes = Vec::new();
+/// With the path; when a measure's name cannot be a tag: it has a comma, a blank or a line end.
+pub fn write(
+    path: &Path,
+    expected_us: u64,
+    began_us: impl FnOnce() -> Option<u64>,
+    intervals: impl Iterator<Item = LatencyInterval>,
+) -> Result<()> {
+    let doing = || format!("write {}", path.display());
+    let fault = |e: String| Error::store(e).while_doing(doing());
+    let mut file = BufWriter::new(File::create(path).or_store(doing)?);
+    let mut intervals = Merged { step_us: step_us(expected_us), intervals, open: Vec::new() }.peekable();
+    let began_us = intervals.peek().and_then(|_| began_us()).unwrap_or(0);
     let mut serializer = V2DeflateSerializer::new();
     let mut log = IntervalLogWriterBuilder::new()
         .add_comment("latencies in microseconds; the tag is the measure")
-        .with_start_time(UNIX_EPOCH + Duration::from_micros(started_us))
+        .with_start_time(UNIX_EPOCH + Duration::from_micros(began_us))
         .with_max_value_divisor(1000.0)
-        .begin_log_with(&mut bytes, &mut serializer)
-        .map_err(|e| fault(e.to_string()))?;
-    for (measure, histogram) in distributions {
-        let tag = Tag::new(measure).ok_or_else(|| fault(format!("the measure's name `{measure}` is no tag")))?;
-        log.write_histogram(histogram, Duration::ZERO, Duration::from_micros(elapsed_us), Some(tag))
+        .begin_log_with(&mut file, &mut serializer)
+        .or_store(doing)?;
+    for interval in intervals {
+        let LatencyInterval { measure, start_us, length_us, latencies } = interval?;
+        let tag = Tag::new(&measure).ok_or_else(|| fault(format!("the measure's name `{measure}` is no tag")))?;
+        log.write_histogram(&latencies, Duration::from_micros(start_us), Duration::from_micros(length_us), Some(tag))
             .map_err(|e| fault(format!("{e:?}")))?;
     }
-    Ok(bytes)
+    file.flush().or_store(doing)
 }
 
-/// Reads the distributions of a trial; none where the file is not there (a trial that was not run).
+/// Length of one interval in a measurement of about so long: whole seconds.
+fn step_us(expected_us: u64) -> u64 {
+    expected_us.div_ceil(MOST_INTERVALS * 1_000_000).max(1) * 1_000_000
+}
+
+/// Intervals of at least `step_us`: those of a measure that begin in the same step become one.
+struct Merged<I> {
+    step_us: u64,
+    intervals: I,
+    /// The last interval of each measure, to which more may come.
+    open: Vec<LatencyInterval>,
+}
+
+impl<I: Iterator<Item = LatencyInterval>> Iterator for Merged<I> {
+    type Item = Result<LatencyInterval>;
+
+    fn next(&mut self) -> Option<Result<LatencyInterval>> {
+        for next in self.intervals.by_ref() {
+            let Some(open) = self.open.iter_mut().find(|open| open.measure == next.measure) else {
+                self.open.push(next);
+                continue;
+            };
+            if open.start_us / self.step_us != next.start_us / self.step_us {
+                return Some(Ok(std::mem::replace(open, next)));
+            }
+            open.length_us = next.start_us + next.length_us - open.start_us;
+            if let Err(e) = open.latencies.add(&next.latencies) {
+                return Some(Err(Error::bug(format!("adding latencies: {e}"))));
+            }
+        }
+        (!self.open.is_empty()).then(|| Ok(self.open.remove(0)))
+    }
+}
+
+/// Reads the whole distributions of a trial; none where the file is not there (a trial that was not run).
 ///
 /// # Errors
 /// With the path, when the file is damaged.
@@ -47,20 +98,34 @@ pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let bytes = fs::read(&path).or_store(|| format!("read {}", path.display()))?;
-    decode(&bytes).map_err(|e| e.while_doing(format!("read {}", path.display())))
+    let doing = || format!("read {}", path.display());
+    let file = File::open(&path).or_store(doing)?;
+    merged(BufReader::new(file)).map_err(|e| e.while_doing(doing()))
 }
 
-fn decode(bytes: &[u8]) -> Result<Vec<Distribution>> {
+/// Merges the intervals of each measure while it reads: of the file no more than a line is held.
+fn merged(mut log: impl BufRead) -> Result<Vec<Distribution>> {
     let damaged = |what: String| Error::store(format!("not an HdrHistogram log: {what}"));
     let mut deserializer = Deserializer::new();
-    let mut distributions = Vec::new();
-    for entry in IntervalLogIterator::new(bytes) {
-        let LogEntry::Interval(line) = entry.map_err(|e| damaged(format!("{e:?}")))? else { continue };
-        let tag = line.tag().ok_or_else(|| damaged("a line without its tag".to_owned()))?;
-        let encoded = STANDARD.decode(line.encoded_histogram()).map_err(|e| damaged(e.to_string()))?;
-        let histogram = deserializer.deserialize(&mut encoded.as_slice()).map_err(|e| damaged(format!("{e:?}")))?;
-        distributions.push((tag.as_str().to_owned(), histogram));
+    let mut distributions: Vec<Distribution> = Vec::new();
+    let mut text = Vec::new();
+    while log.read_until(b'\n', &mut text).map_err(|e| damaged(e.to_string()))? > 0 {
+        for entry in IntervalLogIterator::new(&text) {
+            let LogEntry::Interval(line) = entry.map_err(|e| damaged(format!("{e:?}")))? else { continue };
+            let tag = line.tag().ok_or_else(|| damaged("a line without its tag".to_owned()))?;
+            let encoded = STANDARD.decode(line.encoded_histogram()).map_err(|e| damaged(e.to_string()))?;
+            let interval: Histogram<u64> =
+                deserializer.deserialize(&mut encoded.as_slice()).map_err(|e| damaged(format!("{e:?}")))?;
+            match distributions.iter_mut().find(|(measure, _)| measure == tag.as_str()) {
+                Some((_, whole)) => whole.add(&interval).map_err(|e| damaged(e.to_string()))?,
+                None => {
+                    let mut whole = interval;
+                    whole.auto(true);
+                    distributions.push((tag.as_str().to_owned(), whole));
+                }
+            }
+        }
+        text.clear();
     }
     Ok(distributions)
 }
@@ -69,33 +134,95 @@ fn decode(bytes: &[u8]) -> Result<Vec<Distribution>> {
 mod tests {
     use super::*;
 
-    fn distribution(name: &str, values: &[u64]) -> Distribution {
-        let mut histogram = Histogram::new(3).unwrap();
+    fn interval(measure: &str, second: u64, values: &[u64]) -> LatencyInterval {
+        let mut latencies = Histogram::new(3).unwrap();
         for value in values {
-            histogram.record(*value).unwrap();
+            latencies.record(*value).unwrap();
         }
-        (name.to_owned(), histogram)
+        LatencyInterval { measure: measure.to_owned(), start_us: second * 1_000_000, length_us: 1_000_000, latencies }
+    }
+
+    fn written(expected_s: u64, intervals: &[LatencyInterval]) -> (tempfile::TempDir, String) {
+        let trial = tempfile::tempdir().unwrap();
+        let began_us = || Some(1_700_000_000_000_000);
+        let path = trial.path().join("latency.hist");
+        write(&path, expected_s * 1_000_000, began_us, intervals.iter().cloned()).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        (trial, text)
+    }
+
+    fn whole(intervals: &[LatencyInterval], measure: &str) -> Histogram<u64> {
+        let mut whole: Histogram<u64> = Histogram::new(3).unwrap();
+        for interval in intervals.iter().filter(|interval| interval.measure == measure) {
+            whole.add(&interval.latencies).unwrap();
+        }
+        whole
+    }
+
+    /// Start, length and measure of each line.
+    fn lines(text: &str) -> Vec<(&str, &str, &str)> {
+        let fields = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(',').collect::<Vec<_>>());
+        fields.map(|fields| (fields[1], fields[2], fields[0].trim_start_matches("Tag="))).collect()
     }
 
     #[test]
-    fn distributions_are_read_back_as_they_were_written() {
-        let written = vec![distribution("transactions", &[1, 250, 4_000_000]), distribution("fdatasync", &[])];
-        let bytes = encode(&written, 1_700_000_000_000_000, 60_000_000).unwrap();
-        assert_eq!(decode(&bytes).unwrap(), written);
-        assert!(String::from_utf8(bytes).unwrap().contains("#[StartTime: 1700000000"));
+    fn each_second_is_a_line_and_the_lines_merged_are_the_whole() {
+        let mut intervals = vec![
+            interval("transactions", 0, &[1, 250, 4_000_000]),
+            interval("own", 0, &[250]),
+            interval("transactions", 1, &[70]),
+            interval("transactions", 4, &[3_000_000, 7_000_000_000]),
+        ];
+        intervals[3].length_us = 250_000;
+        let (trial, text) = written(60, &intervals);
+        assert!(text.contains("#[StartTime: 1700000000"));
+        let mut seen = lines(&text);
+        seen.sort_unstable();
+        let expected = [
+            ("0.000", "1.000", "own"),
+            ("0.000", "1.000", "transactions"),
+            ("1.000", "1.000", "transactions"),
+            ("4.000", "0.250", "transactions"),
+        ];
+        assert_eq!(seen, expected);
+        let names = ["transactions", "own"];
+        let expected: Vec<Distribution> = names.map(|name| (name.to_owned(), whole(&intervals, name))).to_vec();
+        assert_eq!(read(trial.path()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_measurement_of_days_has_longer_intervals_and_the_same_whole() {
+        let day = 86_400;
+        let intervals: Vec<LatencyInterval> =
+            (0..day).filter(|second| second % 7 != 0).map(|second| interval("fsync", second, &[second + 1])).collect();
+        let (trial, text) = written(day, &intervals);
+        let lines = lines(&text);
+        assert_eq!(lines.len() as u64, MOST_INTERVALS);
+        assert_eq!((lines[0], lines[1]), (("1.000", "23.000", "fsync"), ("24.000", "24.000", "fsync")));
+        assert_eq!(read(trial.path()).unwrap(), [("fsync".to_owned(), whole(&intervals, "fsync"))]);
+    }
+
+    #[test]
+    fn a_measurement_without_an_operation_has_a_file_without_a_line() {
+        let (trial, text) = written(60, &[]);
+        assert!(text.starts_with('#') && lines(&text).is_empty());
+        assert_eq!(read(trial.path()).unwrap(), []);
     }
 
     #[test]
     fn a_damaged_file_is_an_error_and_not_an_empty_distribution() {
-        let mut bytes = encode(&[distribution("transactions", &[5])], 0, 1).unwrap();
+        let (_trial, text) = written(60, &[interval("transactions", 0, &[5])]);
+        let mut bytes = text.into_bytes();
         let middle = bytes.len() - 8;
         bytes[middle] = b'!';
-        assert!(decode(&bytes).is_err());
-        assert!(decode(b"garbage\n").is_err());
+        assert!(merged(bytes.as_slice()).is_err());
+        assert!(merged(b"garbage\n".as_slice()).is_err());
     }
 
     #[test]
     fn a_name_that_cannot_be_a_tag_is_refused() {
-        assert!(encode(&[distribution("a,b", &[1])], 0, 1).is_err());
+        let trial = tempfile::tempdir().unwrap();
+        let path = trial.path().join("latency.hist");
+        assert!(write(&path, 1, || None, [interval("a,b", 0, &[1])].into_iter()).is_err());
     }
 }

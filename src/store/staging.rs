@@ -1,7 +1,6 @@
 //! A trial on its way into the run folder: written beside its place, synced, renamed into it.
 
 use super::folder::{is_real_folder, json};
-use super::latency::{self, Distribution};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::trial::TrialRecord;
@@ -42,13 +41,10 @@ impl Staging {
         self.beside.join("seconds.parquet")
     }
 
-    /// Writes the latency distributions.
-    ///
-    /// # Errors
-    /// With the path.
-    pub fn write_latencies(&self, distributions: &[Distribution], started_us: u64, elapsed_us: u64) -> Result<()> {
-        let bytes = latency::encode(distributions, started_us, elapsed_us)?;
-        files::write_whole(&self.beside.join("latency.hist"), &bytes)
+    /// Where `latency.hist` goes.
+    #[must_use]
+    pub fn latencies(&self) -> PathBuf {
+        self.beside.join("latency.hist")
     }
 
     /// Writes `trial.json`, makes all of it durable and renames it into its place. What was there (a trial that had not

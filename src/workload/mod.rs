@@ -1,4 +1,4 @@
-//! Loading the data, driving the load, keeping the raw output, reading it.
+//! Loading the data, driving the load, keeping the raw output, counting operations.
 //!
 //! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
 
@@ -10,11 +10,13 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::users::User;
+use crate::record::counts::Counts;
+use crate::record::latency::LatencyInterval;
+use crate::record::operation::Operation;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
-use crate::record::trial::Figures;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Every workload, in the order in which the manual lists them.
 pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &sync::Sync];
@@ -70,19 +72,9 @@ pub trait Listener: Sync {
     /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come
     /// with zero operations.
     fn second(&self, second: ClientSecond);
-}
-
-/// What a measurement leaves: files in `raw`, and the latencies by measure.
-#[derive(Debug, Clone, Default)]
-pub struct Raw {
-    /// Files written into `raw`, by name: `pgbench.out`.
-    pub files: Vec<PathBuf>,
-    /// Latencies of each measure over the whole measurement, microseconds; names as in [`Figures::measures`].
-    pub latencies: Vec<(String, Histogram<u64>)>,
-    /// Raw counts that are not in any file (what was counted from pipes), as this workload's own JSON.
-    pub counts: serde_json::Value,
-    /// Text of the tool's summary (standard output).
-    pub summary: String,
+    /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order
+    /// of time. What ended after the last whole second is told too.
+    fn latencies(&self, interval: LatencyInterval);
 }
 
 /// An empty histogram of latencies in microseconds: three significant digits, as wide as what it is given.
@@ -126,6 +118,11 @@ pub trait Workload: Sync {
     fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.
     fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet>;
+    /// What one operation is. Pure.
+    ///
+    /// # Errors
+    /// Options that a plan would refuse.
+    fn operation(&self, options: &Options) -> Result<Operation>;
     /// Warm-up and measurement as planned.
     fn spans(&self, options: &Options) -> (Micros, Micros);
     /// Fills an empty database of a running server with the data set.
@@ -138,14 +135,9 @@ pub trait Workload: Sync {
     /// # Errors
     /// With the tool's own words; interrupted.
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
-    /// Runs, measured.
+    /// Runs, measured. Rates and percentiles are not its business: `analyse` has them from the counts.
     ///
     /// # Errors
-    /// With the tool's own words; interrupted.
-    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Raw>;
-    /// Reads the raw output. Pure.
-    ///
-    /// # Errors
-    /// With line, item and wanted type.
-    fn read(&self, options: &Options, raw: &Raw) -> Result<Figures>;
+    /// With the tool's own words, or where those cannot be read; interrupted.
+    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts>;
 }

@@ -1,6 +1,7 @@
 //! `pgstrata compare` as a person calls it: a publication beside a probe, raw files, cases of a run, what cannot be.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod again;
 mod outputs;
 mod run_folder;
 

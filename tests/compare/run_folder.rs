@@ -2,15 +2,18 @@
 
 use pgstrata::record::built::{GroundFacts, NodeFacts, StackFacts};
 use pgstrata::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
+use pgstrata::record::counts::{Counts, Measure};
 use pgstrata::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::record::promise;
 use pgstrata::record::run::RunRecord;
 use pgstrata::record::seconds::{Column, ColumnKind, ColumnType};
 use pgstrata::record::stack::{GroundName, Input, Role, StackSpec};
-use pgstrata::record::trial::{Figures, Measure, Outcome, TrialRecord};
+use pgstrata::record::trial::{Outcome, TrialRecord};
 use pgstrata::store::folder::Writer;
 use pgstrata::store::seconds::SecondsWriter;
+use pgstrata::workload::Workload;
+use pgstrata::workload::pgbench::Pgbench;
 use std::path::{Path, PathBuf};
 
 const BLOCKS: u32 = 3;
@@ -86,7 +89,6 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
     let done = (tps * noise * (1.0 - 0.1 * f64::from(trial)) * SECONDS as f64) as u64;
     let measure = Measure {
         name: "transactions".to_owned(),
-        operation: "transaction".to_owned(),
         done: Some(done),
         elapsed_us: SECONDS * 1_000_000,
         latency_us_sum: done * 900,
@@ -128,13 +130,14 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         run: "0badcafe".to_owned(),
         trial,
         case: case.clone(),
+        operation: Pgbench.operation(&case.workload.options).unwrap(),
         outcome: Outcome::Measured,
         started: "2026-03-02T09:14:33Z".to_owned(),
         steps: Vec::new(),
         stack: Some(stack),
         server: Some(server),
         data: None,
-        figures: Some(Figures { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Figures::default() }),
+        counts: Some(Counts { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Counts::default() }),
         waits: None,
         columns: Vec::new(),
         gaps: Vec::new(),

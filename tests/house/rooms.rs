@@ -54,7 +54,7 @@ const ROOMS: &[Room] = &[
             "store",
         ],
     ),
-    room("import", &["units", "error", "parse", "record"]),
+    room("foreign", &["units", "error", "parse", "record"]),
     room("store", &["units", "error", "record", "host::files"]),
     room("stats", &[]),
     room("analyse", &["units", "error", "record", "store", "stats"]),

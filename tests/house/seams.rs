@@ -1,5 +1,6 @@
 //! Adding a thing means adding a file and naming it in its seam's `ALL`. Nobody forgets the second.
 
+use super::paths::named;
 use super::source::{Source, Token, all, root};
 use std::path::Path;
 
@@ -11,8 +12,12 @@ const SEAMS: [(&str, &str); 4] = [
     ("src/report", "Renderer"),
 ];
 
-/// The words between `ALL` and the end of its list.
+/// The words between `ALL` and the end of its list, or those of `layers! { ... }`, which makes the list.
 fn words_of_all(tokens: &[Token]) -> Vec<String> {
+    if let Some(made) = tokens.windows(3).position(|t| t[0].is("layers") && t[1].is_sign('!') && t[2].is_sign('{')) {
+        let list = tokens[made + 3..].iter().take_while(|t| !t.is_sign('}'));
+        return list.filter_map(|t| t.word().map(str::to_owned)).collect();
+    }
     let start = tokens.windows(2).position(|t| t[0].is("const") && t[1].is("ALL")).unwrap_or(tokens.len());
     let list = tokens[start..].iter().skip_while(|t| !t.is_sign('=')).take_while(|t| !t.is_sign(';'));
     list.filter_map(|t| t.word().map(str::to_owned)).collect()
@@ -76,6 +81,29 @@ fn every_seam_is_described() {
         let seam = format!("`{}::{of}`", folder.trim_start_matches("src/"));
         assert!(text.contains(&seam), "ARCHITECTURE.md does not describe {seam}");
     }
+}
+
+/// Lines of code in which options of a workload are looked at: their names and defaults are the workload's own, and what
+/// others need of them it tells in `record::operation`.
+fn looks_at_options(source: &Source) -> Vec<usize> {
+    let code = source.code();
+    let fields = code.windows(3).filter(|t| t[0].is("workload") && t[1].is_sign('.') && t[2].is("options"));
+    let is_options = |path: &[String]| path.len() > 1 && path[0] == "record" && path[1] == "options";
+    let paths = named(source).into_iter().filter(|named| !named.in_test && is_options(&named.path));
+    fields.map(|t| t[0].line).chain(paths.map(|named| named.line)).collect()
+}
+
+#[test]
+fn analysis_asks_no_workload_for_its_options() {
+    for source in all().iter().filter(|source| source.path.starts_with("src/analyse")) {
+        let lines = looks_at_options(source);
+        assert!(lines.is_empty(), "{}: take it from `record::operation`", source.at(lines[0]));
+    }
+    let looks = |text: &str| !looks_at_options(&Source::of("src/analyse/case.rs", text)).is_empty();
+    assert!(looks("fn f(c: &CaseSpec) -> bool { c.spec.workload.options.get(\"rate\").is_some() }"));
+    assert!(looks("use crate::record::{case::CaseSpec, options::Options};"));
+    assert!(!looks("fn f(c: &CaseSpec) -> bool { c.mount.options.is_empty() && c.is_workload_axis(\"rate\") }"));
+    assert!(!looks("#[cfg(test)] mod tests { use crate::record::options::Options; }"));
 }
 
 #[test]

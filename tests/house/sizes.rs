@@ -7,6 +7,50 @@ const LINES_OF_A_FILE: usize = 600;
 /// A function beyond this is two functions.
 const LINES_OF_A_FUNCTION: usize = 70;
 
+/// The wing for other people's text and for comparison, which must not outgrow the instrument that it stands beside.
+const WING: [&str; 13] = [
+    "src/foreign/",
+    "src/analyse/shelf/",
+    "src/analyse/compare/",
+    "src/analyse/remark.rs",
+    "src/report/compare/",
+    "src/report/shelf.rs",
+    "src/cli/import.rs",
+    "src/cli/import/",
+    "src/cli/compare",
+    "src/cli/shelf.rs",
+    "src/store/import.rs",
+    "src/record/imported.rs",
+    "src/record/publication.rs",
+];
+/// Lines of code of the wing, tests aside.
+const LINES_OF_THE_WING: usize = 11_000;
+
+/// Lines outside of `#[cfg(test)]`; none of a file of tests.
+fn lines_of_code(source: &Source) -> usize {
+    let path = source.path.to_string_lossy();
+    if path.ends_with("/tests.rs") || path.contains("/tests/") {
+        return 0;
+    }
+    let lines: Vec<&str> = source.text.lines().collect();
+    let (mut count, mut at) = (0, 0);
+    while at < lines.len() {
+        if lines[at].trim() != "#[cfg(test)]" {
+            count += 1;
+            at += 1;
+            continue;
+        }
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        at += 1;
+        if lines.get(at).is_some_and(|line| line.trim_end().ends_with('{')) {
+            let end = format!("{}}}", " ".repeat(indent));
+            at += lines[at..].iter().position(|line| line.starts_with(&end)).unwrap_or(0);
+        }
+        at += 1;
+    }
+    count
+}
+
 /// Name, first line and number of lines of each function with a body, signature counted.
 fn functions(source: &Source) -> Vec<(String, usize, usize)> {
     let tokens = &source.tokens;
@@ -52,6 +96,25 @@ fn no_file_is_too_long() {
         let lines = source.text.lines().count();
         assert!(lines <= LINES_OF_A_FILE, "{} has {lines} lines, {LINES_OF_A_FILE} are allowed", source.at(1));
     }
+}
+
+#[test]
+fn the_wing_for_foreign_text_stays_small() {
+    let of_wing = |source: &&Source| WING.iter().any(|part| source.path.to_string_lossy().starts_with(part));
+    let lines: usize = all().iter().filter(of_wing).map(lines_of_code).sum();
+    assert!(lines > LINES_OF_THE_WING / 2, "only {lines} lines: a path of the list is wrong");
+    let allowed = "are allowed: a reader that nothing compares goes before a new one comes";
+    assert!(
+        lines <= LINES_OF_THE_WING,
+        "the wing for foreign text has {lines} lines of code, {LINES_OF_THE_WING} {allowed}"
+    );
+}
+
+#[test]
+fn tests_do_not_count_as_code() {
+    let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n#[cfg(test)]\nmod c;\nfn d() {}\n";
+    assert_eq!(lines_of_code(&Source::of("src/x.rs", text)), 2);
+    assert_eq!(lines_of_code(&Source::of("src/x/tests.rs", text)), 0);
 }
 
 #[test]

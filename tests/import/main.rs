@@ -4,4 +4,5 @@
 mod bad_input;
 mod desk;
 mod good_input;
+mod manifest;
 mod stored;

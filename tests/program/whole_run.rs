@@ -1,6 +1,7 @@
 //! A plan goes in, a comparison comes out.
 
 use crate::workshop::{Workshop, can_build_stacks, said};
+use pgstrata::store::latency;
 use std::fs;
 use std::path::Path;
 
@@ -39,6 +40,27 @@ fn document(path: &Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// What the folder holds gives the same figures again, and without its counts there are none.
+fn figures_come_from_the_counts_in_the_folder(shop: &Workshop, folder: &Path, findings: &serde_json::Value) {
+    let report = || shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&report().stdout).unwrap(), *findings);
+    for case in ["ext4.tpcb", "tmp.sync"] {
+        let path = folder.join("trials").join(case).join("1/trial.json");
+        let whole = fs::read_to_string(&path).unwrap();
+        let mut record = document(&path);
+        let counts = record.as_object_mut().unwrap().remove("counts").unwrap();
+        let main = &counts["measures"][0];
+        let rate = main["done"].as_f64().unwrap() / (main["elapsed_us"].as_f64().unwrap() / 1e6);
+        let is_it = |trial: &&serde_json::Value| trial["case"] == case && trial["trial"] == 1;
+        let found = findings["trials"].as_array().unwrap().iter().find(is_it).unwrap();
+        assert_eq!(found["rate"], rate, "{case}");
+        fs::write(&path, record.to_string()).unwrap();
+        let output = report();
+        assert!(!output.status.success() && said(&output).contains("holds no counts"), "{}", said(&output));
+        fs::write(&path, whole).unwrap();
+    }
+}
+
 #[test]
 fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_with_pgbenchs_own() {
     if !can_build_stacks("a whole run on loop devices") {
@@ -61,20 +83,27 @@ fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_wi
             for file in ["seconds.parquet", "latency.hist", "raw/commands.jsonl"] {
                 assert!(trial.join(file).exists(), "{case}: {file}");
             }
-            for check in record["figures"]["checks"].as_array().unwrap() {
-                assert_eq!(check["agrees"], true, "{case}: {check}");
-            }
-            if case.ends_with("tpcb") {
-                let checks = record["figures"]["checks"].as_array().unwrap();
-                let transactions = checks.iter().find(|check| check["what"] == "transactions").unwrap();
-                assert_eq!(transactions["tool"], transactions["own"]);
-                assert_eq!(transactions["tolerance"], 0.0);
+            // The intervals of a measure hold each operation that was counted.
+            let latencies = latency::read(&trial).unwrap();
+            for measure in record["counts"]["measures"].as_array().unwrap() {
+                let (_, whole) = latencies.iter().find(|(name, _)| measure["name"] == *name).unwrap();
+                assert_eq!(measure["done"], whole.len(), "{case}: {measure}");
             }
         }
     }
 
     let report = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    for trial in findings["trials"].as_array().unwrap() {
+        let checks = trial["checks"].as_array().unwrap();
+        assert!(checks.iter().all(|check| check["agrees"] == true), "{trial}");
+        if trial["case"].as_str().unwrap().ends_with("tpcb") {
+            let transactions = checks.iter().find(|check| check["what"] == "transactions").unwrap();
+            assert_eq!(transactions["tool"], transactions["own"]);
+            assert_eq!(transactions["tolerance"], 0.0);
+        }
+    }
+    figures_come_from_the_counts_in_the_folder(&shop, &folder, &findings);
     let ranking = findings["rankings"].as_array().unwrap().iter().find(|r| r["workload"] == "tpcb").unwrap();
     let class_of = |case: &str| {
         let classes = ranking["classes"].as_array().unwrap();

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests; a test that is skipped says so")]
 
 mod chromium;
+mod facts;
 mod page;
 mod sample;
 mod text;

@@ -1,12 +1,10 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
 use pgstrata::analyse::findings::*;
-use pgstrata::record::built::{GroundFacts, NodeFacts};
 use pgstrata::record::event::Step;
-use pgstrata::record::facts::*;
-use pgstrata::record::promise;
-use pgstrata::record::stack::GroundName;
-use pgstrata::record::trial::{CrossCheck, Gap, StatementFigures, StepTime};
+
+use crate::facts::{host, server_facts, stack_facts};
+use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
 /// A stack of the sample: name, tps at 1, 4 and 16 clients, mean of its fdatasync rate.
@@ -437,95 +435,6 @@ fn steps(number: u32) -> Vec<StepTime> {
         (Step::Store, 85_000),
     ];
     times.map(|(step, us)| StepTime { step, wall_us: us + u64::from(number) * 1000 }).into()
-}
-
-fn stack_facts(name: &str, number: u32) -> StackFacts {
-    let device = DeviceFacts {
-        name: format!("loop{number}"),
-        size_bytes: Some(6 << 30),
-        write_cache: Some(WriteCache::WriteBack),
-        fua: Some(false),
-        logical_block_bytes: Some(512),
-        scheduler: Some("none".to_owned()),
-        direct_io: Some(true),
-        stands_on_nothing: Some(true),
-        counts_flushes: Some(true),
-        ..DeviceFacts::default()
-    };
-    let words = |text: &str| text.split(',').map(str::to_owned).collect();
-    let mount = MountFacts {
-        target: format!("/run/pgstrata/{number}"),
-        fstype: name.to_owned(),
-        source: format!("/dev/loop{number}"),
-        options: words("rw,noatime"),
-        super_options: words(if name == "xfs" { "rw,attr2,inode64,logbufs=8,logbsize=32k,noquota" } else { "rw" }),
-        device: format!("7:{number}"),
-    };
-    let input = Input { from: GroundName("loop".to_owned()), role: Role::Data, group: None };
-    let mut nodes = vec![NodeFacts {
-        name: name.to_owned(),
-        layer: Some(name.to_owned()),
-        details: [("block size".to_owned(), "4096".to_owned())].into(),
-        inputs: vec![input],
-        promises: promise::of_mount(&mount),
-        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
-    }];
-    if name == "tmpfs" {
-        nodes[0].inputs.clear();
-    } else {
-        nodes.push(NodeFacts {
-            name: "loop".to_owned(),
-            layer: Some("loop".to_owned()),
-            promises: promise::of_device(&device),
-            grounds: vec![GroundFacts { device: Some(device), ..GroundFacts::default() }],
-            ..NodeFacts::default()
-        });
-    }
-    StackFacts {
-        name: name.to_owned(),
-        nodes,
-        data: Some(GroundName(name.to_owned())),
-        wal: None,
-        tablespaces: BTreeMap::new(),
-        free_bytes: Some(5 << 30),
-        trials_before: 0,
-        age_s: Some(11.0),
-    }
-}
-
-fn server_facts() -> ServerFacts {
-    let key = [
-        ("fsync", "on"),
-        ("synchronous_commit", "on"),
-        ("wal_sync_method", "fdatasync"),
-        ("full_page_writes", "on"),
-        ("shared_buffers", "512MB"),
-        ("wal_level", "replica"),
-        ("data_checksums", "off"),
-    ];
-    ServerFacts {
-        version: "15.18 (Debian 15.18-0+deb12u1)".to_owned(),
-        version_num: 150_018,
-        bin: "/usr/lib/postgresql/15/bin".to_owned(),
-        settings: [("max_connections".to_owned(), "40".to_owned())].into(),
-        key_settings: key.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        shared_buffers_bytes: 512 << 20,
-    }
-}
-
-fn host() -> HostFacts {
-    HostFacts {
-        hostname: "db-bench-1".to_owned(),
-        kernel: "6.18.2".to_owned(),
-        distribution: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
-        cpu_model: Some("AMD EPYC 9554P".to_owned()),
-        cpus: 8,
-        memory_bytes: 32 << 30,
-        swap_used_bytes: Some(0),
-        clocksource: Some("tsc".to_owned()),
-        governor: None,
-        machine: Some("KVM".to_owned()),
-    }
 }
 
 /// The whole sample.

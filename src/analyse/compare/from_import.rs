@@ -1,7 +1,7 @@
 //! Imported cases as sides: pg_test_fsync and pgbench under the same keys as this program's own figures.
 //!
-//! What iostat, vmstat and their like print belongs to a workload that they do not name, and what fio and dd did is a
-//! workload that no run of this program has; they are left out, and said so.
+//! What iostat, vmstat and their like print belongs to a workload that they do not name, and what fio did is a workload that
+//! no run of this program has; they are left out, and said so.
 
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
@@ -12,7 +12,6 @@ use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedLog, ImportedOutput, ImportedRow, ImportedTrial,
 };
 use crate::record::promise::holds_back;
-use crate::stats::autocorrelation::within;
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +56,10 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
         let mut passes: Vec<Vec<Measure>> = vec![Vec::new()];
         for output in &trial.outputs {
             if let Some(file) = trial.files.get(output.file).filter(|file| read.contains(file.sha256.as_str())) {
-                copies.insert(file.name.as_str());
+                // What the machine is like may be told again with each trial.
+                if !tells_facts(&output.tool) {
+                    copies.insert(file.name.as_str());
+                }
                 continue;
             }
             let mut found = measures(output, trial, &bare.facts);
@@ -94,7 +96,7 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
 
 /// Whether a tool tells what the machine is like and measures nothing.
 fn tells_facts(tool: &str) -> bool {
-    matches!(tool, "mount" | "df" | "gpart list" | "zfs get" | "zfs list" | "zpool get" | "zpool list" | "zpool status")
+    matches!(tool, "mount" | "zfs get" | "zpool get")
 }
 
 /// Whether the figures of an output are in those of another one: of a log beside its summary.
@@ -204,7 +206,7 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         // A name without a room is a setting of the server.
         facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
     }
-    for output in case.trials.iter().chain(&case.context).flat_map(|trial| &trial.outputs) {
+    for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
         if let Some(version) = &output.version {
             facts.add(format!("tool.{}.version", output.tool), version);
         }
@@ -334,7 +336,7 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     let fact = |name: &str| output.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let whole = |name: &str| figure(summary, name).map(|figure| significant_whole(figure.value));
     let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
-    let conditions = |connecting: Option<&str>| {
+    let conditions = |connecting: &str| {
         let workload = given(&["workload.script", "pgbench.script"]).or_else(|| fact("transaction type").map(script));
         let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
         let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
@@ -348,34 +350,29 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
             Condition::named(ConditionKind::Clients, clients),
             Condition::usual(ConditionKind::QueryMode, fact("query mode").map(str::to_owned), "simple"),
             Condition::usual(ConditionKind::RateLimit, rate, "none"),
-            Condition::usual(ConditionKind::Connecting, connecting.map(str::to_owned), "excluded"),
+            Condition::usual(ConditionKind::Connecting, Some(connecting.to_owned()), "excluded"),
         ]
     };
     // The first that is there: without the time to connect wherever the summary has it.
     let forms = [
-        ("tps", Some("excluded")),
-        ("tps_excluding_connecting", Some("excluded")),
-        ("tps_including_reconnecting", Some("of each transaction")),
-        ("tps_including_connecting", Some("included")),
-        ("tps_of_unknown_kind", None),
+        ("tps", "excluded"),
+        ("tps_excluding_connecting", "excluded"),
+        ("tps_including_reconnecting", "of each transaction"),
+        ("tps_including_connecting", "included"),
     ];
     let mut measures = Vec::new();
     let found = forms.iter().find_map(|(name, connecting)| Some((figure(summary, name)?, *connecting)));
     if let Some((tps, connecting)) = found {
-        let mut measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
-        // The log of a sample has other counts, and an error of its own.
-        let whole =
-            |log: &&ImportedLog| figure(summary, "transactions").is_some_and(|all| all.value == log.done as f64);
-        measure.ends = log.filter(whole).and_then(|log| seconds_interval(log, tps.value));
+        let measure = Measure::new("pgbench", conditions(connecting), "tps", Figure::Rate, "tps", tps.value);
         measures.push(measure);
     }
     if let Some(latency) = figure(summary, "latency_mean").filter(|latency| latency.unit == "ms") {
-        let conditions = conditions(Some("excluded"));
+        let conditions = conditions("excluded");
         measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "us", latency.value * 1000.0));
     }
     for (which, us) in log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default() {
         let figure = Figure::Percentile(which.to_owned());
-        measures.push(Measure::new("pgbench", conditions(Some("excluded")), "latency", figure, "us", us));
+        measures.push(Measure::new("pgbench", conditions("excluded"), "latency", figure, "us", us));
     }
     measures
 }
@@ -415,21 +412,6 @@ fn script(transaction_type: &str) -> String {
         () => return transaction_type.to_owned(),
     };
     known.to_owned()
-}
-
-/// Interval of a rate from the seconds of its log, which says nothing of another run.
-fn seconds_interval(log: &ImportedLog, tps: f64) -> Option<(f64, f64)> {
-    // The first and the last second are not whole.
-    let whole = log.seconds.get(1..log.seconds.len().saturating_sub(1))?;
-    let (first, last) = (whole.first()?.0, whole.last()?.0);
-    // A log of weeks has wrong dates.
-    const LONGEST_S: u64 = 31 * 86_400;
-    if last.saturating_sub(first) > LONGEST_S {
-        return None;
-    }
-    let done: BTreeMap<u64, u64> = whole.iter().copied().collect();
-    let seconds: Vec<f64> = (first..=last).map(|second| done.get(&second).copied().unwrap_or(0) as f64).collect();
-    mean_over_trials(&[TrialMean { mean: tps, within: within(&seconds) }])?.ends
 }
 
 /// Percentiles of latencies in microseconds with their counts, ascending.

@@ -5,11 +5,11 @@ use super::from_probe;
 use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread};
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
 use crate::analyse::load;
-use crate::analyse::measures::rate_of;
+use crate::analyse::measures::{rate_of, slice_rates};
 use crate::error::Result;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::facts::{DeviceFacts, Fits};
-use crate::record::options::{OptionValue, Options};
+use crate::record::operation::{Operation, Writes};
 use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
 use crate::record::trial::{Outcome, TrialRecord};
@@ -89,8 +89,7 @@ pub fn sides(argument: usize, label: &str, source: &RunSource, wanted: Option<&s
 fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
     let mut groups: Vec<(BTreeMap<&str, &str>, Vec<&CaseSpec>)> = Vec::new();
     for case in &run.cases {
-        let is_own = |axis: &str| axis != "workload" && case.workload.options.get(axis).is_none();
-        let axes = case.axes.iter().filter(|(axis, _)| is_own(axis));
+        let axes = case.axes.iter().filter(|(axis, _)| !case.is_workload_axis(axis));
         let axes: BTreeMap<&str, &str> = axes.map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
         match groups.iter_mut().find(|(known, _)| *known == axes) {
             Some((_, cases)) => cases.push(case),
@@ -139,10 +138,8 @@ fn facts_of(trial: &TrialRecord, facts: &mut Facts) {
     if let Some(server) = &trial.server {
         facts.server(server);
     }
-    for key in ["duration", "warmup", "cache", "jobs"] {
-        if let Some(value) = trial.case.workload.options.get(key) {
-            facts.add(format!("workload.{}.{key}", trial.case.workload.kind), value.plain());
-        }
+    for (name, value) in &trial.operation.settings {
+        facts.add(format!("workload.{}.{name}", trial.case.workload.kind), value);
     }
 }
 
@@ -158,12 +155,15 @@ struct Case<'a> {
 impl Case<'_> {
     fn measures(&self) -> Vec<Measure> {
         let probed = self.trials.iter().any(|trial| probe_of(trial).is_some());
-        match (self.spec.workload.kind.as_str(), probed) {
-            (_, true) => self.rows(),
-            ("pgbench", false) => self.found.measures.iter().flat_map(|measure| self.transactions(measure)).collect(),
-            _ => {
-                self.found.measures.iter().filter_map(|measure| self.rate(measure, "sync", Vec::new(), None)).collect()
+        if probed {
+            return self.rows();
+        }
+        match self.trials.first() {
+            Some(trial) if self.spec.postgres.is_some() => {
+                let conditions = self.conditions(&trial.operation);
+                self.found.measures.iter().flat_map(|measure| self.transactions(measure, &conditions)).collect()
             }
+            _ => self.found.measures.iter().filter_map(|measure| self.rate(measure, &[], None)).collect(),
         }
     }
 
@@ -178,14 +178,14 @@ impl Case<'_> {
         measures
     }
 
-    /// Rate and latencies of one measure of pgbench.
-    fn transactions(&self, found: &MeasureFinding) -> Vec<Measure> {
+    /// Rate and latencies of one measure of a server.
+    fn transactions(&self, found: &MeasureFinding, conditions: &[Condition]) -> Vec<Measure> {
         let main = found.name == "transactions";
         let of = |what: &str| if main { what.to_owned() } else { format!("{what} of {}", found.name) };
-        let rate = self.rate(found, "pgbench", self.conditions(), Some(of("tps")));
+        let rate = self.rate(found, conditions, Some(of(&found.unit)));
         let mut measures: Vec<Measure> = rate.into_iter().collect();
         let Some(latency) = &found.latency else { return measures };
-        let mut mean = self.measure("pgbench", self.conditions(), &of("latency"), Figure::Mean, "us", latency.mean_us);
+        let mut mean = self.measure(conditions, &of("latency"), Figure::Mean, "us", latency.mean_us);
         let means = self.mean_latencies(&found.name);
         if let Some(all) = mean_over_trials(&trial_means(&means)) {
             (mean.value, mean.ends) = (all.mean, all.ends);
@@ -201,7 +201,7 @@ impl Case<'_> {
         ];
         for (which, us) in percentiles {
             let figure = Figure::Percentile(which.to_owned());
-            let measure = self.measure("pgbench", self.conditions(), &of("latency"), figure, "us", us as f64);
+            let measure = self.measure(conditions, &of("latency"), figure, "us", us as f64);
             let spread = Spread::Together { trials: self.trials.len(), alone: None };
             measures.push(Measure { spread, ..measure });
         }
@@ -210,7 +210,7 @@ impl Case<'_> {
 
     fn mean_latencies(&self, name: &str) -> Vec<BlockMean> {
         let of_trial = |trial: &&TrialRecord| {
-            let measure = trial.figures.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
+            let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
             let done = measure.done.filter(|done| *done > 0 && measure.latency_us_sum > 0)?;
             let mean = measure.latency_us_sum as f64 / done as f64;
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
@@ -218,24 +218,18 @@ impl Case<'_> {
         self.trials.iter().filter_map(of_trial).collect()
     }
 
-    fn rate(
-        &self,
-        found: &MeasureFinding,
-        family: &str,
-        conditions: Vec<Condition>,
-        item: Option<String>,
-    ) -> Option<Measure> {
+    fn rate(&self, found: &MeasureFinding, conditions: &[Condition], item: Option<String>) -> Option<Measure> {
         let rate = found.rate.as_ref()?;
         let item = item.unwrap_or_else(|| found.name.clone());
-        let mut measure = self.measure(family, conditions, &item, Figure::Rate, &found.unit, rate.value);
+        let mut measure = self.measure(conditions, &item, Figure::Rate, &found.unit, rate.value);
         measure.ends = rate.low.zip(rate.high);
         let first = self.found.measures.first().is_some_and(|first| first.name == found.name);
         let of_trial = |trial: &&TrialRecord| {
-            let measure = trial.figures.as_ref()?.measures.iter().find(|measure| measure.name == found.name)?;
-            let within = if measure.slice_rates.is_empty() {
+            let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == found.name)?;
+            let within = if measure.slices.is_empty() {
                 self.within(trial.trial).filter(|_| first)
             } else {
-                autocorrelation::within_independent(&measure.slice_rates)
+                autocorrelation::within_independent(&slice_rates(measure))
             };
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })
         };
@@ -251,15 +245,8 @@ impl Case<'_> {
         autocorrelation::within(&series.min.iter().flatten().map(|done| f64::from(*done)).collect::<Vec<_>>())
     }
 
-    fn measure(
-        &self,
-        family: &str,
-        conditions: Vec<Condition>,
-        item: &str,
-        figure: Figure,
-        unit: &str,
-        value: f64,
-    ) -> Measure {
+    fn measure(&self, conditions: &[Condition], item: &str, figure: Figure, unit: &str, value: f64) -> Measure {
+        let (family, conditions) = (&self.spec.workload.kind, conditions.to_vec());
         let data = match self.found.fits {
             Some(Fits::SharedBuffers | Fits::Memory) => DataPlace::Memory,
             Some(Fits::Neither) => DataPlace::Disk,
@@ -271,8 +258,7 @@ impl Case<'_> {
 
     /// What a commit survives; `None` where nothing commits.
     fn durability(&self) -> Option<Durability> {
-        let scripts = self.spec.workload.options.texts("script");
-        let reads = !scripts.is_empty() && scripts.iter().all(|script| script.starts_with("select-only"));
+        let reads = self.trials.first().is_some_and(|trial| trial.operation.writes == Writes::Never);
         (!reads).then(|| self.found.durability.clone())
     }
 
@@ -284,27 +270,23 @@ impl Case<'_> {
         medium(stack.mount_of(stack.wal_ground()), &devices)
     }
 
-    fn conditions(&self) -> Vec<Condition> {
-        let options = &self.spec.workload.options;
-        let scripts = options.texts("script");
-        let script = if scripts.is_empty() { "tpcb-like".to_owned() } else { scripts.join(" + ") };
-        let text = |key: &str| options.get(key).map(OptionValue::plain);
+    fn conditions(&self, operation: &Operation) -> Vec<Condition> {
         let usual = |kind, value: Option<String>, usual: &str| {
             Condition::usual(kind, Some(value.unwrap_or_else(|| usual.to_owned())), usual)
         };
         vec![
-            Condition::named(ConditionKind::Workload, Some(script)),
-            Condition::named(ConditionKind::Scale, self.scale(options)),
-            Condition::named(ConditionKind::Clients, Some(text("clients").unwrap_or_else(|| "1".to_owned()))),
-            usual(ConditionKind::QueryMode, text("mode"), "simple"),
-            usual(ConditionKind::RateLimit, text("rate"), "none"),
+            Condition::named(ConditionKind::Workload, Some(operation.scripts.join(" + "))),
+            Condition::named(ConditionKind::Scale, self.scale(operation)),
+            Condition::named(ConditionKind::Clients, Some(operation.clients.to_string())),
+            usual(ConditionKind::QueryMode, operation.query_mode.clone(), "simple"),
+            usual(ConditionKind::RateLimit, operation.rate.map(|rate| rate.to_string()), "none"),
             usual(ConditionKind::Connecting, None, "excluded"),
         ]
     }
 
     /// The scale; a share of memory is another size on each machine, so it comes with the size.
-    fn scale(&self, options: &Options) -> Option<String> {
-        let scale = options.get("scale")?.plain();
+    fn scale(&self, operation: &Operation) -> Option<String> {
+        let scale = operation.scale.clone()?;
         if !scale.contains('%') {
             return Some(scale);
         }
@@ -313,7 +295,7 @@ impl Case<'_> {
 }
 
 fn probe_of(trial: &TrialRecord) -> Option<&ProbeRecord> {
-    trial.figures.as_ref()?.probe.as_deref()
+    trial.counts.as_ref()?.probe.as_deref()
 }
 
 fn trial_means(means: &[BlockMean]) -> Vec<TrialMean> {

@@ -218,8 +218,8 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let any = |method: Method| compared().any(|comparison| comparison.method == method);
     if any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated) {
         found.push(format!(
-            "{} To tell more, repeat: outputs that are imported as x-run1.txt, x-run2.txt are trials of one case, and folders \
-             that are given together are probed in turn",
+            "{} To tell more, repeat: a publication.toml lists the repetitions of an imported case, and folders that are given \
+             together are probed in turn",
             single::sentence()
         ));
     }

@@ -28,8 +28,6 @@ pub struct ShelfFindings {
     pub conclusions: Vec<ConclusionFinding>,
     /// What its figures say without being asked, the gravest first.
     pub remarks: Vec<Remark>,
-    /// Things that it measured twice.
-    pub repeats: Vec<Repeat>,
     /// What a reader should know.
     pub caveats: Vec<String>,
     /// What is not told.
@@ -76,7 +74,7 @@ pub enum Support {
     CannotBeTold,
     /// What they differ by may be chance.
     NotShown,
-    /// They differ by more than runs are known to scatter, or than what was measured twice, but each was measured once.
+    /// They differ by more than runs are known to scatter, but each was measured once.
     PointsThatWay,
     /// They carry it.
     Shown,
@@ -114,31 +112,12 @@ pub struct Comparison {
     pub ratio: f64,
     /// Trials of both.
     pub trials: (usize, usize),
-    /// Interval of the ratio with 95 %, where trials or seconds carry one.
+    /// Interval of the ratio with 95 %, where trials carry one.
     pub interval: Option<(f64, f64)>,
-    /// Half width of a 95 % interval of the ratio if operations came at random and nothing else varied.
-    pub counting_half_width: Option<f64>,
-    /// Scatter of runs (standard deviation over mean) below which two single runs would tell the two apart.
-    pub holds_below: Option<f64>,
     /// What it says of the conclusion.
     pub support: Support,
     /// In a sentence.
     pub sentence: String,
-}
-
-/// One thing that a publication measured twice, so that it tells how far runs repeat.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Repeat {
-    /// Where.
-    pub case: String,
-    /// What.
-    pub what: String,
-    /// Both values.
-    pub values: (f64, f64),
-    /// Their unit.
-    pub unit: String,
-    /// The larger over the smaller, less one.
-    pub apart: f64,
 }
 
 /// How grave a remark is.
@@ -162,12 +141,6 @@ pub struct Remark {
     pub weight: Weight,
     /// Which case.
     pub case: String,
-    /// What was measured or computed.
-    pub number: Option<f64>,
-    /// What it is held against.
-    pub threshold: Option<f64>,
-    /// Unit of both.
-    pub unit: String,
     /// Where the threshold or the rule comes from.
     pub source: String,
     /// In words.

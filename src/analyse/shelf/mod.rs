@@ -6,13 +6,9 @@
 pub mod cases;
 pub mod claims;
 pub mod findings;
-mod interval;
-pub mod repeats;
 pub mod rules;
-mod rules_commit;
 mod rules_facts;
-mod rules_place;
-mod rules_price;
+mod rules_load;
 pub(in crate::analyse) mod rules_sync;
 mod select;
 #[cfg(test)]
@@ -27,21 +23,19 @@ use findings::{ConclusionFinding, ShelfFindings};
 #[must_use]
 pub fn find(publication: &Publication) -> ShelfFindings {
     let record = &publication.record;
-    let repeats = repeats::repeats(record);
     let conclusions: Vec<ConclusionFinding> =
-        publication.conclusions.iter().map(|it| claims::answer(record, it, &repeats)).collect();
+        publication.conclusions.iter().map(|it| claims::answer(record, it)).collect();
     let is_single = conclusions.iter().flat_map(|it| &it.comparisons).any(|it| it.interval.is_none());
     ShelfFindings {
         format: findings::FORMAT,
         analysed_by: env!("CARGO_PKG_VERSION").to_owned(),
         name: publication.name.clone(),
-        varied: publication.varied.clone(),
-        procedure: publication.procedure.clone(),
+        varied: record.varied.clone(),
+        procedure: record.procedure.clone(),
         origin: record.origin.clone(),
         cases: record.cases.iter().map(cases::case).collect(),
         conclusions,
         remarks: rules::remarks(record),
-        repeats,
         caveats: record.caveats.iter().cloned().chain(is_single.then(single::sentence)).collect(),
         unknown: record.unknown.clone(),
     }

@@ -1,91 +1,55 @@
-//! Rules that hold the properties and settings that a case is said to have against what its own output shows.
+//! Rules that hold what a case is said to have against what its own output shows, and cases against each other that differ
+//! in nothing but whether a sync is done.
 
 use super::findings::{Remark, Weight};
 use super::rules::Rule;
-use super::rules_price::apart;
-use super::select::{Found, rows};
+use super::select::{Found, rows, synced, tps};
+use super::words::rate;
 use crate::record::imported::{ImportRecord, ImportedCase};
 use crate::units::significant;
 
+/// Facts that decide whether a sync is done, with the value that leaves it out.
+const DECIDES: [(&str, &str); 5] = [
+    ("zfs.sync", "disabled"),
+    ("fsync", "off"),
+    ("synchronous_commit", "off"),
+    ("mount.barrier", "0"),
+    ("mount.barrier", "off"),
+];
+/// Cases that are nearer than this are not said to differ.
+const APART: f64 = 1.5;
+
 /// What contradicts the facts of a case.
 pub(super) fn of_case(record: &ImportRecord, case: &ImportedCase) -> Vec<Remark> {
-    let mut found = Vec::new();
-    for (key, value) in &case.facts {
-        found.extend(property(record, case, key, value));
-        found.extend(of_pgbench(case, key, value));
-    }
-    found
+    let of_fact =
+        |(key, value): (&String, &String)| property(case, key, value).or_else(|| of_pgbench(case, key, value));
+    case.facts.iter().filter_map(of_fact).chain(mounted(record, case)).collect()
 }
 
-/// A property that `zfs get` or `zpool get` shows otherwise.
-fn property(record: &ImportRecord, case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
+/// A property that every list of `zfs get` or `zpool get` shows otherwise: of the dataset that the case is said to have
+/// used, or that is mounted where its data lay; of all where neither is told.
+fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let source = "the list of properties that came with the case";
+    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
     let (tool, name) = match key.split_once('.')? {
         ("zfs", name) => ("zfs get", name),
         ("zpool", name) => ("zpool get", name),
         _ => return None,
     };
-    let listed = listed(case, tool, name);
-    let is_said = |row: &&Found<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
-    let others: Vec<Found<'_>> = listed.iter().filter(|row| !is_said(row)).copied().collect();
-    let row = others.first()?;
-    if others.len() < listed.len() {
-        let rule = Rule { name: "datasets_differ", weight: Weight::Information, source };
-        let values: Vec<String> = listed.iter().map(|row| of_dataset(row, name)).collect();
-        let sentence = format!(
-            "{tool} lists {}: which of them the case used is not told, so none is held against {name}={said}",
-            values.join(", ")
-        );
-        return rule.says(&listed, None, sentence);
-    }
-    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
-    let mut values: Vec<&str> = others.iter().filter_map(|row| row.label("value")).collect();
-    values.sort_unstable();
-    values.dedup();
-    let [value] = values.as_slice() else {
-        let values: Vec<String> = others.iter().map(|row| of_dataset(row, name)).collect();
-        let sentence = format!("{tool} lists {}, where the case is said to have {name}={said}", values.join(", "));
-        return rule.says(&others, None, sentence);
+    let of = |property: &str| -> Vec<Found<'_>> {
+        rows(case).filter(|row| row.output.tool == tool && row.label("property") == Some(property)).collect()
     };
-    let mut sentence = format!("{tool} lists {name}={value}, where the case is said to have {name}={said}");
-    let other = record.cases.iter().find(|other| other.facts.get(key).is_some_and(|found| found == value));
-    if let Some((method, ratio)) = other.and_then(|other| apart(other, case)) {
-        let times = if ratio >= 1.0 { ratio } else { 1.0 / ratio };
-        sentence.push_str(&format!(
-            "; {method} differs {} times from the case that has {value}, so the list is of another moment than the run",
-            significant(times)
-        ));
-    }
-    rule.says(&[*row], None, sentence)
-}
-
-/// The rows of a property: those of the dataset or pool that the case is said to have used, or that is mounted where its
-/// data lay; of all where neither is told.
-fn listed<'a>(case: &'a ImportedCase, tool: &'a str, property: &'a str) -> Vec<Found<'a>> {
-    let of = |property: &'a str| {
-        rows(case).filter(move |row| row.output.tool == tool && row.label("property") == Some(property))
-    };
-    let told = ["zfs.dataset", "stack.dataset", "zpool.pool", "stack.pool"];
-    let told = told[if tool == "zfs get" { 0..2 } else { 2..4 }].iter().find_map(|key| case.facts.get(*key));
-    let at = case.facts.get("stack.mount");
-    let mounted = of("mountpoint").find(|row| at.is_some_and(|at| row.label("value") == Some(at)));
-    let used = told.map(String::as_str).or_else(|| mounted.and_then(|row| row.label("name")));
-    let is_used = |row: &Found<'_>| used.is_none() || row.label("name").is_none() || row.label("name") == used;
-    let mut found: Vec<Found<'a>> = Vec::new();
-    for row in of(property).filter(|row| row.label("value").is_some()).filter(is_used) {
-        // Each trial may have a list of its own that says the same.
-        let same = |known: &Found<'_>| known.row.labels == row.row.labels;
-        if !found.iter().any(same) {
-            found.push(row);
-        }
-    }
-    found
-}
-
-/// `tank/a sync=disabled`.
-fn of_dataset(row: &Found<'_>, property: &str) -> String {
-    let value = row.label("value").unwrap_or_default();
-    row.label("name").map_or_else(|| format!("{property}={value}"), |name| format!("{name} {property}={value}"))
+    let at = case.facts.get("stack.mount").map(String::as_str);
+    let mounted = of("mountpoint").into_iter().find(|row| at.is_some() && row.label("value") == at);
+    let told = if tool == "zfs get" { ["zfs.dataset", "stack.dataset"] } else { ["zpool.pool", "stack.pool"] };
+    let told = told.iter().find_map(|key| case.facts.get(*key)).map(String::as_str);
+    let used = told.or_else(|| mounted.and_then(|row| row.label("name")));
+    let mut listed = of(name);
+    listed.retain(|row| used.is_none() || row.label("name").is_none() || row.label("name") == used);
+    let is_said = |row: &Found<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
+    let value = listed.first()?.label("value")?;
+    let sentence = format!("{tool} lists {name}={value}, where the case is said to have {name}={said}");
+    rule.says(&listed, sentence).filter(|_| !listed.iter().any(is_said))
 }
 
 /// A setting of pgbench, as `pgbench.NAME` or `workload.NAME`, that its summary shows otherwise.
@@ -96,6 +60,66 @@ fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
     let (row, shown) = summaries.filter_map(|row| Some((row, row.value(name)?))).find(|(_, shown)| *shown != said)?;
-    let sentence = format!("pgbench says {name} {shown}, where the case is said to have {said}");
-    rule.says(&[row], Some((shown, said, "")), sentence)
+    rule.says(&[row], format!("pgbench says {name} {shown}, where the case is said to have {said}"))
+}
+
+/// A filesystem that `mount` shows otherwise at the place of the case. Mounts that a case lists are its own; those of a
+/// case that lists nothing else are the machine's.
+fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
+    let source = "the mounts that came with the case";
+    let rule = Rule { name: "facts_contradict", weight: Weight::Contradiction, source };
+    let (kind, place) = (case.facts.get("stack.filesystem")?, case.facts.get("stack.mount")?);
+    let lists_only = |other: &&ImportedCase| {
+        let mut outputs = other.trials.iter().flat_map(|trial| &trial.outputs);
+        std::ptr::eq(*other, case) || outputs.all(|output| output.tool == "mount")
+    };
+    let of = |other| rows(other).filter(|row| row.label("mount") == Some(place) && row.label("type").is_some());
+    let listed: Vec<Found<'_>> = record.cases.iter().filter(lists_only).flat_map(of).collect();
+    let shown = listed.last()?.label("type")?;
+    let fits = listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind)));
+    let sentence = format!("{place} is mounted as {shown}, where the case is said to be on {kind}");
+    let remark = rule.says(&listed, sentence).filter(|_| !fits)?;
+    Some(Remark { case: case.name.clone(), ..remark })
+}
+
+/// What durability costs: pairs of cases that differ in nothing but whether a sync is done.
+pub(super) fn prices(record: &ImportRecord) -> Vec<Remark> {
+    let pairs = record.cases.iter().flat_map(|a| record.cases.iter().map(move |b| (a, b)));
+    pairs.filter_map(|(without, with)| price(without, with)).collect()
+}
+
+fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
+    let source = "two cases that differ in this alone";
+    let rule = Rule { name: "price_of_durability", weight: Weight::Information, source };
+    let keys = without.facts.keys().chain(with.facts.keys());
+    let mut keys: Vec<&String> = keys.filter(|key| without.facts.get(*key) != with.facts.get(*key)).collect();
+    keys.dedup();
+    let [key] = keys.as_slice() else { return None };
+    let value = without.facts.get(*key)?;
+    DECIDES.iter().find(|(name, off)| name == key && off == value)?;
+    let (what, fast, slow) = pair(without, with)?;
+    let ratio = fast.1 / slow.1;
+    let sentence = format!(
+        "{what} ran {} times a second with {key}={}, {} with {value}: {} times is the price of durability here, and the \
+         faster one loses at a power cut what it acknowledged last",
+        rate(slow.1),
+        with.facts.get(*key).map_or("its default", String::as_str),
+        rate(fast.1),
+        significant(ratio)
+    );
+    rule.says(&[fast.0, slow.0], sentence).filter(|_| ratio >= APART)
+}
+
+/// A row and its rate.
+type Rated<'a> = (Found<'a>, f64);
+
+/// The first way to sync that both cases have, or transactions.
+fn pair<'a>(a: &'a ImportedCase, b: &'a ImportedCase) -> Option<(&'static str, Rated<'a>, Rated<'a>)> {
+    const WAYS: [&str; 4] = ["fdatasync", "fsync", "open_datasync", "open_sync"];
+    let sync = |case: &'a ImportedCase, way: &str| {
+        synced(rows(case), "one write").find(|(_, method, _)| *method == way).map(|(row, _, rate)| (row, rate))
+    };
+    let by_way = WAYS.iter().find_map(|way| Some((*way, sync(a, way)?, sync(b, way)?)));
+    let commits = |case: &'a ImportedCase| rows(case).find_map(|row| Some((row, tps(&row)?.value)));
+    by_way.or_else(|| Some(("transactions", commits(a)?, commits(b)?)))
 }

@@ -11,8 +11,6 @@ use crate::units::significant;
 
 /// No device that is not memory is known to sync more often for one writer.
 const MOST_SYNCS_PER_S: f64 = 100_000.0;
-/// NAND without power-loss protection needs longer for a flush, microseconds.
-const FASTEST_FLUSH_US: f64 = 100.0;
 /// One turn at 15 000 rpm, the fastest disks sold, a tenth less for the clock; microseconds.
 const SHORTEST_TURN_US: f64 = 0.9 * 60e6 / 15_000.0;
 /// One turn and a half at 5400 rpm, the slowest disks in use; microseconds.
@@ -21,10 +19,6 @@ const LONGEST_WAIT_US: f64 = 1.5 * 60e6 / 5400.0;
 const ODD_COST: f64 = 4.0;
 /// Below this, two writes that are each synced are not two syncs.
 const TWO_SYNCS_COST: f64 = 1.5;
-/// An fsync that costs this many times an fdatasync writes more than the data.
-const JOURNAL_COST: f64 = 1.5;
-/// A wait of an operation beside which the cost of each write in it counts for little.
-const WAIT_OVER_WRITE: f64 = 5.0;
 
 /// What the rates of a trial say.
 pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
@@ -35,9 +29,6 @@ pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &Impor
         faster_than_a_turn(case, trial),
         two_writes(case, trial, "open_sync"),
         two_writes(case, trial, "open_datasync"),
-        one_wait(case, trial),
-        fast_flush(case, trial),
-        journal(case, trial),
     ];
     all.into_iter().flatten().collect()
 }
@@ -84,7 +75,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
     };
     let sentence =
         format!("{method} ran at {} a second, which no storage that keeps data is known to do: {why}", shown(rate));
-    rule.says(&[row], Some((rate, MOST_SYNCS_PER_S, "ops/s")), sentence)
+    rule.says(&[row], sentence)
 }
 
 /// A sync that costs nothing. What the row without a sync does beside the write depends on the version; where that is not
@@ -107,7 +98,7 @@ fn no_slower_than_unsynced(case: &ImportedCase, trial: &ImportedTrial, told: Opt
     let rule = Rule { name: "no_slower_than_unsynced", weight: Weight::Suspicion, source };
     let why = why.replace("{}", &shown(without));
     let sentence = format!("a write with {method} ({} a second) is {why}", shown(rate));
-    rule.says(&[row, unsynced], Some((rate, without, "ops/s")), sentence)
+    rule.says(&[row, unsynced], sentence)
 }
 
 /// A disk that turns, and syncs faster than that.
@@ -130,27 +121,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
          acknowledged it, and whether that is protected decides what it is worth",
         milliseconds(took)
     );
-    rule.says(&[row], Some((took, SHORTEST_TURN_US, "us")), sentence)
-}
-
-/// Faster than flash without protection empties its cache: it is protected, there is none, or the flush went nowhere.
-fn fast_flush(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
-        name: "fast_flush",
-        weight: Weight::Information,
-        source: "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room",
-    };
-    if fact(case, "stack.media") == Some("rotating") {
-        return None;
-    }
-    let (row, method, rate) = fastest(case, trial).filter(|(.., rate)| *rate <= MOST_SYNCS_PER_S)?;
-    let took = 1e6 / rate;
-    if took >= FASTEST_FLUSH_US {
-        return None;
-    }
-    let sentence =
-        format!("{method} took {}: either the write cache is not volatile, or it is not emptied", milliseconds(took));
-    rule.says(&[row], Some((took, FASTEST_FLUSH_US, "us")), sentence)
+    rule.says(&[row], sentence)
 }
 
 /// Two writes that are each synced, against one.
@@ -166,7 +137,7 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
         let rule = Rule { name: "two_syncs_do_not_halve", weight: Weight::Suspicion, source };
         let sentence =
             format!("two {method} writes cost {} times one: they are not synced one by one", significant(cost));
-        return rule.says(&[two_row, one_row], Some((cost, TWO_SYNCS_COST, "times one write")), sentence);
+        return rule.says(&[two_row, one_row], sentence);
     }
     if cost < ODD_COST {
         return None;
@@ -184,60 +155,5 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
         per_s(one),
         milliseconds(1e6 / one)
     );
-    rule.says(&[two_row, one_row], Some((cost, ODD_COST, "times one write")), sentence)
-}
-
-/// Operations of several writes that wait once, not once a write.
-fn one_wait(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
-        name: "one_wait_an_operation",
-        weight: Weight::Information,
-        source: "least squares of the time of an operation over its number of writes",
-    };
-    let sizes = rows_of_trial(case, trial).filter(|found| found.label("test") == Some("open_sync sizes"));
-    let points: Vec<(Found<'_>, f64, f64)> = sizes
-        .filter_map(|found| Some((found, found.label("writes")?.parse().ok()?, 1e6 / found.value("rate")?)))
-        .filter(|(_, writes, us): &(_, f64, f64)| *writes >= 2.0 && us.is_finite())
-        .collect();
-    if points.len() < 3 {
-        return None;
-    }
-    let n = points.len() as f64;
-    let mean = |of: fn(&(Found<'_>, f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
-    let (x, y) = (mean(|it| it.1), mean(|it| it.2));
-    let squares: f64 = points.iter().map(|it| (it.1 - x).powi(2)).sum();
-    let slope = points.iter().map(|it| (it.1 - x) * (it.2 - y)).sum::<f64>() / squares;
-    let wait = y - slope * x;
-    if slope <= 0.0 || wait < WAIT_OVER_WRITE * slope || wait < SHORTEST_TURN_US {
-        return None;
-    }
-    let rows: Vec<Found<'_>> = points.iter().map(|it| it.0).collect();
-    let most = points.iter().map(|it| it.1).fold(0.0, f64::max);
-    let sentence = format!(
-        "from 2 to {most} open_sync writes an operation takes {} and {} for each write: it waits for the disk once, not at \
-         every write",
-        milliseconds(wait),
-        milliseconds(slope)
-    );
-    rule.says(&rows, Some((wait, WAIT_OVER_WRITE * slope, "us")), sentence)
-}
-
-/// What an fsync costs over an fdatasync.
-fn journal(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
-    let rule = Rule {
-        name: "journal",
-        weight: Weight::Information,
-        source: "fdatasync(2): it leaves out metadata that reading does not need",
-    };
-    let (fdatasync_row, fdatasync) = rate_of(case, trial, "one write", "fdatasync")?;
-    let (fsync_row, fsync) = rate_of(case, trial, "one write", "fsync")?;
-    let cost = fdatasync / fsync;
-    if cost < JOURNAL_COST {
-        return None;
-    }
-    let sentence = format!(
-        "fsync costs {} times fdatasync: it writes metadata too, as a commit of the journal does",
-        significant(cost)
-    );
-    rule.says(&[fdatasync_row, fsync_row], Some((cost, JOURNAL_COST, "times fdatasync")), sentence)
+    rule.says(&[two_row, one_row], sentence)
 }

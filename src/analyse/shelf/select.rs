@@ -36,9 +36,9 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Every row of a case, those that tell of its machine last.
+/// Every row of a case.
 pub(super) fn rows(case: &ImportedCase) -> impl Iterator<Item = Found<'_>> {
-    case.trials.iter().chain(&case.context).flat_map(move |trial| rows_of_trial(case, trial))
+    case.trials.iter().flat_map(move |trial| rows_of_trial(case, trial))
 }
 
 /// Every row of a trial.
@@ -69,18 +69,6 @@ pub(super) fn tps<'a>(found: &Found<'a>) -> Option<&'a ImportedFigure> {
     const NAMES: [&str; 3] = ["tps_excluding_connecting", "tps", "tps_including_connecting"];
     let summary = found.output.tool == "pgbench" && found.label("part") == Some("summary");
     NAMES.iter().find_map(|name| found.figure(name)).filter(|_| summary)
-}
-
-/// How many operations a rate was computed from, as far as the output tells it.
-pub(super) fn counted(found: &Found<'_>, rate: &ImportedFigure) -> Option<f64> {
-    if let Some(transactions) = found.value("transactions") {
-        return Some(transactions);
-    }
-    let head = |name: &str| {
-        let mut heads = found.output.rows.iter().filter(|row| row.labels.is_empty()).flat_map(|row| &row.figures);
-        heads.find(|figure| figure.name == name).map(|figure| figure.value)
-    };
-    head("operations_per_test").or_else(|| Some(head("seconds_per_test")? * rate.value)).filter(|count| *count > 0.0)
 }
 
 /// How long a rate was measured, in words: `60 s`, `2000 operations`.

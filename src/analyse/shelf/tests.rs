@@ -1,13 +1,11 @@
 //! Tests of claims and rules on made-up records. What comes out of the real shelf is tested in `tests/shelf.rs`.
 
-mod place;
-
 use super::findings::{ConclusionFinding, Remark, Support, Weight};
-use super::{claims, repeats, rules};
+use super::{claims, rules};
 use crate::record::imported::{
     ImportRecord, ImportedCase, ImportedFigure, ImportedFile, ImportedOutput, ImportedRow, ImportedTrial,
 };
-use crate::record::publication::{Absent, Compare, Conclusion};
+use crate::record::publication::{Compare, Conclusion};
 use proptest::prelude::{prop_assert, proptest};
 
 fn figure(name: &str, unit: &str, value: f64) -> ImportedFigure {
@@ -34,7 +32,7 @@ fn trial(outputs: Vec<ImportedOutput>) -> ImportedTrial {
 
 fn case(name: &str, facts: &[(&str, &str)], trials: Vec<ImportedTrial>) -> ImportedCase {
     let facts = facts.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    ImportedCase { name: name.into(), facts, trials, context: None, caveats: Vec::new() }
+    ImportedCase { name: name.into(), facts, trials, caveats: Vec::new() }
 }
 
 fn record(cases: Vec<ImportedCase>) -> ImportRecord {
@@ -72,7 +70,7 @@ fn higher(case: &str, over: &str) -> Compare {
 
 fn answer(record: &ImportRecord, compare: &[Compare]) -> ConclusionFinding {
     let conclusion = Conclusion { says: "x".into(), compare: compare.to_vec(), ..Conclusion::default() };
-    claims::answer(record, &conclusion, &repeats::repeats(record))
+    claims::answer(record, &conclusion)
 }
 
 fn said(remarks: &[Remark], rule: &str) -> String {
@@ -80,36 +78,11 @@ fn said(remarks: &[Remark], rule: &str) -> String {
 }
 
 #[test]
-fn single_runs_carry_no_interval_and_say_how_well_they_would_have_to_repeat() {
+fn single_runs_carry_no_interval() {
     let found = answer(&record(vec![loads("a", &[1300.0]), loads("b", &[1000.0])]), &[higher("a", "b")]);
     let it = &found.comparisons[0];
     assert_eq!((found.support, it.interval, it.trials), (Support::NotShown, None, (1, 1)));
-    assert!((it.holds_below.unwrap() - 1.3f64.ln() / (1.96 * 2f64.sqrt())).abs() < 1e-12);
-    let least = 1.96 * (1.0 / 78_000.0 + 1.0 / 60_000.0f64).sqrt();
-    assert!((it.counting_half_width.unwrap() - least).abs() < 1e-9);
-    assert!(
-        it.sentence.contains("one run of 60 s each")
-            && it.sentence.contains("(±1.1% by counting, if operations came at random)"),
-        "{}",
-        it.sentence
-    );
-}
-
-#[test]
-fn a_difference_beyond_what_was_measured_twice_points_that_way() {
-    let twice = |again: f64| {
-        let mut output = syncs(&[("two writes", "open_sync", 100.0)]);
-        let labels = [("test", "open_sync sizes"), ("writes", "2"), ("write_bytes", "8192"), ("method", "open_sync")];
-        output.rows.push(row(&labels, &[("rate", "ops/s", again)]));
-        case("twice", &[], vec![trial(vec![output])])
-    };
-    let found = |again: f64| {
-        let record = record(vec![loads("a", &[1300.0]), loads("b", &[1000.0]), twice(again)]);
-        answer(&record, &[higher("a", "b")])
-    };
-    assert_eq!(found(98.0).support, Support::PointsThatWay);
-    assert_eq!(found(80.0).support, Support::NotShown);
-    assert!(found(98.0).because[0].contains("2.0% apart"), "{:?}", found(98.0).because);
+    assert!(it.sentence.contains("one run of 60 s each, so no interval"), "{}", it.sentence);
 }
 
 #[test]
@@ -147,48 +120,13 @@ fn only_rates_point_a_way_without_repeats() {
 }
 
 #[test]
-fn comparisons_of_cases_of_their_own_are_repeats_of_one() {
-    let cases = |ratios: [f64; 3]| {
-        let pairs = ["x", "y", "z"].iter().zip(ratios);
-        let cases = pairs.flat_map(|(name, ratio)| {
-            [loads(&format!("{name}1"), &[1000.0 * ratio]), loads(&format!("{name}0"), &[1000.0])]
-        });
-        let claims = [higher("x1", "x0"), higher("y1", "y0"), higher("z1", "z0")];
-        answer(&record(cases.collect()), &claims)
-    };
-    assert_eq!(cases([1.30, 1.31, 1.29]).support, Support::Shown);
-    assert_eq!(cases([1.03, 1.09, 1.10]).support, Support::NotShown);
-    assert_eq!(cases([0.0, 1.30, 1.31]).support, Support::NotShown, "what did nothing leaves no interval to pool");
-    // The case in two comparisons makes them depend on each other.
-    let record = record(vec![loads("a", &[1300.0]), loads("b", &[1000.0]), loads("c", &[1001.0])]);
-    let found = answer(&record, &[higher("a", "b"), higher("a", "c")]);
-    assert!(!found.because.iter().any(|it| it.contains("repeats of one")), "{:?}", found.because);
-}
-
-#[test]
 fn what_was_not_published_cannot_be_told() {
     let record = record(vec![loads("a", &[1300.0])]);
     assert_eq!(answer(&record, &[higher("a", "nowhere")]).support, Support::CannotBeTold);
     assert_eq!(answer(&record, &[]).support, Support::CannotBeTold);
     let conclusion = Conclusion { lacks: Some("a disk".into()), ..Conclusion::default() };
-    let found = claims::answer(&record, &conclusion, &[]);
+    let found = claims::answer(&record, &conclusion);
     assert_eq!((found.support, found.because), (Support::CannotBeTold, vec!["it would need a disk".to_owned()]));
-}
-
-#[test]
-fn what_should_be_absent_is_looked_for() {
-    let rows = |tool: &str, mount: &str| output(tool, vec![row(&[("mount", mount)], &[])]);
-    let of = |outputs: Vec<ImportedOutput>| {
-        let record = record(vec![case("a", &[], vec![trial(outputs)])]);
-        let claim = Absent { case: "a".into(), tool: "df".into(), label: "mount".into(), value: "/r".into() };
-        claims::answer(&record, &Conclusion { absent: Some(claim), ..Conclusion::default() }, &[])
-    };
-    assert_eq!(
-        of(vec![rows("df", "/x"), rows("mount", "/r")]).because,
-        ["none of the 1 rows of df is /r; mount shows it"]
-    );
-    assert_eq!(of(vec![rows("df", "/r")]).support, Support::Contradicted);
-    assert_eq!(of(vec![rows("mount", "/r")]).support, Support::CannotBeTold);
 }
 
 /// The remarks on one output of pg_test_fsync.
@@ -234,8 +172,6 @@ fn a_disk_that_turns_syncs_no_faster_than_it_turns_without_a_cache() {
     assert!(of(&[("stack.media", "rotating")], 6676.0).contains("0.15 ms"));
     assert_eq!(of(&[("stack.media", "rotating")], 250.0), "");
     assert_eq!(of(&[], 6676.0), "");
-    let flash = |rate: f64| said(&on_syncs(&[], &[("one write", "fdatasync", rate)]), "fast_flush");
-    assert!(flash(40_000.0).contains("0.025 ms") && flash(9_000.0).is_empty());
 }
 
 #[test]
@@ -246,10 +182,6 @@ fn two_synced_writes_cost_about_two() {
     assert!(said(&of(50_000.0, 2000.0), "one_write_from_a_cache").contains("what storage without a cache takes"));
     assert!(said(&of(1000.0, 990.0), "two_syncs_do_not_halve").contains("not synced one by one"));
     assert!(of(1000.0, 490.0).is_empty());
-    assert!(
-        said(&on_syncs(&[], &[("one write", "fdatasync", 82.0), ("one write", "fsync", 21.0)]), "journal")
-            .contains("3.9 times")
-    );
 }
 
 #[test]
@@ -269,16 +201,11 @@ fn what_a_commit_writes_is_seen_beside_the_load() {
     };
     let whole = of(vec![device("sda", 1500.0), device("sda1", 1500.0), device("sdb", 0.0)], &[("wal_block", "8 kB")]);
     let wanted = "for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all, whoever made them; a write is one WAL \
-                  block of 8 KiB, however small the row, put together from pages of 4 KiB (1.0 merges): through the page \
-                  cache; the device is busy for 0.90 ms of its 1.0 ms";
+                  block of 8 KiB, however small the row";
     assert_eq!(whole, wanted);
     let scattering = [1400.0, 1500.0, 1600.0].map(|per_s| device("sda", per_s));
     let of_three = of(scattering.to_vec(), &[]);
-    assert!(
-        of_three.starts_with("for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all (±18%"),
-        "{of_three}"
-    );
-    assert!(of_three.contains("by how 3 reports scatter"), "{of_three}");
+    assert!(of_three.starts_with("for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all"), "{of_three}");
     let other = of(vec![device("sda", 7.0)], &[]);
     assert_eq!(other, "sda saw 0.007 writes for each commit: the commits were not written to it one by one");
     assert_eq!(
@@ -292,11 +219,9 @@ fn what_a_commit_writes_is_seen_beside_the_load() {
 fn a_summary_that_does_not_fit_itself_is_told() {
     let mut odd = pgbench(1000.0);
     odd.rows[0].figures[2].value = 30_000.0;
-    odd.rows.push(row(&[("part", "statement")], &[("latency_mean", "ms", 2.0)]));
     let remarks = rules::remarks(&record(vec![case("a", &[("pgbench.clients", "4")], vec![trial(vec![odd])])]));
     let sentences: Vec<&str> = remarks.iter().map(|remark| remark.sentence.as_str()).collect();
     assert!(sentences.iter().any(|it| it.starts_with("30 000 transactions in 60 s are 500 a second")), "{sentences:?}");
-    assert!(sentences.iter().any(|it| it.ends_with("need more than 1 clients")), "{sentences:?}");
     assert!(sentences.iter().any(|it| it.starts_with("pgbench says clients 1")), "{sentences:?}");
     assert!(remarks.iter().all(|remark| remark.weight == Weight::Contradiction));
     let fine = rules::remarks(&record(vec![loads("a", &[1000.0])]));
@@ -342,16 +267,10 @@ fn a_property_is_that_of_the_dataset_that_the_case_used() {
     assert_eq!(said(&[standard, ("stack.mount", "/data")]), expected);
     assert_eq!(said(&[standard, ("zfs.dataset", "tank")]), None);
     assert_eq!(said(&[standard, ("zfs.dataset", "other/pg")]), None, "nothing is listed of it");
-    let (weight, differ) = said(&[standard]).unwrap();
-    assert_eq!(weight, Weight::Information);
-    assert_eq!(
-        differ,
-        "zfs get lists tank sync=standard, tank/pg sync=disabled: which of them the case used is not told, so none is held \
-         against sync=standard"
-    );
+    assert_eq!(said(&[standard]), None, "one of the two may be the one that it used");
     let (weight, neither) = said(&[("zfs.sync", "always")]).unwrap();
     assert_eq!(weight, Weight::Contradiction);
-    assert!(neither.starts_with("zfs get lists tank sync=standard, tank/pg sync=disabled, where"), "{neither}");
+    assert!(neither.starts_with("zfs get lists sync=standard, where"), "{neither}");
 }
 
 #[test]
@@ -366,27 +285,6 @@ fn the_price_of_durability_needs_two_cases_that_differ_in_nothing_else() {
     };
     assert!(price(&slow, &fast).contains("17 times is the price of durability"), "{}", price(&slow, &fast));
     assert_eq!(price(&slow, &other), "");
-}
-
-#[test]
-fn the_interval_of_iostat_is_known_from_its_rates() {
-    let of = |rates: &[&str], told: &str| {
-        let rows = rates.iter().map(|text| {
-            let mut row = row(&[("device", "sda")], &[("write_ops_per_s", "ops/s", text.parse().unwrap())]);
-            row.figures[0].text = (*text).to_owned();
-            row
-        });
-        let trials = vec![trial(vec![output("iostat -x", rows.collect())])];
-        said(&rules::remarks(&record(vec![case("a", &[("iostat.interval_s", told)], trials)])), "iostat_interval")
-    };
-    assert!(
-        of(&["1126.67", "1242.00", "18.33"], "1")
-            .contains("whole counts over 3 s (1126.67 a second are 3380 in that time)")
-    );
-    assert_eq!(of(&["1126.67", "1242.00", "18.33"], "3"), "");
-    assert_eq!(of(&["1124.00", "1242.00", "18.00"], "1"), "");
-    assert_eq!(of(&["1126.67"], "1"), "", "one may be chance");
-    assert_eq!(of(&["1126.67", "1242.11", "18.37"], "1"), "", "no whole counts in any interval");
 }
 
 proptest! {

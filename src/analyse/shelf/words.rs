@@ -7,11 +7,6 @@ pub(super) fn rate(value: f64) -> String {
     if value >= 999.5 { grouped(value.round() as u64) } else { significant(value) }
 }
 
-/// A share in percent with two digits: `9.2%`.
-pub(super) fn percent(share: f64) -> String {
-    format!("{}%", two_digits(share * 100.0))
-}
-
 /// A time with two digits: one that a rate implies is worth no more.
 pub(super) fn milliseconds(us: f64) -> String {
     format!("{} ms", two_digits(us / 1e3))
@@ -27,13 +22,11 @@ fn two_digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{milliseconds, percent, rate};
+    use super::{milliseconds, rate};
 
     #[test]
     fn numbers_in_sentences_have_no_more_digits_than_they_are_worth() {
         assert_eq!((rate(3753.183), rate(85.246), rate(115_687.3)), ("3753".into(), "85.2".into(), "115 687".into()));
-        assert_eq!((percent(0.0918), percent(0.0107), percent(0.111)), ("9.2%".into(), "1.1%".into(), "11%".into()));
         assert_eq!((milliseconds(11_730.0), milliseconds(266.4)), ("12 ms".into(), "0.27 ms".into()));
-        assert_eq!((percent(0.0), percent(f64::NAN)), ("0%".into(), "NaN%".into()));
     }
 }

@@ -1,8 +1,8 @@
 //! Folders that hold outputs of tools: what they hold may be meant, or the place where they lie.
 
 use crate::error::{Error, Result};
+use crate::foreign;
 use crate::host::command::quoted;
-use crate::import;
 use std::fs::{self, DirEntry, File};
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(super) fn first(folder: &Path) -> Option<String> {
     paths.sort();
     paths.iter().take(MOST_FILES).find_map(|path| {
         let name = path.file_name()?.to_string_lossy().into_owned();
-        let tool = import::recognised(&mut File::open(path).ok()?)?;
+        let tool = foreign::recognised(&mut File::open(path).ok()?)?;
         Some(format!("{name} of {tool}"))
     })
 }

@@ -1,6 +1,8 @@
 //! The files that `import` is given: named ones, those of a folder, standard input.
 
+use crate::cli::out;
 use crate::error::{Context, Error, Result};
+use crate::foreign::manifest::{self, Manifest};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,6 +13,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Given {
     /// As it is called: as given, or below the folder as given; `-` for standard input.
     pub(super) name: String,
+    /// Its name below the folder that was given; its name where none was.
+    pub(super) in_folder: String,
     /// Where it is; none for standard input.
     path: Option<PathBuf>,
     /// Whether it was found in a folder and not named.
@@ -18,6 +22,12 @@ pub(super) struct Given {
 }
 
 impl Given {
+    fn of(path: &Path, given: &Path, found: bool) -> Given {
+        let below = path.strip_prefix(given).ok().filter(|_| found).unwrap_or(path);
+        let in_folder = below.to_string_lossy().into_owned();
+        Given { name: path.to_string_lossy().into_owned(), in_folder, path: Some(path.to_owned()), found }
+    }
+
     /// Opens it.
     ///
     /// # Errors
@@ -43,18 +53,18 @@ pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     let mut all = Vec::new();
     for path in args {
         if path.as_os_str() == "-" {
-            all.push(Given { name: "-".to_owned(), path: None, found: false });
+            all.push(Given { name: "-".to_owned(), in_folder: "-".to_owned(), path: None, found: false });
             continue;
         }
         let facts = fs::metadata(path).or_user(|| format!("find {}", path.display()))?;
         if facts.is_dir() {
             let before = all.len();
-            walk(path, DEEPEST, &mut all)?;
+            walk(path, path, DEEPEST, &mut all)?;
             if all.len() == before {
                 return Err(Error::user(format!("{} holds no file", path.display())));
             }
         } else {
-            all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path.clone()), found: false });
+            all.push(Given::of(path, path, false));
         }
     }
     if all.iter().filter(|given| given.path.is_none()).count() > 1 {
@@ -71,7 +81,35 @@ pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-fn walk(folder: &Path, depth: usize, all: &mut Vec<Given>) -> Result<()> {
+/// The files that the manifest of a folder names, where it has one; else all of them.
+///
+/// # Errors
+/// When the manifest is wrong, or its folder is not the only thing that was given.
+pub(super) fn sorted(given: Vec<Given>, args: &[PathBuf]) -> Result<(Vec<Given>, Option<Manifest>)> {
+    let Some(folder) = args.iter().find(|path| path.join(manifest::NAME).is_file()) else { return Ok((given, None)) };
+    let path = folder.join(manifest::NAME);
+    let shown = path.display().to_string();
+    if args.len() > 1 {
+        return Err(Error::user(format!(
+            "{shown} sorts the files of its folder, so nothing else can be given with it"
+        ))
+        .hint(format!("import {} alone", folder.display())));
+    }
+    let text = fs::read_to_string(&path).or_user(|| format!("read {shown}"))?;
+    let there: Vec<String> = given.iter().map(|given| given.in_folder.clone()).collect();
+    let manifest = Manifest::parse(&shown, &text, &there)?.of_a_user(&shown)?;
+    let files = manifest.files();
+    let (named, others): (Vec<Given>, Vec<Given>) =
+        given.into_iter().partition(|given| files.contains(given.in_folder.as_str()));
+    for other in others.iter().filter(|other| other.in_folder != manifest::NAME) {
+        out::remark(&out::harmless(&format!("not named in {shown}, so not read: {}", other.in_folder)));
+    }
+    // What a manifest names must be readable.
+    let named = named.into_iter().map(|given| Given { found: false, ..given }).collect();
+    Ok((named, Some(manifest)))
+}
+
+fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Result<()> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
         .and_then(|list| list.map(|entry| entry.map(|entry| entry.path())).collect())
         .or_user(|| format!("list {}", folder.display()))?;
@@ -84,11 +122,11 @@ fn walk(folder: &Path, depth: usize, all: &mut Vec<Given>) -> Result<()> {
         }
         if facts.is_dir() && fs::read_dir(&path).is_err() {
             // Opening it fails as well, and says why it is passed over.
-            all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path), found: true });
+            all.push(Given::of(&path, given, true));
         } else if facts.is_dir() && depth > 0 {
-            walk(&path, depth - 1, all)?;
+            walk(given, &path, depth - 1, all)?;
         } else if facts.is_file() {
-            all.push(Given { name: path.to_string_lossy().into_owned(), path: Some(path), found: true });
+            all.push(Given::of(&path, given, true));
         }
         if all.len() > MOST_FILES {
             return Err(Error::user(format!("more than {MOST_FILES} files are given"))

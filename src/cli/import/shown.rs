@@ -4,9 +4,9 @@ use crate::analyse::compare::from_import;
 use crate::analyse::shelf::findings::Remark;
 use crate::cli::out;
 use crate::error::Result;
+use crate::foreign::Reading;
 use crate::host::command::quoted;
-use crate::import::Reading;
-use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
+use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
 use crate::report;
 use crate::units::{grouped, significant};
 use std::path::Path;
@@ -87,10 +87,7 @@ fn log_in_words(log: &ImportedLog) -> String {
     };
     let mut parts = vec![format!("{} done{}", grouped(log.done), times(&log.latency, "latency"))];
     parts.push(format!("{} skipped", grouped(log.skipped)));
-    let why = log.failures.iter().filter(|(why, _)| why != "failed");
-    let why: Vec<String> = why.map(|(why, count)| format!("{} {why}", grouped(*count))).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
-    parts.push(format!("{} failed{why}", grouped(log.failed)));
+    parts.push(format!("{} failed", grouped(log.failed)));
     if let Some((transactions, retries)) = log.retried {
         parts.push(format!("{} tried again, {} times in all", grouped(transactions), grouped(retries)));
     }
@@ -140,11 +137,11 @@ fn row_line(row: &ImportedRow) -> String {
     format!("    line {}  {}{since_boot}: {}\n", row.line, labels.join(", "), values.join(", "))
 }
 
-/// The cases with their files, and how the names of these were understood.
+/// The cases with their files.
 ///
 /// # Errors
 /// When standard output takes no more.
-pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
+pub(super) fn cases(record: &ImportRecord) -> Result<()> {
     let mut text = String::from("\n");
     for case in &record.cases {
         for (index, trial) in case.trials.iter().enumerate() {
@@ -160,28 +157,7 @@ pub(super) fn cases(record: &ImportRecord, notes: &[String]) -> Result<()> {
             text.push_str(&format!("  {}\n", out::harmless(caveat)));
         }
     }
-    for (file, cases) in context(&record.cases) {
-        let plural = if cases.len() == 1 { "case" } else { "cases" };
-        text.push_str(&format!("{}: no measurement; put to the {plural} {}\n", out::harmless(file), cases.join(", ")));
-    }
-    for note in notes {
-        text.push_str(&format!("{}\n", out::harmless(note)));
-    }
     out::bytes(text.as_bytes())
-}
-
-/// Files that measure nothing, each with the cases that it was put to.
-fn context(cases: &[ImportedCase]) -> Vec<(&str, Vec<&str>)> {
-    let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
-    for case in cases {
-        for file in case.context.iter().flat_map(|context| &context.files) {
-            match found.iter_mut().find(|(name, _)| *name == file.name) {
-                Some((_, cases)) => cases.push(&case.name),
-                None => found.push((&file.name, vec![&case.name])),
-            }
-        }
-    }
-    found
 }
 
 /// What is not known, what the figures say by themselves, and where it was stored.

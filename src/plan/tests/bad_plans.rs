@@ -139,6 +139,10 @@ fn choices_of_cases() -> Vec<(&'static str, String)> {
     let duplicate = "[workload.v]\npgbench = { clients = [2, 4] }";
     vec![
         ("a baseline that is not there", bent("baseline = \"ext4\"", "baseline = \"ext5\"")),
+        (
+            "a baseline that fits two cases",
+            bent("mount = [\"noatime\"]", "mount = [[\"noatime\"], [\"relatime\", \"discard\"]]"),
+        ),
         ("a baseline of an unknown axis", bent("baseline = \"ext4\"", "baseline = { wal_sync_metod = \"fdatasync\" }")),
         ("a baseline of an unknown value", bent("\"ext4\"", "{ wal_sync_method = \"fdatasink\" }")),
         ("a baseline of no axis", bent("\"ext4\"", "{ fsync = true }")),

@@ -222,3 +222,36 @@ fn what_is_relative_starts_at_the_plans_folder_in_the_check_and_in_the_case_and_
     let scripts: Vec<_> = plan.cases.iter().map(|case| case.workload.options.text("script")).collect();
     assert_eq!(scripts, [Some("/plans/a.sql"), None, None]);
 }
+
+#[test]
+fn options_of_layers_and_of_initdb_are_axes_and_excluded_and_compared_by_name() {
+    let text = r#"name = "p"
+baseline = { stack = "x", xfs.mount = "noatime", "data.loop" = "1GiB" }
+[stack.x]
+devices = { data = { loop = ["1GiB", "2GiB"] } }
+filesystem = { xfs = { mount = [["noatime"], ["noatime", "discard"]] } }
+[stack.t]
+filesystem = "tmpfs"
+[postgres]
+initdb = { wal-segsize = [16, 64], data-checksums = true }
+[workload.w.pgbench]
+duration = ["10s", "20s"]
+[[exclude]]
+data.loop = "2GiB"
+xfs.mount = "noatime,discard"
+[[exclude]]
+duration = "20s"
+initdb.wal-segsize = 64
+"#;
+    let plan = plan(text);
+    let x: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).filter(|id| id.starts_with("x.")).collect();
+    assert_eq!(x.len(), 3 * 3, "3 of 4 stacks, 3 of 4 pairs of segment size and duration: {x:?}");
+    assert_eq!(plan.cases.len(), 9 + 3);
+    let case = plan.cases.iter().find(|case| case.axes.get("initdb.wal-segsize").is_some_and(|size| size == "64"));
+    let initdb = &case.unwrap().postgres.as_ref().unwrap().initdb;
+    assert_eq!(initdb, &["--wal-segsize=64", "--data-checksums"]);
+    let mounts: std::collections::BTreeSet<Vec<String>> =
+        plan.cases.iter().filter_map(|case| Some(case.stack.node("xfs")?.options.texts("mount"))).collect();
+    assert_eq!(mounts.len(), 2);
+    assert_eq!(plan.baseline["xfs.mount"], "noatime");
+}

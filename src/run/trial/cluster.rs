@@ -6,8 +6,9 @@ use crate::error::{Error, Result};
 use crate::host::files;
 use crate::host::time::now;
 use crate::record::facts::{DataFacts, Fits, ServerFacts};
+use crate::record::operation::CacheState;
 use crate::record::stack::End;
-use crate::run::template::{self, CacheState};
+use crate::run::template;
 use crate::run::undo;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     let begun = now();
     let bytes = server::copy(&session.host, &template.data, &spec, &session.interrupt)?;
     let copy_s = begun.elapsed().as_secs_f64();
-    let cache = match trial.case.workload.options.text("cache") {
-        Some("cold") => CacheState::Cold,
-        _ => CacheState::Warm,
-    };
+    let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
     template::set_cache(&spec.data, cache)?;
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
@@ -47,7 +45,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     trial.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
         fits: fits(template.database_bytes, &facts, session.memory.0),
-        cache_state: cache.described().to_owned(),
+        cache_state: template::described(cache).to_owned(),
         origin: format!("{bytes} bytes copied as files from a template made in this run, then synced, then CHECKPOINT"),
         copy_s: Some(copy_s),
         template_s: Some(template.seconds),
@@ -122,7 +120,7 @@ pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
 impl Trial<'_, '_> {
     /// Stops the server in good order after a measurement; after a failure the ledger's walk does it.
     pub(super) fn stop_server(&mut self) {
-        let Some(server) = self.server.take().filter(|_| self.measured.is_some()) else { return };
+        let Some(server) = self.server.take().filter(|_| self.record.counts.is_some()) else { return };
         if let Err(e) = server.stop(&self.session.host) {
             let note = format!("after the measurement the server did not stop in good order: {}", e.chain());
             self.record.notes.push(note);

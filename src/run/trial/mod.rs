@@ -10,7 +10,6 @@ mod store;
 mod work;
 
 use super::forecast;
-use super::measure::Measured;
 use super::session::Session;
 use super::template::{self, Template};
 use crate::cluster::install::{self, Installation};
@@ -59,7 +58,6 @@ struct Trial<'s, 'a> {
     /// Folder on the stack for the workload, or for the cluster.
     folder: Option<PathBuf>,
     server: Option<Server>,
-    measured: Option<Measured>,
 }
 
 /// Runs one trial and stores it. Returns the microseconds that were measured (0 for one not run).
@@ -92,18 +90,20 @@ fn ends_the_run(e: &Error) -> bool {
 
 impl<'s, 'a> Trial<'s, 'a> {
     fn new(session: &'s mut Session<'a>, case: &'s CaseSpec, key: &'s TrialKey) -> Result<Trial<'s, 'a>> {
+        let workload = forecast::workload(&case.workload.kind)?;
         let record = TrialRecord {
             format: record::FORMAT,
             run: session.record.id.clone(),
             trial: key.trial,
             case: case.clone(),
+            operation: workload.operation(&case.workload.options)?,
             outcome: Outcome::Measured,
             started: time::rfc3339(time::wall_us()),
             steps: Vec::new(),
             stack: None,
             server: None,
             data: None,
-            figures: None,
+            counts: None,
             waits: None,
             columns: Vec::new(),
             gaps: Vec::new(),
@@ -117,7 +117,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             case,
             record,
             staging,
-            workload: forecast::workload(&case.workload.kind)?,
+            workload,
             step: Step::Check,
             step_began: now(),
             failed_in: None,
@@ -127,7 +127,6 @@ impl<'s, 'a> Trial<'s, 'a> {
             stack: None,
             folder: None,
             server: None,
-            measured: None,
         })
     }
 
@@ -142,7 +141,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             self.session.undo_from(mark);
         }
         if let Err(e) = &done {
-            if self.measured.is_some() && !ends_the_run(e) {
+            if self.record.counts.is_some() && !ends_the_run(e) {
                 self.record.notes.push(format!("after the measurement, {} failed: {}", reached.doing(), e.chain()));
                 done = Ok(());
             } else {

@@ -38,23 +38,18 @@ impl Trial<'_, '_> {
         self.end_step();
         write_commands(&self.staging, &self.session.host.take_command_log())?;
         let trial = self.key.clone();
-        let measured = self.measured.take().filter(|_| self.record.outcome == Outcome::Measured);
-        let Some(measured) = measured else {
-            self.staging.commit(&self.record)?;
-            if let Outcome::NotRun { step, reason, .. } = self.record.outcome {
-                self.session.events.emit(Event::TrialNotRun { trial, step, reason })?;
-            }
-            return Ok(0);
-        };
-        let figures = self.record.figures.clone().unwrap_or_default();
-        self.staging.write_latencies(&measured.raw.latencies, measured.began_us.unwrap_or(0), figures.elapsed_us)?;
         self.staging.commit(&self.record)?;
-        let rate = figures
+        if let Outcome::NotRun { step, reason, .. } = self.record.outcome {
+            self.session.events.emit(Event::TrialNotRun { trial, step, reason })?;
+            return Ok(0);
+        }
+        let counts = self.record.counts.unwrap_or_default();
+        let rate = counts
             .measures
             .first()
             .and_then(|m| m.done.filter(|_| m.elapsed_us > 0).map(|done| done as f64 * 1e6 / m.elapsed_us as f64));
-        self.session.events.emit(Event::TrialDone { trial, wall_us, measured_us: figures.elapsed_us, rate })?;
-        Ok(figures.elapsed_us)
+        self.session.events.emit(Event::TrialDone { trial, wall_us, measured_us: counts.elapsed_us, rate })?;
+        Ok(counts.elapsed_us)
     }
 }
 

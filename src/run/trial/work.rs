@@ -35,18 +35,17 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         target: &target,
         events: &trial.session.events,
     }
-    .run(&trial.place(&raw)?, &trial.staging.seconds())?;
-    trial.record.figures = Some(trial.workload.read(options, &measured.raw)?);
+    .run(&trial.place(&raw)?, &trial.staging.seconds(), &trial.staging.latencies())?;
     if measured.began_us.is_none() {
         return Err(
             Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
         );
     }
-    trial.record.waits.clone_from(&measured.waits);
-    trial.record.columns.clone_from(&measured.columns);
-    trial.record.gaps.clone_from(&measured.gaps);
+    trial.record.counts = Some(measured.counts);
+    trial.record.waits = measured.waits;
+    trial.record.columns = measured.columns;
+    trial.record.gaps = measured.gaps;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
-    trial.measured = Some(measured);
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::options::{ScriptSource, Settings};
 use super::pipes::Pipes;
-use super::seconds::{Collector, Counts, Told};
+use super::seconds::{Collector, Tally, Told};
 use crate::cluster::server::{DATABASE, PORT, ROLE, Server};
 use crate::error::{Context, Error, Result};
 use crate::host::command::{Command, last_lines};
@@ -12,7 +12,6 @@ use crate::host::time::{now, sleep};
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
 use crate::workload::{Listener, Place};
-use hdrhistogram::Histogram;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
@@ -117,13 +116,8 @@ fn run_to_end(place: &Place<'_>, server: &Server, args: &[String], name: &str) -
     judged(place, status, name)
 }
 
-/// Runs measured: counts and latencies of each script.
-pub fn measure(
-    place: &Place<'_>,
-    settings: &Settings,
-    units: u64,
-    listener: &dyn Listener,
-) -> Result<(Counts, Vec<Histogram<u64>>)> {
+/// Runs measured. What was counted from the log.
+pub fn measure(place: &Place<'_>, settings: &Settings, units: u64, listener: &dyn Listener) -> Result<Tally> {
     let server = server_of(place)?;
     let mut args = run_args(place, server, settings, units, settings.duration)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
@@ -131,7 +125,8 @@ pub fn measure(
     let streams = settings.jobs as usize;
     let (tell, heard) = mpsc::channel();
     let limit_us = settings.latency_limit.map(|limit| limit.0);
-    let collector = Collector::new(streams, settings.scripts.len(), limit_us, tell.clone())?;
+    let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
+    let collector = Collector::new(streams, scripts, limit_us, tell.clone());
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = Running::start(place, &command, "pgbench")?;
     let pid = running.child.id();
@@ -155,11 +150,11 @@ pub fn measure(
     })?;
     // A pgbench that failed explains itself better than the log that it left half written.
     judged(place, status, "pgbench")?;
-    let counted = collector.finish()?;
+    let tally = collector.finish()?;
     for told in heard.try_iter() {
         pass_on(told, listener)?;
     }
-    Ok(counted)
+    Ok(tally)
 }
 
 /// Passes on what the readers tell until pgbench ends.
@@ -190,6 +185,7 @@ fn pass_on(told: Told, listener: &dyn Listener) -> Result<()> {
     match told {
         Told::Began(wall_us) => listener.began(wall_us),
         Told::Second(second) => listener.second(second),
+        Told::Latencies(interval) => listener.latencies(interval),
         Told::Failed(error) => return Err(error),
     }
     Ok(())

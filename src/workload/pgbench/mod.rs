@@ -1,8 +1,7 @@
 //! pgbench as shipped with the PostgreSQL under test: loads its tables, drives the clients, and tells every single
 //! transaction.
 //!
-//! Absent on purpose: state of caches (`cache` is only declared here; the room that drops caches reads it), rates and
-//! percentiles.
+//! Absent on purpose: bringing caches into the state that `cache` asks for, rates and percentiles.
 
 mod drive;
 mod options;
@@ -12,18 +11,22 @@ mod seconds;
 #[cfg(test)]
 mod tests;
 
-use super::{DataSet, Listener, Place, Raw, Workload};
-use crate::error::{Context, Error, Result};
+use super::{DataSet, Listener, Place, Workload};
+use crate::error::{Error, Result};
 use crate::host::files;
-use crate::record::options::{OptionProblem, OptionSpec, Options};
-use crate::record::trial::Figures;
+use crate::record::counts::Counts;
+use crate::record::operation::{CacheState, Operation, Writes};
+use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
 use crate::units::{Bytes, Micros};
-use options::{BYTES_PER_SCALE, ScriptSource, Settings};
+use options::{BYTES_PER_SCALE, DEFAULT_SCRIPT, Script, ScriptSource, Settings};
 use std::path::Path;
 use std::time::Duration;
 
 /// A CHECKPOINT after loading writes up to all of shared_buffers to a stack that may be slow.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Options that are kept as the plan gave them: figures may depend on them.
+const SETTINGS: [&str; 4] = ["duration", "warmup", "cache", "jobs"];
 
 /// The workload `pgbench`.
 #[derive(Debug)]
@@ -76,6 +79,28 @@ impl Workload for Pgbench {
         Some(DataSet { key: format!("pgbench-scale-{units}"), expected: Bytes(units.saturating_mul(BYTES_PER_SCALE)) })
     }
 
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let settings = settings(options)?;
+        let mut scripts = options.texts("script");
+        if scripts.is_empty() {
+            scripts.push(DEFAULT_SCRIPT.to_owned());
+        }
+        let told = |key: &&str| Some(((*key).to_owned(), options.get(key)?.plain()));
+        Ok(Operation {
+            noun: "transaction".to_owned(),
+            unit: "tps".to_owned(),
+            writes: writes(&settings.scripts),
+            clients: settings.clients,
+            rate: settings.rate,
+            latency_limit_us: settings.latency_limit.map(|limit| limit.0),
+            cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),
+            scripts,
+            scale: options.get("scale").map(OptionValue::plain),
+            query_mode: Some(settings.mode),
+            settings: SETTINGS.iter().filter_map(told).collect(),
+        })
+    }
+
     fn spans(&self, options: &Options) -> (Micros, Micros) {
         Settings::from(options).map_or((Micros(0), Micros(0)), |settings| (settings.warmup, settings.duration))
     }
@@ -95,25 +120,26 @@ impl Workload for Pgbench {
         drive::warm_up(place, &settings, settings.units(memory))
     }
 
-    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Raw> {
+    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts> {
         let settings = settings(options)?;
-        let (counts, mut histograms) = drive::measure(place, &settings, settings.units(memory), listener)?;
-        let mut all = super::empty_histogram()?;
-        for histogram in &histograms {
-            all.add(histogram).map_err(|e| Error::bug(format!("adding latencies: {e}")))?;
-        }
-        let mut latencies = vec![(read::TRANSACTIONS.to_owned(), all)];
-        if settings.scripts.len() > 1 {
-            latencies.extend(settings.scripts.iter().map(|script| script.name.clone()).zip(histograms.drain(..)));
-        }
+        let tally = drive::measure(place, &settings, settings.units(memory), listener)?;
         let out = place.raw.join("pgbench.out");
-        let summary = files::read_text(&out)?;
-        let counts = serde_json::to_value(counts).or_store(|| "keep what was counted".to_owned())?;
-        Ok(Raw { files: vec![out, place.raw.join("pgbench.err")], latencies, counts, summary })
+        read::counts(&settings, &tally, &files::read_text(&out)?)
     }
+}
 
-    fn read(&self, options: &Options, raw: &Raw) -> Result<Figures> {
-        read::figures(&settings(options)?, raw)
+/// Whether each transaction of these scripts writes WAL.
+fn writes(scripts: &[Script]) -> Writes {
+    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
+        ScriptSource::Builtin(name) => names.contains(name),
+        ScriptSource::File(_) => false,
+    };
+    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
+        Writes::Always
+    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
+        Writes::Never
+    } else {
+        Writes::Unknown
     }
 }
 

@@ -12,7 +12,8 @@ pub const BYTES_PER_SCALE: u64 = 15_684_567;
 /// Built-in scripts of every version since 9.6.
 pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
 
-const DEFAULT_SCRIPT: &str = "tpcb-like";
+/// The script of a plan that names none.
+pub const DEFAULT_SCRIPT: &str = "tpcb-like";
 const DEFAULT_DURATION: Micros = Micros(60_000_000);
 const DEFAULT_WARMUP: Micros = Micros(10_000_000);
 

@@ -4,10 +4,11 @@
 //! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
 
 use super::super::{ClientSecond, empty_histogram};
+use super::read::TRANSACTIONS;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
+use crate::record::latency::LatencyInterval;
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::mpsc::Sender;
@@ -31,28 +32,28 @@ pub enum Told {
     Began(u64),
     /// A second is complete.
     Second(ClientSecond),
+    /// Latencies of a measure in a second, or in the rest after the last whole one.
+    Latencies(LatencyInterval),
     /// A reader cannot go on.
     Failed(Error),
 }
 
-/// What was counted in a whole measurement; kept with the raw output.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Counts {
+/// What was counted in a whole measurement.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
     /// Wall clock at the first transaction's start, microseconds; `None` where there was none.
     pub began_us: Option<u64>,
     /// Wall clock at the last transaction's end, microseconds.
     pub last_us: u64,
-    /// Whole seconds told.
-    pub seconds: u64,
     /// Transactions whose second had been told already (a clock that was set back); counted in the next open one.
     pub out_of_order: u64,
     /// One for each script.
-    pub scripts: Vec<ScriptCounts>,
+    pub scripts: Vec<ScriptTally>,
 }
 
 /// What was counted of one script.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ScriptCounts {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScriptTally {
     /// Transactions done.
     pub done: u64,
     /// Failed.
@@ -72,10 +73,9 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector for so many streams and scripts; `limit_us` makes transactions late.
-    pub fn new(streams: usize, scripts: usize, limit_us: Option<u64>, told: Sender<Told>) -> Result<Collector> {
-        let histograms = (0..scripts).map(|_| empty_histogram()).collect::<Result<_>>()?;
-        Ok(Collector {
+    /// A collector for so many streams and the scripts of these names; `limit_us` makes transactions late.
+    pub fn new(streams: usize, scripts: Vec<String>, limit_us: Option<u64>, told: Sender<Told>) -> Collector {
+        Collector {
             state: Mutex::new(State {
                 streams: vec![Stream::default(); streams],
                 limit_us,
@@ -83,10 +83,10 @@ impl Collector {
                 held: Vec::new(),
                 open: VecDeque::new(),
                 first_open: 0,
-                counts: Counts { scripts: vec![ScriptCounts::default(); scripts], ..Counts::default() },
-                histograms,
+                tally: Tally { scripts: vec![ScriptTally::default(); scripts.len()], ..Tally::default() },
+                scripts,
             }),
-        })
+        }
     }
 
     /// Takes the next transactions of a stream, in its order.
@@ -99,11 +99,11 @@ impl Collector {
         self.with(|state| state.end(stream))
     }
 
-    /// Tells the last whole seconds and gives the counts, with the latencies of each script. All streams have ended.
-    pub fn finish(self) -> Result<(Counts, Vec<Histogram<u64>>)> {
+    /// Tells the last whole seconds and the rest, and gives the totals. All streams have ended.
+    pub fn finish(self) -> Result<Tally> {
         let mut state = self.state.into_inner().map_err(|_| Error::bug("a reader of pgbench's log panicked"))?;
         state.finish()?;
-        Ok((state.counts, state.histograms))
+        Ok(state.tally)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
@@ -140,15 +140,16 @@ struct State {
     open: VecDeque<Bin>,
     /// The second, from 0, of the first open bin.
     first_open: u64,
-    counts: Counts,
-    histograms: Vec<Histogram<u64>>,
+    tally: Tally,
+    /// Names of the scripts.
+    scripts: Vec<String>,
 }
 
 impl State {
     fn take(&mut self, stream: usize, transactions: &[Transaction]) -> Result<()> {
         let Some(last) = transactions.last() else { return Ok(()) };
         self.streams[stream].has_begun = true;
-        match self.counts.began_us {
+        match self.tally.began_us {
             Some(began_us) => {
                 for transaction in transactions {
                     self.count(began_us, transaction)?;
@@ -172,7 +173,7 @@ impl State {
     /// The first second begins when the earliest of the first transactions began.
     fn begin_when_known(&mut self, at_once: bool) -> Result<()> {
         let known = self.streams.iter().all(|stream| stream.has_begun || stream.has_ended);
-        if self.counts.began_us.is_some() || !(known || at_once) {
+        if self.tally.began_us.is_some() || !(known || at_once) {
             return Ok(());
         }
         let start = |transaction: &Transaction| match transaction.ended {
@@ -180,7 +181,7 @@ impl State {
             Ended::Skipped | Ended::Failed(_) => transaction.at_us,
         };
         let Some(began_us) = self.held.iter().map(|(_, transaction)| start(transaction)).min() else { return Ok(()) };
-        self.counts.began_us = Some(began_us);
+        self.tally.began_us = Some(began_us);
         self.tell(Told::Began(began_us));
         for (stream, transaction) in std::mem::take(&mut self.held) {
             self.count(began_us, &transaction)?;
@@ -198,7 +199,7 @@ impl State {
     fn count(&mut self, began_us: u64, transaction: &Transaction) -> Result<()> {
         let second = transaction.at_us.saturating_sub(began_us) / SECOND_US;
         if second < self.first_open {
-            self.counts.out_of_order += 1;
+            self.tally.out_of_order += 1;
         }
         let index = second.saturating_sub(self.first_open);
         if index > self.open.len() as u64 + LONGEST_STALL_S {
@@ -211,26 +212,26 @@ impl State {
             self.open.push_back(Bin::default());
         }
         let script = transaction.script as usize;
-        let Some(counts) = self.counts.scripts.get_mut(script) else {
+        let Some(tally) = self.tally.scripts.get_mut(script) else {
             return Err(Error::tool(format!("pgbench's transaction log: there is no script {script}")));
         };
         let bin = &mut self.open[index];
-        self.counts.last_us = self.counts.last_us.max(transaction.at_us);
+        self.tally.last_us = self.tally.last_us.max(transaction.at_us);
         match transaction.ended {
             Ended::Done(latency_us) => {
-                counts.done += 1;
-                counts.latency_us_sum += latency_us;
+                tally.done += 1;
+                tally.latency_us_sum += latency_us;
                 let late = u64::from(self.limit_us.is_some_and(|limit_us| latency_us > limit_us));
-                counts.late += late;
+                tally.late += late;
                 bin.late += late;
                 bin.record(script, latency_us)?;
             }
             Ended::Failed(_) => {
-                counts.failed += 1;
+                tally.failed += 1;
                 bin.failed += 1;
             }
             Ended::Skipped => {
-                counts.skipped += 1;
+                tally.skipped += 1;
                 bin.skipped += 1;
             }
         }
@@ -239,7 +240,7 @@ impl State {
 
     /// Tells every second that all streams have passed.
     fn tell_complete(&mut self) -> Result<()> {
-        if self.counts.began_us.is_none() {
+        if self.tally.began_us.is_none() {
             return Ok(());
         }
         let alive = self.streams.iter().filter(|stream| !stream.has_ended);
@@ -250,45 +251,49 @@ impl State {
     fn tell_up_to(&mut self, seconds: u64) -> Result<()> {
         while self.first_open < seconds {
             let bin = self.open.pop_front().unwrap_or_default();
+            let second = self.close(bin, SECOND_US)?;
             self.first_open += 1;
-            let second = self.close(bin)?;
             self.tell(Told::Second(second));
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
-        let Some(began_us) = self.counts.began_us else { return Ok(()) };
-        let whole = (self.counts.last_us.saturating_sub(began_us) + MISSING_US) / SECOND_US;
+        let Some(began_us) = self.tally.began_us else { return Ok(()) };
+        let whole = (self.tally.last_us.saturating_sub(began_us) + MISSING_US) / SECOND_US;
         self.tell_up_to(whole)?;
-        self.counts.seconds = self.first_open;
-        // What is left lies in a second that was cut off: it counts in the totals alone.
-        for bin in std::mem::take(&mut self.open) {
-            self.close(bin)?;
-        }
-        Ok(())
+        // What is left lies in a second that was cut off, which is no row of its own.
+        let rest_us = self.tally.last_us.saturating_sub(began_us + self.first_open * SECOND_US);
+        let Some(bin) = self.open.pop_front() else { return Ok(()) };
+        self.close(bin, rest_us).map(drop)
     }
 
-    /// Adds a bin to the totals and makes a second of it.
-    fn close(&mut self, bin: Bin) -> Result<ClientSecond> {
-        let mut all: Option<Histogram<u64>> = None;
-        for (total, latencies) in self.histograms.iter_mut().zip(bin.latencies) {
+    /// Tells the latencies of the first open bin, which is so long, and makes a second of it.
+    fn close(&self, bin: Bin, length_us: u64) -> Result<ClientSecond> {
+        let mut all = empty_histogram()?;
+        for (script, latencies) in self.scripts.iter().zip(bin.latencies) {
             let Some(latencies) = latencies else { continue };
-            total.add(&latencies).map_err(|e| Error::bug(format!("adding latencies: {e}")))?;
-            match &mut all {
-                Some(all) => all.add(&latencies).map_err(|e| Error::bug(format!("adding latencies: {e}")))?,
-                None => all = Some(latencies),
+            all.add(&latencies).map_err(|e| Error::bug(format!("adding latencies: {e}")))?;
+            if self.scripts.len() > 1 {
+                self.tell_latencies(script, length_us, latencies);
             }
         }
-        let latencies = all.map_or_else(empty_histogram, Ok)?;
+        if !all.is_empty() {
+            self.tell_latencies(TRANSACTIONS, length_us, all.clone());
+        }
         Ok(ClientSecond {
-            second: self.first_open,
-            done: latencies.len(),
+            second: self.first_open + 1,
+            done: all.len(),
             failed: bin.failed,
             skipped: bin.skipped,
             late: bin.late,
-            latencies,
+            latencies: all,
         })
+    }
+
+    fn tell_latencies(&self, measure: &str, length_us: u64, latencies: Histogram<u64>) {
+        let start_us = self.first_open * SECOND_US;
+        self.tell(Told::Latencies(LatencyInterval { measure: measure.to_owned(), start_us, length_us, latencies }));
     }
 
     fn tell(&self, told: Told) {
@@ -326,7 +331,8 @@ mod tests {
 
     fn collector(streams: usize) -> (Collector, Receiver<Told>) {
         let (told, heard) = channel();
-        (Collector::new(streams, 2, Some(1_000), told).unwrap(), heard)
+        let scripts = ["select-only", "own"].map(str::to_owned).to_vec();
+        (Collector::new(streams, scripts, Some(1_000), told), heard)
     }
 
     fn seconds(heard: &Receiver<Told>) -> Vec<(u64, u64)> {
@@ -347,11 +353,10 @@ mod tests {
         assert_eq!(seconds(&heard), [(1, 4), (2, 1)]);
         collector.end(0).unwrap();
         collector.end(1).unwrap();
-        let (counts, histograms) = collector.finish().unwrap();
+        let tally = collector.finish().unwrap();
         assert_eq!(seconds(&heard), [(3, 1)], "the fourth is cut off");
-        assert_eq!((counts.seconds, counts.scripts[0].done, histograms[0].len()), (3, 7, 7));
-        assert_eq!(counts.last_us, START + 3_500_000);
-        assert_eq!(counts.scripts[0].latency_us_sum, 400 + 10 + 550 + 20);
+        assert_eq!((tally.scripts[0].done, tally.last_us), (7, START + 3_500_000));
+        assert_eq!(tally.scripts[0].latency_us_sum, 400 + 10 + 550 + 20);
     }
 
     #[test]
@@ -359,9 +364,9 @@ mod tests {
         let (collector, heard) = collector(1);
         collector.take(0, &[done(100, 100), done(4_000_200, 4_000_100)]).unwrap();
         collector.end(0).unwrap();
-        let (counts, _) = collector.finish().unwrap();
+        let tally = collector.finish().unwrap();
         assert_eq!(seconds(&heard), [(1, 1), (2, 0), (3, 0), (4, 0)]);
-        assert_eq!(counts.scripts[0].late, 1);
+        assert_eq!(tally.scripts[0].late, 1);
     }
 
     #[test]
@@ -402,12 +407,29 @@ mod tests {
                 .contains("no script 2")
         );
         collector.take(0, &[done(2_000_001, 1)]).unwrap();
-        let told: Vec<Told> = heard.try_iter().collect();
-        let Told::Second(second) = &told[2] else { panic!("{told:?}") };
-        assert_eq!((second.second, second.done, second.failed, second.skipped, second.late), (2, 2, 1, 1, 1));
         collector.end(0).unwrap();
-        let (counts, histograms) = collector.finish().unwrap();
-        assert_eq!((counts.scripts[1].done, counts.scripts[1].skipped, histograms[1].len()), (1, 1, 1));
+        let tally = collector.finish().unwrap();
+        assert_eq!((tally.scripts[1].done, tally.scripts[1].skipped), (1, 1));
+        let (mut seconds, mut latencies) = (Vec::new(), Vec::new());
+        for told in heard.try_iter() {
+            match told {
+                Told::Second(s) => seconds.push((s.second, s.done, s.failed, s.skipped, s.late)),
+                Told::Latencies(i) => latencies.push((i.measure, i.start_us, i.length_us, i.latencies.len())),
+                Told::Began(_) | Told::Failed(_) => {}
+            }
+        }
+        assert_eq!(seconds, [(1, 1, 0, 0, 0), (2, 2, 1, 1, 1)]);
+        let latency = |measure: &str, start, length, count| (measure.to_owned(), start, length, count);
+        let expected = [
+            latency("select-only", 0, SECOND_US, 1),
+            latency("transactions", 0, SECOND_US, 1),
+            latency("select-only", SECOND_US, SECOND_US, 1),
+            latency("own", SECOND_US, SECOND_US, 1),
+            latency("transactions", SECOND_US, SECOND_US, 2),
+            latency("select-only", 2 * SECOND_US, 1, 1),
+            latency("transactions", 2 * SECOND_US, 1, 1),
+        ];
+        assert_eq!(latencies, expected);
     }
 
     #[test]
@@ -416,7 +438,7 @@ mod tests {
         collector.take(0, &[done(1, 1), done(1_500_000, 1), done(900_000, 1)]).unwrap();
         collector.take(0, &[done(800_000, 1), done(2_000_001, 1)]).unwrap();
         assert_eq!(seconds(&heard), [(1, 2), (2, 2)]);
-        assert_eq!(collector.finish().unwrap().0.out_of_order, 1);
+        assert_eq!(collector.finish().unwrap().out_of_order, 1);
     }
 
     #[test]
@@ -440,14 +462,28 @@ mod tests {
             for stream in 0..3 {
                 collector.end(stream).unwrap();
             }
-            let (counts, histograms) = collector.finish().unwrap();
-            let told = seconds(&heard);
-            prop_assert_eq!(counts.scripts[0].done, steps.len() as u64);
-            prop_assert_eq!(histograms[0].len(), steps.len() as u64);
-            prop_assert_eq!(told.len() as u64, counts.seconds);
+            let tally = collector.finish().unwrap();
+            let (mut told, mut merged, mut ends) = (Vec::new(), empty_histogram().unwrap(), 0);
+            for it in heard.try_iter() {
+                match it {
+                    Told::Second(second) => told.push((second.second, second.done)),
+                    Told::Latencies(interval) if interval.measure == TRANSACTIONS => {
+                        prop_assert!(interval.start_us >= ends, "intervals overlap");
+                        ends = interval.start_us + interval.length_us;
+                        merged.add(&interval.latencies).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+            let mut whole = empty_histogram().unwrap();
+            for (_, _, latency) in &steps {
+                whole.record(*latency).unwrap();
+            }
+            prop_assert_eq!(merged, whole);
+            prop_assert_eq!(tally.scripts[0].done, steps.len() as u64);
             prop_assert!(told.iter().enumerate().all(|(i, (second, _))| *second == i as u64 + 1));
             prop_assert!(told.iter().map(|(_, done)| done).sum::<u64>() <= steps.len() as u64);
-            prop_assert_eq!(counts.out_of_order, 0);
+            prop_assert_eq!(tally.out_of_order, 0);
         }
     }
 }

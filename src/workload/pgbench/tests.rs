@@ -6,10 +6,13 @@ use crate::cluster::testing::server_in;
 use crate::error::{Kind, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
+use crate::record::counts::Counts;
+use crate::record::latency::LatencyInterval;
+use crate::record::operation::{CacheState, Writes};
 use crate::record::options::{OptionValue, Options};
-use crate::record::trial::Figures;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Listener, Place, Raw, Workload};
+use crate::workload::{ClientSecond, Listener, Place, Workload};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use tempfile::TempDir;
@@ -37,7 +40,7 @@ impl Bench {
         Some(bench)
     }
 
-    fn measure(&self, options: &Options, listener: &dyn Listener) -> Result<Raw> {
+    fn measure(&self, options: &Options, listener: &dyn Listener) -> Result<Counts> {
         Pgbench.check(options).unwrap();
         Pgbench.measure(&self.place(), options, MEMORY, listener)
     }
@@ -82,6 +85,8 @@ impl Drop for Bench {
 struct Ears {
     began: Mutex<Vec<u64>>,
     seconds: Mutex<Vec<ClientSecond>>,
+    /// Latencies by measure.
+    latencies: Mutex<BTreeMap<String, u64>>,
     on_second: Option<Interrupt>,
 }
 
@@ -94,6 +99,9 @@ impl Listener for Ears {
         if let Some(interrupt) = &self.on_second {
             interrupt.raise();
         }
+    }
+    fn latencies(&self, interval: LatencyInterval) {
+        *self.latencies.lock().unwrap().entry(interval.measure).or_default() += interval.latencies.len();
     }
 }
 
@@ -113,10 +121,14 @@ fn options(pairs: &[(&str, OptionValue)]) -> Options {
     options
 }
 
-fn assert_agrees(figures: &Figures, checks: &[&str]) {
-    let what: Vec<&str> = figures.checks.iter().map(|check| check.what.as_str()).collect();
-    assert_eq!(what, checks);
-    assert!(figures.checks.iter().all(|check| check.agrees), "{:?}", figures.checks);
+/// What pgbench says itself is what was counted.
+fn assert_agrees(counts: &Counts) {
+    let (all, reported) = (&counts.measures[0], counts.reported.as_ref().unwrap());
+    assert_eq!((Some(reported.done), reported.failed), (all.done, Some(all.failed)));
+    assert_eq!((reported.skipped.unwrap_or(0), reported.late.unwrap_or(0)), (all.skipped, all.late));
+    let own_ms = all.latency_us_sum as f64 / all.done.unwrap() as f64 / 1e3;
+    let tool_ms = reported.latency_ms_mean.unwrap();
+    assert!((own_ms - tool_ms).abs() <= 0.01 * tool_ms + 0.0005, "{own_ms} {tool_ms}");
 }
 
 #[test]
@@ -125,15 +137,16 @@ fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let options = options(&[]);
     Pgbench.warm_up(&bench.place(), &self::options(&[("warmup", text("1s"))]), MEMORY).unwrap();
     let ears = Ears::default();
-    let raw = bench.measure(&options, &ears).unwrap();
-    let figures = Pgbench.read(&options, &raw).unwrap();
-    assert_agrees(&figures, &["transactions", "failed", "latency_ms_mean"]);
-    let all = &figures.measures[0];
-    assert_eq!((all.name.as_str(), figures.measures.len()), ("transactions", 1));
-    assert!(all.done > Some(0) && figures.connect_us > Some(0));
-    assert_eq!(raw.latencies[0].1.len(), all.done.unwrap());
-    assert_eq!(figures.statements.len(), 11);
-    assert_eq!(figures.statements[0].script, "tpcb-like");
+    let counts = bench.measure(&options, &ears).unwrap();
+    assert_agrees(&counts);
+    let all = &counts.measures[0];
+    assert_eq!((all.name.as_str(), counts.measures.len()), ("transactions", 1));
+    let reported = counts.reported.as_ref().unwrap();
+    assert!(all.done > Some(0) && reported.connection_ms > Some(0.0));
+    let latencies = ears.latencies.into_inner().unwrap();
+    assert_eq!(latencies, BTreeMap::from([("transactions".to_owned(), all.done.unwrap())]));
+    assert_eq!(reported.statements.len(), 11);
+    assert_eq!(reported.statements[0].script, "tpcb-like");
     let seconds = ears.seconds.into_inner().unwrap();
     assert_eq!(ears.began.into_inner().unwrap().len(), 1);
     assert!(seconds.iter().enumerate().all(|(i, second)| second.second == i as u64 + 1));
@@ -158,10 +171,9 @@ fn at_a_fixed_rate_latency_counts_from_when_a_transaction_was_due() {
         ("latency_limit", text("60ms")),
         ("duration", text("2s")),
     ]);
-    let raw = bench.measure(&wanted, &Ears::default()).unwrap();
-    let figures = Pgbench.read(&wanted, &raw).unwrap();
-    assert_agrees(&figures, &["transactions", "failed", "skipped", "late", "latency_ms_mean"]);
-    let all = &figures.measures[0];
+    let counts = bench.measure(&wanted, &Ears::default()).unwrap();
+    assert_agrees(&counts);
+    let all = &counts.measures[0];
     assert!(all.skipped > 0 && all.late > 0, "{all:?}");
     // Begun when 60 ms late at most, done 20 ms later: well above the 20 ms that the work takes.
     assert!(all.latency_us_sum / all.done.unwrap() > 40_000, "{all:?}");
@@ -173,16 +185,16 @@ fn scripts_are_measured_each_for_itself() {
     let Some(bench) = Bench::new() else { return };
     let list = OptionValue::List(vec![text("select-only@3"), text("simple-update")]);
     let wanted = options(&[("script", list), ("mode", text("prepared")), ("duration", text("1s"))]);
-    let raw = bench.measure(&wanted, &Ears::default()).unwrap();
-    let figures = Pgbench.read(&wanted, &raw).unwrap();
-    assert_agrees(&figures, &["transactions", "failed", "latency_ms_mean"]);
-    let names: Vec<&str> = figures.measures.iter().map(|measure| measure.name.as_str()).collect();
+    let ears = Ears::default();
+    let counts = bench.measure(&wanted, &ears).unwrap();
+    assert_agrees(&counts);
+    let names: Vec<&str> = counts.measures.iter().map(|measure| measure.name.as_str()).collect();
     assert_eq!(names, ["transactions", "select-only", "simple-update"]);
-    let done: Vec<u64> = figures.measures.iter().filter_map(|measure| measure.done).collect();
+    let done: Vec<u64> = counts.measures.iter().filter_map(|measure| measure.done).collect();
     assert_eq!(done[0], done[1] + done[2]);
     assert!(done[1] > done[2]);
-    let tags: Vec<(&str, u64)> = raw.latencies.iter().map(|(name, h)| (name.as_str(), h.len())).collect();
-    assert_eq!(tags, [("transactions", done[0]), ("select-only", done[1]), ("simple-update", done[2])]);
+    let latencies = names.into_iter().map(str::to_owned).zip(done).collect::<BTreeMap<_, _>>();
+    assert_eq!(ears.latencies.into_inner().unwrap(), latencies);
 }
 
 #[test]
@@ -212,6 +224,7 @@ fn a_server_that_dies_midway_is_an_error_and_not_a_short_run() {
     struct Killer(u32);
     impl Listener for Killer {
         fn began(&self, _: u64) {}
+        fn latencies(&self, _: LatencyInterval) {}
         fn second(&self, _: ClientSecond) {
             let pid = rustix::process::Pid::from_raw(self.0.cast_signed()).unwrap();
             // A second call finds it gone.
@@ -232,6 +245,7 @@ fn a_pgbench_that_is_killed_midway_is_an_error() {
     struct Killer(PathBuf);
     impl Listener for Killer {
         fn began(&self, _: u64) {}
+        fn latencies(&self, _: LatencyInterval) {}
         fn second(&self, _: ClientSecond) {
             let pipes =
                 self.0.read_dir().unwrap().flatten().find(|e| e.file_name().to_string_lossy().starts_with("pipes-"));
@@ -245,6 +259,28 @@ fn a_pgbench_that_is_killed_midway_is_an_error() {
     let error = bench.measure(&options(&[("duration", text("60s"))]), &Killer(sockets)).unwrap_err();
     assert!(error.to_string().contains("was killed"), "{error}");
     bench.assert_clean();
+}
+
+#[test]
+fn an_operation_is_told_with_its_defaults_and_whether_it_writes() {
+    let plain = Pgbench.operation(&options(&[])).unwrap();
+    assert_eq!((plain.writes, plain.clients, plain.rate), (Writes::Always, 2, None));
+    assert_eq!((plain.scripts.as_slice(), plain.scale.as_deref()), (&["tpcb-like".to_owned()][..], Some("1")));
+    assert_eq!((plain.cache, plain.query_mode.as_deref()), (Some(CacheState::Warm), Some("simple")));
+    assert_eq!(plain.settings.keys().collect::<Vec<_>>(), ["duration", "jobs"]);
+    let writes = |scripts: &[&str]| {
+        let list = OptionValue::List(scripts.iter().map(|script| text(script)).collect());
+        Pgbench.operation(&options(&[("script", list)])).unwrap().writes
+    };
+    assert_eq!(writes(&["tpcb-like@3", "simple-update"]), Writes::Always);
+    assert_eq!(writes(&["select-only"]), Writes::Never);
+    assert_eq!(writes(&["select-only@9", "tpcb-like"]), Writes::Unknown);
+    assert_eq!(writes(&["/srv/select-only.sql"]), Writes::Unknown);
+    let paced = [("rate", OptionValue::Number(40.0)), ("latency_limit", text("60ms")), ("cache", text("cold"))];
+    let paced = Pgbench.operation(&options(&paced)).unwrap();
+    let limits = (paced.rate, paced.latency_limit_us, paced.cache);
+    assert_eq!(limits, (Some(40.0), Some(60_000), Some(CacheState::Cold)));
+    assert!(Pgbench.operation(&options(&[("clients", OptionValue::Integer(0))])).is_err());
 }
 
 #[test]

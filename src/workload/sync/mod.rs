@@ -3,14 +3,16 @@
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
 //! with them. A failed sync ends its row and is told as such: it is never a fast success.
 
-use super::{ClientSecond, DataSet, Listener, Place, Raw, Workload, empty_histogram};
-use crate::error::{Context, Error, Result};
+use super::{ClientSecond, DataSet, Listener, Place, Workload, empty_histogram};
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::probe::{self, Choice, Done, Observer, Request, WAL_BLOCK};
+use crate::record::counts::{Counts, Measure, MeasureSlice};
+use crate::record::latency::LatencyInterval;
+use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
-use crate::record::probe::{FORMAT, Family, ProbeRecord, RowRecord, Segment};
-use crate::record::trial::{Figures, Measure};
+use crate::record::probe::{Family, ProbeRecord, RowRecord, SecondLatencies, Segment};
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
 use std::cell::RefCell;
@@ -90,6 +92,23 @@ impl Workload for Sync {
         None
     }
 
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let told = |key: &&str| Some(((*key).to_owned(), options.get(key)?.plain()));
+        Ok(Operation {
+            noun: "sync".to_owned(),
+            unit: "ops/s".to_owned(),
+            writes: Writes::Always,
+            clients: 1,
+            rate: None,
+            latency_limit_us: None,
+            cache: None,
+            scripts: Vec::new(),
+            scale: None,
+            query_mode: None,
+            settings: ["duration", "warmup"].iter().filter_map(told).collect(),
+        })
+    }
+
     fn spans(&self, options: &Options) -> (Micros, Micros) {
         let of = |key| span(options, key).ok().flatten();
         (of("warmup").unwrap_or_default(), of("duration").unwrap_or(DEFAULT_DURATION))
@@ -106,22 +125,9 @@ impl Workload for Sync {
         }
     }
 
-    fn measure(&self, place: &Place<'_>, options: &Options, _memory: Bytes, listener: &dyn Listener) -> Result<Raw> {
+    fn measure(&self, place: &Place<'_>, options: &Options, _memory: Bytes, listener: &dyn Listener) -> Result<Counts> {
         let request = request(place.folder, options, self.spans(options).1);
         probed(place.host, &request, place.interrupt, listener)
-    }
-
-    fn read(&self, _options: &Options, raw: &Raw) -> Result<Figures> {
-        let record: ProbeRecord =
-            serde_json::from_value(raw.counts.clone()).or_store(|| "read what sync counted".to_owned())?;
-        if record.format > FORMAT {
-            let what = format!("a probe of format {}; this pgstrata reads up to {FORMAT}", record.format);
-            return Err(Error::store(what).hint("use the pgstrata that measured it, or a newer one"));
-        }
-        // The main measure is PostgreSQL's default on Linux.
-        let mut measures: Vec<Measure> = as_the_server(&record).map(measure).collect();
-        measures.sort_by_key(|measure| measure.name != "fdatasync");
-        Ok(Figures { elapsed_us: record.elapsed_us, measures, probe: Some(Box::new(record)), ..Figures::default() })
     }
 }
 
@@ -149,6 +155,7 @@ struct Nobody;
 impl Listener for Nobody {
     fn began(&self, _wall_us: u64) {}
     fn second(&self, _second: ClientSecond) {}
+    fn latencies(&self, _interval: LatencyInterval) {}
 }
 
 fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
@@ -176,7 +183,6 @@ fn measure(row: &RowRecord) -> Measure {
     let elapsed_ns: u64 = slices.iter().map(|slice| slice.elapsed_ns).sum();
     Measure {
         name: row.spec.label.clone(),
-        operation: format!("{} of WAL + sync", Bytes(u64::from(row.spec.write_bytes))),
         done: unavailable.is_none().then(|| slices.iter().map(|slice| slice.operations).sum()),
         failed: u64::from(failed.is_some()),
         skipped: 0,
@@ -184,18 +190,35 @@ fn measure(row: &RowRecord) -> Measure {
         elapsed_us: elapsed_ns / 1000,
         latency_us_sum: elapsed_ns / 1000,
         unavailable,
-        slice_rates: slices.iter().map(|slice| slice.operations as f64 / (slice.elapsed_ns as f64 / 1e9)).collect(),
+        slices: slices.iter().map(|s| MeasureSlice { operations: s.operations, elapsed_ns: s.elapsed_ns }).collect(),
     }
 }
 
-/// Latencies of a row over the whole measurement, microseconds.
-fn latencies(row: &RowRecord) -> Result<Histogram<u64>> {
-    let mut all = empty_histogram()?;
-    for (latency_ns, count) in row.seconds.iter().flat_map(|second| &second.latencies) {
-        let recorded = all.record_n(latency_ns.div_ceil(1000), *count);
+/// Tells the latencies of the measures, second by second.
+fn tell_latencies(record: &ProbeRecord, listener: &dyn Listener) -> Result<()> {
+    let measured = as_the_server(record).filter(|row| row.unavailable.is_none() && row.failure.is_none());
+    let mut seconds: Vec<(&SecondLatencies, &str)> =
+        measured.flat_map(|row| row.seconds.iter().map(|second| (second, row.spec.label.as_str()))).collect();
+    seconds.sort_by_key(|(second, _)| second.second);
+    for (second, measure) in seconds {
+        let start_us = u64::from(second.second) * 1_000_000;
+        listener.latencies(LatencyInterval {
+            measure: measure.to_owned(),
+            start_us,
+            length_us: record.elapsed_us.saturating_sub(start_us).min(1_000_000),
+            latencies: histogram(second)?,
+        });
+    }
+    Ok(())
+}
+
+fn histogram(second: &SecondLatencies) -> Result<Histogram<u64>> {
+    let mut histogram = empty_histogram()?;
+    for (latency_ns, count) in &second.latencies {
+        let recorded = histogram.record_n(latency_ns.div_ceil(1000), *count);
         recorded.map_err(|e| Error::bug(format!("recording a latency of {latency_ns} ns: {e}")))?;
     }
-    Ok(all)
+    Ok(histogram)
 }
 
 /// Turns slices into seconds of all rows together.
@@ -250,16 +273,15 @@ fn new_second(second: u64) -> Result<ClientSecond> {
     Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, latencies })
 }
 
-fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Raw> {
+fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {
     let seconds = Seconds { listener, open: RefCell::new(new_second(1)?) };
     let record = probe::measure(host, request, interrupt, &seconds)?;
     seconds.pass(&mut seconds.open.borrow_mut(), record.elapsed_us * 1000)?;
-    let measured = as_the_server(&record).filter(|row| row.unavailable.is_none() && row.failure.is_none());
-    Ok(Raw {
-        latencies: measured.map(|row| Ok((row.spec.label.clone(), latencies(row)?))).collect::<Result<_>>()?,
-        counts: serde_json::to_value(record).or_store(|| "keep what sync counted".to_owned())?,
-        ..Raw::default()
-    })
+    tell_latencies(&record, listener)?;
+    // The main measure is PostgreSQL's default on Linux.
+    let mut measures: Vec<Measure> = as_the_server(&record).map(measure).collect();
+    measures.sort_by_key(|measure| measure.name != "fdatasync");
+    Ok(Counts { elapsed_us: record.elapsed_us, measures, probe: Some(Box::new(record)), ..Counts::default() })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 struct Ears {
     seconds: Mutex<Vec<ClientSecond>>,
     began: Mutex<Vec<u64>>,
+    latencies: Mutex<Vec<LatencyInterval>>,
 }
 
 impl Listener for Ears {
@@ -17,9 +18,12 @@ impl Listener for Ears {
     fn second(&self, second: ClientSecond) {
         self.seconds.lock().unwrap().push(second);
     }
+    fn latencies(&self, interval: LatencyInterval) {
+        self.latencies.lock().unwrap().push(interval);
+    }
 }
 
-fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Raw> {
+fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {
     probed(&Host::this(), &request(folder, &Options::default(), span), interrupt, listener)
 }
 
@@ -27,17 +31,19 @@ fn run(folder: &Path, span: Micros, interrupt: &Interrupt, listener: &dyn Listen
 fn the_methods_of_the_server_are_the_measures_and_the_whole_probe_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let ears = Ears::default();
-    let raw = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &ears).unwrap();
-    let figures = Sync.read(&Options::default(), &raw).unwrap();
-    let names: Vec<&str> = figures.measures.iter().map(|measure| measure.name.as_str()).collect();
+    let counts = run(folder.path(), Micros(2_400_000), &Interrupt::never(), &ears).unwrap();
+    let names: Vec<&str> = counts.measures.iter().map(|measure| measure.name.as_str()).collect();
     assert_eq!(names, ["fdatasync", "open_datasync", "fsync", "open_sync"]);
-    for measure in &figures.measures {
-        assert!(measure.done > Some(0) && !measure.slice_rates.is_empty(), "{measure:?}");
+    let latencies = ears.latencies.into_inner().unwrap();
+    assert!(latencies.is_sorted_by_key(|interval| interval.start_us));
+    assert!(latencies.iter().all(|interval| interval.start_us + interval.length_us <= counts.elapsed_us));
+    for measure in &counts.measures {
+        assert!(measure.done > Some(0) && !measure.slices.is_empty(), "{measure:?}");
         assert!(measure.latency_us_sum <= measure.elapsed_us);
-        let (_, latencies) = raw.latencies.iter().find(|(name, _)| name == &measure.name).unwrap();
-        assert_eq!(measure.done, Some(latencies.len()));
+        let own = latencies.iter().filter(|interval| interval.measure == measure.name);
+        assert_eq!(measure.done, Some(own.map(|interval| interval.latencies.len()).sum()));
     }
-    let record = figures.probe.unwrap();
+    let record = counts.probe.unwrap();
     assert!(record.rows.len() > 25 && !record.growth.is_empty());
     assert_eq!(ears.began.into_inner().unwrap().len(), 1);
     let seconds = ears.seconds.into_inner().unwrap();
@@ -80,7 +86,7 @@ fn a_method_that_failed_has_no_figures_but_its_errno() {
     };
     let measure = measure(&row);
     assert_eq!((measure.done, measure.failed, measure.latency_us_sum), (None, 1, 0));
-    assert!(measure.slice_rates.is_empty());
+    assert!(measure.slices.is_empty());
     let why = measure.unavailable.unwrap();
     assert!(why.contains("after 3 operations") && why.contains("EIO"), "{why}");
 }

@@ -1,0 +1,99 @@
+//! Rules on a load and the device beside it: what one commit writes, and a summary that does not fit itself.
+
+use super::findings::{Remark, Weight};
+use super::rules::Rule;
+use super::select::{Found, rows_of_trial, tps};
+use crate::record::imported::{ImportedCase, ImportedTrial};
+use crate::units::{Bytes, significant};
+
+const KIB: f64 = 1024.0;
+/// Writes per commit below which a device is not where the commits went, unless some twenty share one.
+const LEAST_WRITES: f64 = 0.05;
+/// How near a size must be to count as the same.
+const SAME: f64 = 0.08;
+/// Transactions a second and what they were computed from agree within this.
+const ROUNDING: f64 = 0.01;
+/// Transactions in flight at the end of a run are waited for: that much longer it may take, seconds.
+const DRAIN_S: f64 = 2.0;
+
+/// What a trial with pgbench says.
+pub(super) fn of_trial(case: &ImportedCase, trial: &ImportedTrial) -> Vec<Remark> {
+    let Some(load) = rows_of_trial(case, trial).find(|row| tps(row).is_some_and(|tps| tps.value > 0.0)) else {
+        return Vec::new();
+    };
+    arithmetic(&load).into_iter().chain(commit(&load, &device(case, trial))).collect()
+}
+
+/// The rows of the only whole device with writes; partitions (`c0d0p1`, `sda1` beside `sda`) are inside theirs.
+fn device<'a>(case: &'a ImportedCase, trial: &'a ImportedTrial) -> Vec<Found<'a>> {
+    let is_written = |row: &Found<'_>| row.value("write_ops_per_s").is_some_and(|per_s| per_s > 0.0);
+    let mut rows: Vec<Found<'a>> = rows_of_trial(case, trial)
+        .filter(|row| row.output.tool.starts_with("iostat") && row.row.since_boot != Some(true))
+        .collect();
+    let names: Vec<&str> = rows.iter().filter(|row| is_written(row)).filter_map(|row| row.label("device")).collect();
+    let is_part_of = |name: &str, whole: &str| {
+        let rest = name.strip_prefix(whole).unwrap_or_default();
+        // sda1, nvme0n1p1, da0s1; but da10 is no part of da1.
+        let marked = rest.strip_prefix(['p', 's']);
+        let number = if whole.ends_with(|c: char| c.is_ascii_digit()) { marked.unwrap_or_default() } else { rest };
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut whole = names.iter().filter(|name| !names.iter().any(|other| is_part_of(name, other)));
+    let Some(first) = whole.next().filter(|first| whole.all(|name| name == *first)) else { return Vec::new() };
+    rows.retain(|row| row.label("device") == Some(first));
+    rows
+}
+
+/// What one commit writes, as means over all reports of the device.
+fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
+    let rule = Rule {
+        name: "commit_writes",
+        weight: Weight::Information,
+        source: "writes and bytes of iostat over transactions a second of pgbench: means of different seconds",
+    };
+    let name = device.first()?.label("device")?;
+    let mean = |figure: &str| {
+        let values: Option<Vec<f64>> = device.iter().map(|row| row.value(figure)).collect();
+        values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let tps = tps(load)?.value;
+    let (writes, bytes) = (mean("write_ops_per_s")?, mean("write_bytes_per_s")?);
+    let (each, kib) = (writes / tps, bytes / writes / KIB);
+    let rows: Vec<Found<'_>> = [*load].into_iter().chain(device.iter().copied()).collect();
+    if each < LEAST_WRITES {
+        let each = significant(each);
+        let sentence =
+            format!("{name} saw {each} writes for each commit: the commits were not written to it one by one");
+        return rule.says(&rows, sentence);
+    }
+    let in_all = bytes / tps / KIB;
+    let mut sentence = format!(
+        "for each commit {name} saw {each:.2} writes of {kib:.1} KiB, {in_all:.1} KiB in all, whoever made them"
+    );
+    let block = load.case.facts.get("wal_block").and_then(|block| Bytes::parse(block).ok());
+    if let Some(block) = block.map(|block| block.0 as f64 / KIB).filter(|block| (kib / block - 1.0).abs() < SAME) {
+        sentence.push_str(&format!("; a write is one WAL block of {block} KiB, however small the row"));
+    }
+    if device.iter().any(|row| row.row.since_boot.is_none()) {
+        sentence.push_str("; unless that report of iostat is the average since boot");
+    }
+    rule.says(&rows, sentence)
+}
+
+/// Transactions that do not fit their duration. Over the duration, connecting is part of it, and transactions that were
+/// begun before its end count too.
+fn arithmetic(load: &Found<'_>) -> Option<Remark> {
+    let rule = Rule {
+        name: "tps_does_not_fit",
+        weight: Weight::Contradiction,
+        source: "transactions over duration, as the summary has them",
+    };
+    let with_connecting = load.value("tps_including_connecting").or_else(|| load.value("tps_including_reconnecting"));
+    let tps = with_connecting.or_else(|| tps(load).map(|tps| tps.value))?;
+    let (done, duration) = (load.value("transactions")?, load.value("duration").filter(|seconds| *seconds > 0.0)?);
+    let expected = done / duration;
+    let is_odd = (tps / expected - 1.0).abs() > ROUNDING + DRAIN_S / duration;
+    let (done, expected, tps) = (significant(done), significant(expected), significant(tps));
+    let sentence = format!("{done} transactions in {duration} s are {expected} a second, not {tps}");
+    rule.says(&[*load], sentence).filter(|_| is_odd)
+}

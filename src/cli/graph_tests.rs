@@ -1,0 +1,111 @@
+//! The plan of all shapes of stacks: read, drawn, built, measured and torn down, by the layers that this machine has and
+//! by stand-ins for the rest.
+
+use super::catalogue;
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::signals::Interrupt;
+use crate::host::users;
+use crate::plan::{self, Plan, drawing};
+use crate::record::built::StackFacts;
+use crate::record::stack::{GroundName, Role};
+use crate::record::trial::Outcome;
+use crate::run::session::{self, Places};
+use crate::store::folder::RunFolder;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const GRAPHS: &str = include_str!("../../tests/plans/graphs.toml");
+
+fn graphs(text: &str) -> Plan {
+    plan::parse(text, "graphs.toml", &catalogue()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_shape_of_stack_is_read_and_drawn() {
+    let plan = graphs(GRAPHS);
+    let mut shown = String::new();
+    for case in plan.cases.iter().filter(|case| case.workload.kind == "pgbench") {
+        shown.push_str(&format!("=== {}\n{}\n\n", case.id, drawing::drawing(&case.stack).join("\n")));
+    }
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("graphs", shown);
+    });
+}
+
+#[test]
+fn a_workload_without_a_server_stands_on_the_data_alone_and_crosses_with_nothing_else() {
+    let plan = graphs(GRAPHS);
+    let synced: Vec<_> = plan.cases.iter().filter(|case| case.workload.kind == "sync").collect();
+    assert!(synced.iter().all(|case| case.stack.wal.is_none() && case.stack.tablespaces.is_empty()));
+    let split = synced.iter().find(|case| case.stack.name == "split").unwrap();
+    assert_eq!(split.stack.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["slow", "ext4"]);
+    let pools = synced.iter().filter(|case| case.stack.name == "pool").count();
+    assert_eq!(pools, 2, "recordsize of the data is an axis there as well");
+}
+
+/// The devices below a ground, each with its depth and role.
+fn below(stack: &StackFacts, ground: Option<&GroundName>) -> BTreeMap<String, (u32, Role)> {
+    stack.devices_below(ground).into_iter().map(|below| (below.name().0, (below.depth, below.role))).collect()
+}
+
+fn stacks_of(folder: &RunFolder) -> BTreeMap<String, StackFacts> {
+    let mut stacks = BTreeMap::new();
+    for key in &folder.record().order {
+        let trial = folder.trial(key).unwrap().unwrap();
+        assert_eq!(trial.outcome, Outcome::Measured, "{}", key.case);
+        stacks.insert(trial.case.stack.name.clone(), trial.stack.unwrap());
+    }
+    stacks
+}
+
+#[test]
+fn every_shape_of_stack_is_built_measured_and_torn_down() {
+    let host = Host::this();
+    if !users::is_root() || crate::cluster::install::find(&host, "auto").is_err() {
+        println!("skipped: building every shape of stack needs root and a PostgreSQL");
+        return;
+    }
+    let place = tempfile::Builder::new().prefix("pgstrata-graphs-").tempdir().unwrap();
+    crate::host::files::set_mode(place.path(), 0o755).unwrap();
+    let path = place.path().to_str().unwrap();
+    let text = GRAPHS.replace("{ loop = ", &format!("{{ in = \"{path}\", loop = "));
+    let text = text.replace("directory = \"/tmp\"", &format!("directory = \"{path}\""));
+    // One recordsize is enough here, and synced writes see nothing that the server does not.
+    let text = format!("{text}\n[[exclude]]\n\"zfs.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
+    let places = Places { results: place.path().join("results"), state: place.path().join("state") };
+    let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let ending = session::start(&host, &plan, &places, &Interrupt::never(), &|_| ()).unwrap();
+    let stacks = stacks_of(&RunFolder::open(&ending.folder).unwrap());
+    assert_eq!(stacks.len(), 12);
+
+    let journal = &stacks["external-journal"];
+    let devices = below(journal, journal.data.as_ref());
+    assert_eq!((devices["data"], devices["log"]), ((0, Role::Data), (0, Role::Log)));
+    let mount = stacks["xfs-logdev"].mount().unwrap();
+    assert!(mount.super_options.iter().any(|option| option.starts_with("logdev=/dev/loop")), "{mount:?}");
+    let btrfs = stacks["btrfs-two"].node("btrfs").unwrap();
+    assert_eq!((btrfs.details["num_devices"].as_str(), btrfs.details["profile of Data"].as_str()), ("2", "RAID1"));
+    let raid = &stacks["raid10-lvm"];
+    let devices = below(raid, raid.data.as_ref());
+    assert_eq!((devices["lvm"].0, devices["md"].0, devices["d1"].0, devices["d4"].0), (0, 1, 2, 2));
+    let pool = &stacks["pool"];
+    let devices = below(pool, pool.data.as_ref());
+    assert_eq!((devices["slog"].1, devices["l2arc"].1, devices["b"].1), (Role::Log, Role::Cache, Role::Data));
+    assert_ne!(pool.data, pool.wal);
+    let split = &stacks["split"];
+    assert!(
+        below(split, split.data.as_ref()).contains_key("slow") && below(split, split.wal.as_ref()).contains_key("fast")
+    );
+    assert!(below(split, split.tablespaces.get("hot")).contains_key("hot"));
+    let trio = &stacks["trio"];
+    let (left, right) = (below(trio, trio.data.as_ref()), below(trio, trio.wal.as_ref()));
+    assert!(left.contains_key("trio.left") && !left.contains_key("trio.right") && right.contains_key("trio.right"));
+    let slipped = &stacks["slipped-in"];
+    assert_eq!(below(slipped, slipped.data.as_ref())["slow-log"], (0, Role::Log));
+    assert!(below(&stacks["wal-elsewhere"], stacks["wal-elsewhere"].wal.as_ref()).contains_key("plain-loop"));
+
+    let left = host.run(&Command::new("losetup").args(["--list", "--noheadings", "-O", "BACK-FILE"])).unwrap().stdout;
+    assert!(!left.contains(path), "{left}");
+    assert!(!host.read("/proc/self/mountinfo").unwrap().contains(path));
+}

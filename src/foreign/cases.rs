@@ -1,0 +1,155 @@
+//! Readings to cases: one file, one case, unless a manifest says otherwise; and what nobody told about them.
+
+use super::Reading;
+use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
+use std::collections::BTreeMap;
+
+/// Each file as a case of its own, named by the file, all with these facts.
+#[must_use]
+pub fn by_file(readings: Vec<Reading>, facts: &BTreeMap<String, String>) -> Vec<ImportedCase> {
+    let mut cases: Vec<ImportedCase> = Vec::new();
+    for reading in readings {
+        let name = case_name(&reading.file.name, &cases);
+        cases.push(ImportedCase {
+            name,
+            facts: facts.clone(),
+            trials: vec![trial(vec![reading])],
+            ..ImportedCase::default()
+        });
+    }
+    cases
+}
+
+/// What a file is called without its ending, `zfs` of `a/zfs.txt.gz`; with its folders where that is taken.
+fn case_name(file: &str, taken: &[ImportedCase]) -> String {
+    const ENDINGS: [&str; 8] = [".gz", ".xz", ".zst", ".txt", ".out", ".log", ".json", ".md"];
+    let mut stem = file;
+    while let Some(rest) = ENDINGS.iter().find_map(|ending| stem.strip_suffix(ending)) {
+        stem = rest;
+    }
+    let short = plain(stem.rsplit('/').next().unwrap_or_default());
+    let short = if short.is_empty() { "stdin".to_owned() } else { short };
+    let is_free = |name: &String| !name.is_empty() && taken.iter().all(|case| case.name != *name);
+    let numbered = (2..).map(|number| format!("{short}-{number}"));
+    let mut names = [short.clone(), plain(stem), plain(file)].into_iter().chain(numbered);
+    names.find(is_free).unwrap_or(short)
+}
+
+/// A name of letters, digits, points and dashes.
+fn plain(text: &str) -> String {
+    let plain: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' }).collect();
+    plain.trim_matches(['-', '.']).chars().take(100).collect()
+}
+
+/// One trial of the files of one run. The logs of several threads become one.
+#[must_use]
+pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
+    let mut trial = ImportedTrial::default();
+    for (index, reading) in readings.into_iter().enumerate() {
+        trial.files.push(reading.file);
+        for mut output in reading.outputs {
+            output.file = index;
+            trial.outputs.push(output);
+        }
+        trial.log = match (trial.log.take(), reading.log) {
+            (Some(one), Some(other)) => Some(joined(&one, &other)),
+            (one, other) => one.or(other),
+        };
+    }
+    trial
+}
+
+/// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
+#[must_use]
+pub fn unknown(record: &ImportRecord) -> Vec<String> {
+    const DEVICES: [&str; 5] =
+        ["stack.device", "stack.devices", "stack.controller", "device.class", "storage.description"];
+    const SYSTEM: [&str; 4] = ["host.kernel", "kernel", "host.system", "host.distribution"];
+    const FILESYSTEM: [&str; 3] = ["stack.filesystem", "wal_stack.filesystem", "filesystem"];
+    const VERSION: [&str; 2] = ["postgresql.version", "postgres.version"];
+    let origin = &record.origin;
+    let fact = |keys: &[&str]| {
+        let tells = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
+        !record.cases.is_empty() && record.cases.iter().all(tells)
+    };
+    let all = record.cases.iter().flat_map(|case| &case.trials);
+    let outputs: Vec<&ImportedOutput> = all.flat_map(|it| &it.outputs).collect();
+    let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
+    let labelled =
+        |label: &str| outputs.iter().flat_map(|o| &o.rows).any(|row| row.labels.iter().any(|(name, _)| name == label));
+    let told = |name: &str| outputs.iter().any(|output| output.facts.iter().any(|(fact, _)| fact == name));
+    let of_postgres = printed("pgbench");
+    let dated = told("date");
+    let wanted = [
+        ("when it was measured", origin.measured.is_some() || dated),
+        ("machine: CPUs and memory", origin.machine.is_some() || fact(&["host.machine", "host.description"])),
+        ("devices, controller and their caches", origin.storage.is_some() || fact(&DEVICES)),
+        ("operating system and kernel", origin.system.is_some() || fact(&SYSTEM) || told("kernel")),
+        ("filesystem", fact(&FILESYSTEM) || printed("mount") || labelled("type")),
+        ("mount options", fact(&["mount.options", "stack.mount_options"]) || printed("mount")),
+        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact(&VERSION) || told("build")),
+        (
+            "PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method",
+            !of_postgres || fact(&["postgresql.wal_sync_method", "wal_sync_method"]),
+        ),
+    ];
+    wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
+}
+
+/// Two logs of one run as one.
+fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
+    let span = |pick: fn(u64, u64) -> u64, end: fn((u64, u64)) -> u64| {
+        [one.span_us, other.span_us].into_iter().flatten().map(end).reduce(pick)
+    };
+    ImportedLog {
+        done: one.done + other.done,
+        skipped: one.skipped + other.skipped,
+        failed: one.failed + other.failed,
+        retried: both(one.retried, other.retried, |one, other| (one.0 + other.0, one.1 + other.1)),
+        span_us: span(u64::min, |it| it.0).zip(span(u64::max, |it| it.1)),
+        latency: joined_times(&one.latency, &other.latency),
+        lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
+        column_untold: one.column_untold || other.column_untold,
+        lines_unread: one.lines_unread + other.lines_unread,
+    }
+}
+
+/// What both logs have, together.
+fn both<T, U>(one: Option<T>, other: Option<T>, join: impl FnOnce(T, T) -> U) -> Option<U> {
+    Some(join(one?, other?))
+}
+
+/// Counts by key, added up in the order of the keys.
+fn summed<K: Ord + Clone>(one: &[(K, u64)], other: &[(K, u64)]) -> Vec<(K, u64)> {
+    let mut sums: BTreeMap<K, u64> = BTreeMap::new();
+    for (key, count) in one.iter().chain(other) {
+        *sums.entry(key.clone()).or_default() += count;
+    }
+    sums.into_iter().collect()
+}
+
+fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
+    ImportedTimes {
+        count: one.count + other.count,
+        sum_us: one.sum_us.saturating_add(other.sum_us),
+        most_us: one.most_us.max(other.most_us),
+        steps: summed(&one.steps, &other.steps),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_case_of_its_own_with_a_name_of_its_own() {
+        let readings = ["a/zfs.txt.gz", "b/zfs.txt", "zfs.out", "b/zfs.log", "-", "x y.txt"].map(|name| {
+            let mut reading = Reading::default();
+            reading.file.name = name.to_owned();
+            reading
+        });
+        let names: Vec<String> = by_file(readings.into(), &BTreeMap::new()).into_iter().map(|case| case.name).collect();
+        assert_eq!(names, ["zfs", "b-zfs", "zfs.out", "b-zfs.log", "stdin", "x-y"]);
+    }
+}

@@ -1,0 +1,194 @@
+//! What holds for every number that is imported, whatever reader took it: it stands in the line that it names, whole and
+//! with its sign, it is neither infinite nor has it become nothing, and the end of the text did not cut it. A number that
+//! breaks this is not taken; its line is listed as unread.
+//!
+//! Readers take care of it by themselves. This is the net below them: a wrong number is worse than none.
+
+use super::clean::number;
+use super::read::output::{Figure, Line, Output, Row, Unread};
+
+/// Takes numbers out of an output that do not stand in `lines`, which are in order; `ends` says whether the text ends with
+/// a line feed.
+pub(super) fn check(output: &mut Output, lines: &[Line<'_>], ends: bool) {
+    const LONGEST: usize = 200;
+    let last = lines.last().filter(|_| !ends);
+    let mut unread: Vec<Unread> = Vec::new();
+    let mut place = (0, 0);
+    for row in &mut output.rows {
+        let cut = last.filter(|last| ends_with_cut(row, last)).and_then(|_| row.figures.len().checked_sub(1));
+        let mut index = 0;
+        row.figures.retain(|figure| {
+            index += 1;
+            let is_fine = cut != Some(index - 1) && is_a_number(figure) && stands(figure, lines, &mut place);
+            if !is_fine && unread.last().is_none_or(|last| last.line != figure.line) {
+                let text = pieces(figure.line, lines).map(|line| line.text).collect::<Vec<_>>().join(" ");
+                unread.push(Unread {
+                    line: figure.line,
+                    text: text.chars().take(LONGEST).collect(),
+                    wanted: format!("{} as a whole number of its own, not `{}`", figure.name, figure.text),
+                });
+            }
+            is_fine
+        });
+    }
+    if !unread.is_empty() {
+        output.rows.retain(|row| !row.figures.is_empty() || row.absent.is_some() || row.labels.len() > 1);
+        output.unread.extend(unread);
+        output.unread.sort_by_key(|unread| unread.line);
+        output.unread.dedup_by_key(|unread| unread.line);
+    }
+}
+
+/// Whether the last number of a row is the last word of a text without a line feed, so that digits may be gone; as many
+/// decimals as another number of the row has show that none are.
+fn ends_with_cut(row: &Row, last: &Line<'_>) -> bool {
+    let decimals = |figure: &Figure| figure.text.rsplit_once(['.', ',']).map(|(_, decimals)| decimals.len());
+    let Some((figure, others)) = row.figures.split_last() else { return false };
+    let at_end = figure.line == last.number && last.text.ends_with(&figure.text);
+    let is_whole = decimals(figure).is_some() && others.iter().any(|other| decimals(other) == decimals(figure));
+    at_end && !is_whole && figure.text.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// The pieces of the line with this number.
+fn pieces<'a, 'b>(number: u32, lines: &'b [Line<'a>]) -> impl Iterator<Item = &'b Line<'a>> {
+    let from = lines.partition_point(|line| line.number < number);
+    lines[from..].iter().take_while(move |line| line.number == number)
+}
+
+fn is_a_number(figure: &Figure) -> bool {
+    let mantissa = figure.text.split(['e', 'E']).next().unwrap_or_default();
+    let vanished = figure.value == 0.0 && mantissa.contains(|c: char| matches!(c, '1'..='9'));
+    let has_exponent = figure.text.contains(['e', 'E']) && number(&figure.text).is_none();
+    let grown = has_exponent && !figure.text.ends_with('E');
+    figure.value.is_finite() && !vanished && !grown && !figure.text.is_empty()
+}
+
+/// Whether a number stands whole in its line. `place` is the line and the place of the last one, behind which the next
+/// mostly stands: without that, a very long line would take time in the square of its length.
+fn stands(figure: &Figure, lines: &[Line<'_>], place: &mut (u32, usize)) -> bool {
+    let from = if place.0 == figure.line { place.1 } else { 0 };
+    let mut places = pieces(figure.line, lines).filter_map(|line| {
+        let behind = find(line.text, from.min(line.text.len()), &figure.text);
+        behind.or_else(|| find(line.text, 0, &figure.text))
+    });
+    let Some(found) = places.next() else { return false };
+    *place = (figure.line, found);
+    true
+}
+
+/// Where a number stands whole at or behind `from`.
+fn find(line: &str, from: usize, text: &str) -> Option<usize> {
+    let mut places = line.get(from..)?.match_indices(text).map(|(at, _)| from + at);
+    places.find(|at| is_whole(line, *at, text.len()))
+}
+
+/// Whether neither digits, nor a mark with digits, nor a sign go on before or behind. A comma is no mark where it parts
+/// the fields of a table.
+fn is_whole(line: &str, at: usize, length: usize) -> bool {
+    let (before, behind) = (&line[..at], &line[at + length..]);
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let after_mark = |mark: char| before.ends_with(mark) && digit(before.chars().rev().nth(1));
+    let before_mark = |mark: char| behind.starts_with(mark) && digit(behind.chars().nth(1));
+    let ends_with_sign = before.ends_with('-') && before.chars().rev().nth(1).is_none_or(char::is_whitespace);
+    let goes_on = digit(before.chars().next_back()) || digit(behind.chars().next()) || ends_with_sign;
+    let point = after_mark('.') || before_mark('.');
+    let comma = after_mark(',') || before_mark(',');
+    !(goes_on || point || comma && !is_among_fields(line, at, length))
+}
+
+/// Whether the digits and marks around a place are more than one number, however it may be written: `0.3,4.5,10.2`, but
+/// not `4,48`, `1,234.5` or `1,234,567`. No number has so many characters as are looked at.
+fn is_among_fields(line: &str, at: usize, length: usize) -> bool {
+    const LONGEST: usize = 64;
+    let goes_on = |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
+    let before = line.as_bytes()[..at].iter().rev().take(LONGEST).take_while(goes_on).count();
+    let behind = line.as_bytes()[at + length..].iter().take(LONGEST).take_while(goes_on).count();
+    let parts: Vec<&str> = line[at - before..at + length + behind].split(',').collect();
+    let of_thousands = parts[1..].iter().all(|part| part.split('.').next().is_some_and(|whole| whole.len() == 3));
+    parts[..parts.len() - 1].iter().any(|part| part.contains('.')) || parts.len() > 2 && !of_thousands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(text: &str, value: f64, line: &str) -> bool {
+        let figure = Figure { name: "rate".into(), unit: "", value, text: text.into(), line: 3 };
+        let row = Row { figures: vec![figure], line: 3, ..Row::default() };
+        let mut output = Output { rows: vec![row], ..Output::default() };
+        check(
+            &mut output,
+            &[Line { number: 2, text: "5", indent: 0 }, Line { number: 3, text: line, indent: 0 }],
+            true,
+        );
+        assert_eq!(output.rows.is_empty(), !output.unread.is_empty());
+        assert!(output.unread.iter().all(|unread| unread.line == 3 && unread.text == line));
+        !output.rows.is_empty()
+    }
+
+    #[test]
+    fn a_number_that_stands_whole_in_its_line_is_kept() {
+        for (text, line) in [
+            ("4.48", "\"user\": 4.48, \"x\": 1"),
+            ("4", "[4, 5]"),
+            ("50%", "(50%)"),
+            ("16", "16kB"),
+            ("-5", "a -5"),
+            ("11", "2026-11-21"),
+            ("5", "5."),
+            ("5", "25 5"),
+            ("4", "sd0,4,5,6"),
+            ("5.9", "0.1,5.9,0"),
+            ("12.3", "0.1,12.3,sd0"),
+        ] {
+            assert!(kept(text, 4.0, line), "{text} in {line}");
+        }
+    }
+
+    #[test]
+    fn the_last_number_of_a_text_without_a_line_feed_needs_another_to_show_that_it_is_whole() {
+        let row = |texts: &[&str]| {
+            let figure = |text: &&str| Figure {
+                name: "rate".into(),
+                unit: "",
+                value: text.parse().unwrap(),
+                text: (*text).into(),
+                line: 1,
+            };
+            Row { figures: texts.iter().map(figure).collect(), line: 1, ..Row::default() }
+        };
+        for (texts, ends, left) in [
+            (["1.00", "2.00"], false, 2),
+            (["1.00", "2.0"], false, 1),
+            (["1.00", "2"], false, 1),
+            (["1.00", "2.0"], true, 2),
+        ] {
+            let text = format!("sda {}", texts.join(" "));
+            let mut output = Output { rows: vec![row(&texts)], ..Output::default() };
+            check(&mut output, &[Line { number: 1, text: &text, indent: 0 }], ends);
+            assert_eq!((output.rows[0].figures.len(), output.unread.len()), (left, 2 - left), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_number_and_one_of_another_line_are_not() {
+        for (text, line) in [
+            ("4", "4,48"),
+            ("48", "4.48"),
+            ("4", "24"),
+            ("4", "42"),
+            ("5", "-5"),
+            ("5", "a -5"),
+            ("234", "1,234.5"),
+            ("234.5", "1,234.5"),
+            ("9", "0.1,5.9,0"),
+            ("5", "none"),
+            ("", "x"),
+        ] {
+            assert!(!kept(text, 4.0, line), "{text} in {line}");
+        }
+        assert!(!kept("1e308", f64::INFINITY, "1e308") && !kept("1e-400", 0.0, "1e-400") && kept("0.00", 0.0, "0.00"));
+        assert!(!kept("1e-400GB/s", 1.15e18, "1e-400GB/s") && !kept("1e-5GB/s", 1.15e18, "1e-5GB/s"));
+        assert!(kept("5E", 5.0 * 1024f64.powi(6), "5E") && kept("0e5", 0.0, "0e5"));
+    }
+}

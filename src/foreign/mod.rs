@@ -1,0 +1,230 @@
+//! What other people measured: a file of tools' output to records. Unpacks it, tells its code and its kind by the content,
+//! hands its lines to the readers of `parse`, and keeps every number with the line it came from.
+//!
+//! Absent on purpose: opening files, what the numbers mean, where they are stored.
+
+mod cases;
+mod clean;
+mod decode;
+mod guard;
+mod log;
+pub mod manifest;
+mod read;
+pub mod shelf;
+#[cfg(test)]
+mod tests;
+mod unpack;
+
+pub use cases::{by_file, trial, unknown};
+
+use crate::error::{Context, Error, Result};
+use crate::foreign::clean as web;
+use crate::foreign::read::output::{Figure, Line, Output, Row};
+use crate::record::imported::{ImportedFigure, ImportedFile, ImportedLog, ImportedOutput, ImportedRow};
+use std::io::Read;
+use unpack::{Packing, Tap, fill};
+
+/// What one file holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading {
+    /// The file.
+    pub file: ImportedFile,
+    /// What was found in it, in the order of its lines; each says `file: 0`. A log of transactions is one without rows.
+    pub outputs: Vec<ImportedOutput>,
+    /// A pgbench log.
+    pub log: Option<ImportedLog>,
+}
+
+/// Largest text that is no log of transactions, unpacked, bytes.
+pub const MOST_TEXT: usize = 64 << 20;
+/// Longest line of text that is neither a log nor JSON, bytes. A page that joins all lines of an output makes some ten
+/// thousand; readers need not be quick with more.
+const LONGEST_LINE: usize = 256 * 1024;
+/// How much is looked at before it is decided whether a file is a log of transactions.
+const SAMPLE: usize = 256 * 1024;
+
+/// Reads one file. A log of transactions takes constant memory; other text at most some times [`MOST_TEXT`].
+///
+/// # Errors
+/// [`crate::error::Kind::User`], naming the file: it cannot be read or unpacked, is empty, is no text, is larger than
+/// [`MOST_TEXT`], or is the output of no tool that is known.
+pub fn read(name: &str, reader: &mut dyn Read) -> Result<Reading> {
+    let mut reading = read_as(if name == "-" { "standard input" } else { name }, reader)?;
+    reading.file.name = name.to_owned();
+    Ok(reading)
+}
+
+/// The tool whose output a file begins with; `None` for what is no output of one that is known, or cannot be read. Takes
+/// constant memory and no more than the beginning.
+#[must_use]
+pub fn recognised(reader: &mut dyn Read) -> Option<String> {
+    let head = fill(reader, unpack::MAGIC_BYTES).ok()?;
+    let mut plain = unpacked(Packing::of(&head), head.as_slice().chain(reader));
+    let sample = fill(&mut plain, SAMPLE).ok()?;
+    if log::is_log(&sample) && !also_holds_others(&sample) {
+        return Some("pgbench -l".to_owned());
+    }
+    let text = decode::decode(sample).ok()?.text;
+    read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.to_owned())
+}
+
+/// Reads one file that messages call `name`.
+fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
+    let mut tap = Tap::new(reader);
+    let head = fill(&mut tap, unpack::MAGIC_BYTES).or_user(|| format!("read {name}"))?;
+    let packing = Packing::of(&head);
+    let what = || match packing {
+        Some(packing) => format!("unpack {name}, which is packed with {}", packing.name()),
+        None => format!("read {name}"),
+    };
+    let mut plain = unpacked(packing, head.as_slice().chain(&mut tap));
+    let damaged = |error: Error| match packing {
+        Some(_) => error.hint("it is damaged or cut off: copy it again, or import what its own program still unpacks"),
+        None => error,
+    };
+    let sample = fill(&mut plain, SAMPLE).or_user(what).map_err(damaged)?;
+    let mut reading = Reading::default();
+    if log::is_log(&sample) && !also_holds_others(&sample) {
+        let (log, output) = log::read(&sample, &mut plain).or_user(what).map_err(damaged)?;
+        reading.log = Some(log);
+        reading.outputs.push(output);
+    } else {
+        let text = whole_text(name, sample, &mut plain).or_user(what).map_err(damaged)??;
+        reading.file.encoding = text.encoding.map(str::to_owned);
+        read_text(name, &text.text, &mut reading)?;
+    }
+    drop(plain);
+    // What stands behind the end of what was packed belongs to the file too.
+    std::io::copy(&mut tap, &mut std::io::sink()).or_user(|| format!("read {name}"))?;
+    reading.file.packed = packing.map(|packing| packing.name().to_owned());
+    reading.file.bytes = tap.bytes;
+    reading.file.sha256 = tap.sha256();
+    Ok(reading)
+}
+
+fn unpacked<'a>(packing: Option<Packing>, whole: impl Read + 'a) -> Box<dyn Read + 'a> {
+    match packing {
+        Some(packing) => packing.unpack(whole),
+        None => Box::new(whole),
+    }
+}
+
+/// Whether a text that is short enough to be seen whole holds another tool's output beside a log's lines.
+fn also_holds_others(sample: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(sample) else { return false };
+    let lines = web::lines(text);
+    sample.len() < SAMPLE && read::KINDS.iter().any(|kind| (kind.looks_like)(&lines))
+}
+
+/// The rest of a text that is no log, decoded. The outer error is the reader's.
+fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Result<Result<decode::Text>> {
+    if sample.iter().all(u8::is_ascii_whitespace) && sample.len() < SAMPLE {
+        return Ok(Err(Error::user(format!("{name} is empty"))));
+    }
+    let refused = |what: String| {
+        Error::user(format!("{name} holds no text: it is {what}")).hint("import what a tool printed, as text")
+    };
+    // The first bytes tell what it is, so it need not be read to its end.
+    if decode::is_binary(&sample) {
+        return Ok(decode::decode(sample).map_err(refused));
+    }
+    let mut bytes = sample;
+    rest.take((MOST_TEXT + 1 - bytes.len()) as u64).read_to_end(&mut bytes)?;
+    if bytes.len() > MOST_TEXT {
+        let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
+        let what = if longest == bytes.len() { "one line of more than" } else { "more than" };
+        return Ok(Err(Error::user(format!(
+            "{name} holds {what} {} MiB of text that is no log of pgbench",
+            MOST_TEXT >> 20
+        ))
+        .hint("import the part that holds the output of the tool")));
+    }
+    Ok(decode::decode(bytes).map_err(refused))
+}
+
+/// Takes the outputs of all tools out of a text.
+fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
+    let lines = web::lines(text);
+    let too_long = |line: &&Line<'_>| line.text.len() > LONGEST_LINE && !line.text.starts_with(['{', '[']);
+    if let Some(line) = lines.iter().find(too_long) {
+        let kib = line.text.len() / 1024;
+        return Err(Error::user(format!(
+            "line {} of {name} has {kib} KiB: no tool that is known prints that",
+            line.number
+        ))
+        .hint("import the part that holds the output of the tool"));
+    }
+    let taken = read::outputs(&lines, text.ends_with('\n'));
+    if taken.is_empty() {
+        return Err(of_no_tool(name, &lines));
+    }
+    let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
+    reading.file.lines_of_no_output = other_lines(&lines, &ranges);
+    reading.outputs = taken.into_iter().map(|it| imported(it.output)).collect();
+    Ok(())
+}
+
+/// That nobody knows what printed this.
+fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
+    const MOST_SHOWN: usize = 100;
+    let first = lines.iter().find(|line| !line.text.is_empty());
+    let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
+    let line = first.map_or(1, |line| line.number);
+    let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).chain(["pgbench -l"]).collect();
+    Error::user(format!("{name} is the output of no tool that is known; its line {line} is `{shown}`"))
+        .hint(format!("known are {}", known.join("; ")))
+}
+
+/// Runs of lines with digits outside of `ranges`, which are sorted by their begin.
+fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    let (mut next, mut covered) = (0, 0);
+    for line in lines {
+        while let Some((_, last)) = ranges.get(next).filter(|(first, _)| *first <= line.number) {
+            covered = covered.max(*last);
+            next += 1;
+        }
+        if line.number <= covered || !line.text.contains(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        match runs.last_mut().filter(|(_, last)| *last + 1 >= line.number) {
+            Some((_, last)) => *last = line.number,
+            None => runs.push((line.number, line.number)),
+        }
+    }
+    runs
+}
+
+/// An output as it is stored.
+fn imported(output: Output) -> ImportedOutput {
+    ImportedOutput {
+        file: 0,
+        tool: output.tool.to_owned(),
+        version: output.version,
+        lines: output.lines,
+        facts: output.facts,
+        rows: output.rows.into_iter().map(row).collect(),
+        notes: output.notes,
+        unread: output.unread.into_iter().map(|it| (it.line, it.text, it.wanted)).collect(),
+    }
+}
+
+fn row(row: Row) -> ImportedRow {
+    ImportedRow {
+        labels: row.labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        figures: row.figures.into_iter().map(figure).collect(),
+        absent: row.absent,
+        since_boot: row.since_boot,
+        line: row.line,
+    }
+}
+
+fn figure(figure: Figure) -> ImportedFigure {
+    ImportedFigure {
+        name: figure.name,
+        unit: figure.unit.to_owned(),
+        value: figure.value,
+        text: figure.text,
+        line: figure.line,
+    }
+}

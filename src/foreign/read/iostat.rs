@@ -1,0 +1,364 @@
+//! `iostat` of Linux (sysstat), FreeBSD, illumos and macOS: devices, processors, terminal, load.
+//!
+//! Figures have the same names and units on every system. Latency is queue and device together, as a request sees it;
+//! `k` and `M` of every iostat are powers of 1024, a sector is 512 bytes.
+//!
+//! | figure | unit | Linux | FreeBSD | illumos | macOS |
+//! |---|---|---|---|---|---|
+//! | `read_ops_per_s`, `write_ops_per_s` | ops/s | r/s w/s | r/s w/s | r/s w/s, rps wps | |
+//! | `discard_ops_per_s`, `flush_ops_per_s` | ops/s | d/s f/s | | | |
+//! | `ops_per_s` | ops/s | tps | tps | tps | tps |
+//! | `read_bytes_per_s`, `write_`, `discard_` | B/s | rsec/s rkB/s rMB/s kB_read/s Blk_read/s | kr/s kw/s | kr/s Mr/s | |
+//! | `bytes_per_s` | B/s | kB/s (`-s`) | MB/s | kps | MB/s |
+//! | `read_bytes`, `write_bytes`, `discard_bytes` | B | kB_read (a total) | kr/i (`-I`) | kr/i (`-I`) | |
+//! | `read_ops`, `write_ops`, `ops`, `bytes` | count, B | | r/i w/i xfrs MB (`-I`) | r/i w/i | |
+//! | `read_merges_per_s`, `write_`, `discard_`, `merges_per_s` | requests/s | rrqm/s rqm/s | | | |
+//! | `read_merged_percent`, `write_`, `discard_` | % | %rrqm | | | |
+//! | `request_bytes`, `read_request_bytes`, `write_`, `discard_` | B | avgrq-sz areq-sz rareq-sz | KB/t | | KB/t |
+//! | `queue_depth` (mean) | requests | avgqu-sz aqu-sz | | | |
+//! | `queue_length` (at the moment of printing) | requests | | qlen | | |
+//! | `wait_queue_depth`, `active_queue_depth` | requests | | | wait actv | |
+//! | `latency_us`, `read_latency_us`, `write_`, `discard_`, `flush_`, `other_` | us | await r_await | svc_t ms/t ms/r ms/o | svc_t | |
+//! | `wait_latency_us`, `active_latency_us` | us | | | wsvc_t asvc_t | |
+//! | `service_time_us` (not to be trusted, gone since 12.1.2) | us | svctm | | | |
+//! | `latency_total_us`, `busy_us` | us | | tsvc_t/i sb/i | | |
+//! | `util_percent`, `wait_util_percent` | % | %util | %b | %b %w | |
+//! | `soft_errors`, `hard_errors`, `transport_errors`, `errors` | count | | | s/w h/w trn tot | |
+//! | `user_percent`, `nice_`, `system_`, `iowait_`, `steal_`, `interrupt_`, `idle_` | % | avg-cpu | us ni sy in id | us sy wt id | us sy id |
+//! | `terminal_in_chars_per_s`, `terminal_out_chars_per_s` | chars/s | | tin tout | tin tout | |
+//! | `load_1_min`, `load_5_min`, `load_15_min` | tasks | | | | 1m 5m 15m |
+//!
+//! Labels: `report` (from 1), `time` (where printed), then `device`, or `cpu`, `tty`, `load` with `all`.
+//!
+//! Line by line: a row has a word for each column of its heading, or it is listed as not read.
+
+mod columns;
+#[cfg(test)]
+mod tests;
+mod wide;
+
+use self::wide::Wide;
+use super::output::{Line, Output, Row};
+use super::table;
+use crate::foreign::clean::number;
+
+/// Whether the text holds something that an iostat prints.
+#[must_use]
+pub fn looks_like(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| Header::of(line.text).is_some() || Wide::of(None, *line).is_some())
+}
+
+/// Reads every report of every iostat in the text.
+#[must_use]
+pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let mut reader = Reader::default();
+    (0..lines.len()).for_each(|at| reader.take(lines, at));
+    reader.close();
+    reader.outputs
+}
+
+/// The rows of a line, and what is odd in it.
+type Rows = (Vec<Row>, Vec<String>);
+
+/// Names over the figures of devices, one row a device; or over those of the processors.
+struct Header {
+    columns: Vec<String>,
+    /// Whether the device stands behind its figures (`-h` of Linux, `-n` of illumos).
+    name_last: bool,
+    /// Whether fields are parted by commas (`-r` of illumos).
+    commas: bool,
+    /// `None` for avg-cpu.
+    tool: Option<&'static str>,
+}
+
+impl Header {
+    fn of(text: &str) -> Option<Header> {
+        let commas = text.contains(',');
+        let mut words = words(text, commas);
+        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        if words.first() == Some(&"avg-cpu:") {
+            let all = words.len() > 1 && words[1..].iter().all(|word| word.starts_with('%'));
+            return all.then(|| Header { columns: owned(&words[1..]), name_last: false, commas, tool: None });
+        }
+        // `disk` is Solaris 2's.
+        let is_device = |word: &&str| matches!(word.trim_end_matches(':'), "Device" | "device" | "disk");
+        let at = words.iter().position(is_device)?;
+        let extended = words.remove(at).starts_with('D');
+        let seen = words.iter().filter(|word| columns::of_device(word).is_some()).count();
+        // Behind the columns of devices illumos and FreeBSD print those of terminal and processors (`-tC`).
+        let machine = words.iter().rev().take_while(|word| columns::of_machine(word).is_some()).count();
+        let sensible = seen >= 2 && seen * 2 > words.len() - machine && (at == 0 || at == words.len());
+        let tool = tool_of(&words, extended);
+        sensible.then(|| Header { columns: owned(&words), name_last: at > 0, commas, tool: Some(tool) })
+    }
+
+    /// The rows of a line, with what is odd in it: the device's, and those of terminal and processors where their columns
+    /// stand behind the first device's. `None` where the line is no row; else what was wanted.
+    fn rows(&self, line: Line<'_>) -> Option<Result<Rows, String>> {
+        let mut words = words(line.text, self.commas);
+        let device = match (self.tool.is_some() && !words.is_empty(), self.name_last) {
+            (false, _) => None,
+            (true, true) => words.pop(),
+            (true, false) => Some(words.remove(0)),
+        };
+        if words.is_empty() || table::count_numbers(&words) * 2 < words.len() {
+            return None;
+        }
+        if device.is_some_and(|name| number(name).is_some()) {
+            return Some(Err("a device, and figures".to_owned()));
+        }
+        // Columns of terminal and processors stand in the first row of illumos only.
+        let machine = self.columns.iter().rev().take_while(|column| columns::of_machine(column).is_some()).count();
+        let all = self.columns.len();
+        if words.len() != all && !(self.tool.is_some() && words.len() + machine == all) {
+            return Some(Err(format!("{all} figures, one for each column")));
+        }
+        let of_device = device.map(|name| table::row(vec![("device", name.to_owned())], line.number));
+        let mut rows: Vec<Row> = of_device.into_iter().collect();
+        let mut odd = Vec::new();
+        for (column, word) in self.columns.iter().zip(words) {
+            let of = if self.tool.is_some() { columns::of_any(column) } else { columns::of_machine(column) };
+            let Some((owner, known)) = of else { continue };
+            // With `-h` of Linux a size carries its own unit, whatever the column says.
+            let sized = || matches!(known.unit, "B" | "B/s").then(|| table::suffixed(word)).flatten();
+            let Some(value) = table::percent(word).map(|number| number * known.factor).or_else(sized) else {
+                odd.push(format!("a number for {column}, not `{word}`"));
+                continue;
+            };
+            let index = rows.iter().position(|row| row.labels[0].0 == owner).unwrap_or_else(|| {
+                rows.push(table::row(vec![(owner, "all".to_owned())], line.number));
+                rows.len() - 1
+            });
+            rows[index].figures.push(table::figure(known.name, known.unit, value, word, line.number));
+        }
+        Some(Ok((rows, odd)))
+    }
+}
+
+fn words(text: &str, commas: bool) -> Vec<&str> {
+    if commas { text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect() } else { table::words(text) }
+}
+
+fn tool_of(columns: &[&str], capital: bool) -> &'static str {
+    let has = |column: &str| columns.contains(&column);
+    if has("actv") || has("trn") {
+        "iostat (illumos)"
+    } else if has("qlen") || has("tsvc_t/i") {
+        "iostat -x (FreeBSD)"
+    } else if capital && !has("tps") || has("%util") {
+        "iostat -x"
+    } else {
+        "iostat"
+    }
+}
+
+/// Where the reader is in the text.
+#[derive(Default)]
+struct Reader {
+    outputs: Vec<Output>,
+    current: Option<Current>,
+    /// The arguments of the iostat that a shell line called, until its output begins.
+    called: Option<String>,
+    /// The time stamp over an output that has not begun yet.
+    time: Option<String>,
+}
+
+enum Names {
+    None,
+    Rows(Header),
+    Wide(Wide),
+}
+
+struct Current {
+    output: Output,
+    names: Names,
+    report: u32,
+    time: Option<String>,
+    /// Headings of the present report, to see when the next begins.
+    seen: Vec<Vec<String>>,
+    /// Whether the first report is an average since boot, where it is known.
+    since_boot: Option<bool>,
+}
+
+impl Reader {
+    fn take(&mut self, lines: &[Line<'_>], at: usize) {
+        let line = lines[at];
+        if line.text.is_empty() || is_over_heading(line.text) {
+            return;
+        }
+        let command = table::command(line.text, "iostat").filter(|_| !line.text.contains("zpool"));
+        if command.is_some() || table::is_prompt(line.text) {
+            self.close();
+            self.called = command.map(str::to_owned);
+        } else if let Some(facts) = linux_heading(line.text) {
+            self.close();
+            let current = self.open(line, "iostat");
+            current.output.facts.extend(facts);
+            // Only `-y` leaves the first report out, and this line does not tell.
+            current.since_boot = current.since_boot.or(Some(true));
+        } else if let Some(header) = Header::of(line.text) {
+            self.begin(header, line);
+        } else if let Some(wide) = Wide::of(at.checked_sub(1).map(|before| lines[before]), line) {
+            self.begin_wide(wide, line);
+        } else {
+            self.row(lines, at);
+        }
+    }
+
+    fn row(&mut self, lines: &[Line<'_>], at: usize) {
+        let line = lines[at];
+        let time = table::is_time(line.text).then(|| line.text.trim_start_matches("Time: ").to_owned());
+        let is_names = lines.get(at + 1).is_some_and(|next| Wide::of(Some(line), *next).is_some_and(|it| it.named));
+        let Some(current) = &mut self.current else {
+            // What a shell line called begins at once, or its beginning is not here.
+            self.called = self.called.take().filter(|_| time.is_some() || is_names);
+            self.time = time;
+            return;
+        };
+        if time.is_some() {
+            current.next_report();
+            current.time = time;
+            table::extend(&mut current.output, line.number);
+        } else if table::is_omission(line.text) {
+            // What is left of the first report may be of any.
+            current.since_boot = current.since_boot.filter(|_| !current.output.rows.is_empty());
+        } else if !current.row(line) && !is_names {
+            self.close();
+        }
+    }
+
+    fn begin(&mut self, header: Header, line: Line<'_>) {
+        // Tables of one report have no column in common (`-h`); other columns than before are another iostat's.
+        let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
+        let strange = |current: &Current| match header.tool {
+            Some(tool) => current.output.tool != tool && !matches!(current.output.tool, "iostat" | "iostat -x"),
+            None => matches!(current.names, Names::Wide(_)),
+        };
+        if self.current.as_ref().is_some_and(|current| strange(current) || current.seen.iter().any(shares)) {
+            self.close();
+        }
+        let tool = header.tool.unwrap_or("iostat");
+        let current = match self.current.take() {
+            Some(current) => self.current.insert(current),
+            None => self.open(line, tool),
+        };
+        if current.output.tool == "iostat" {
+            current.output.tool = tool;
+        }
+        if current.seen.contains(&header.columns) || (header.tool.is_none() && !current.seen.is_empty()) {
+            current.next_report();
+        }
+        current.output.version = current.output.version.take().or_else(|| version(&header));
+        for column in header.columns.iter().filter(|column| columns::of_any(column).is_none()) {
+            table::unknown_column(&mut current.output, line, column);
+        }
+        current.seen.push(header.columns.clone());
+        current.names = Names::Rows(header);
+        table::extend(&mut current.output, line.number);
+    }
+
+    fn begin_wide(&mut self, wide: Wide, line: Line<'_>) {
+        if self.current.as_ref().is_none_or(|current| current.output.tool != wide.tool) {
+            self.open(line, wide.tool);
+        }
+        let Some(current) = &mut self.current else { return };
+        if !wide.named {
+            let text = "the line with the names of the disks is missing: their figures are left out";
+            table::note(&mut current.output, text);
+        }
+        table::extend(&mut current.output, line.number);
+        current.names = Names::Wide(wide);
+    }
+
+    fn open(&mut self, line: Line<'_>, tool: &'static str) -> &mut Current {
+        let called = self.called.take();
+        self.close();
+        // Without `-y`, which Linux alone has, the first report of every iostat is an average since boot.
+        let since_boot = called.map(|arguments| !table::has_option(&arguments, 'y'));
+        let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
+        let (names, time, seen) = (Names::None, self.time.take(), Vec::new());
+        self.current.insert(Current { output, names, report: 1, time, seen, since_boot })
+    }
+
+    fn close(&mut self) {
+        self.called = None;
+        let Some(Current { mut output, since_boot, .. }) = self.current.take() else { return };
+        if output.rows.is_empty() && output.unread.is_empty() {
+            return;
+        }
+        if since_boot.is_none() {
+            table::note(&mut output, "whether the first report is an average since boot cannot be known");
+        }
+        self.outputs.push(output);
+    }
+}
+
+impl Current {
+    fn next_report(&mut self) {
+        if !self.output.rows.is_empty() {
+            self.report += 1;
+        }
+        self.seen.clear();
+        self.time = None;
+    }
+
+    /// Reads a row; whether the line is one.
+    fn row(&mut self, line: Line<'_>) -> bool {
+        let report = self.report;
+        let found = match &self.names {
+            Names::None => return false,
+            Names::Rows(header) => header.rows(line),
+            Names::Wide(wide) => {
+                // Each line is a report.
+                self.report += u32::from(wide.rows(line).is_some());
+                wide.rows(line).map(|rows| rows.map(|rows| (rows, wide.unnamed().into_iter().collect())))
+            }
+        };
+        let Some(found) = found else { return false };
+        table::extend(&mut self.output, line.number);
+        let (rows, odd) = found.unwrap_or_else(|wanted| (Vec::new(), vec![wanted]));
+        self.output.unread.extend(odd.into_iter().map(|wanted| table::unread(line, wanted)));
+        for mut row in rows {
+            let mut labels = vec![("report", report.to_string())];
+            labels.extend(self.time.clone().map(|time| ("time", time)));
+            labels.append(&mut row.labels);
+            let since_boot = if report == 1 { self.since_boot } else { Some(false) };
+            self.output.rows.push(Row { labels, since_boot, ..row });
+        }
+        true
+    }
+}
+
+/// A line over the names of columns.
+fn is_over_heading(text: &str) -> bool {
+    let of_illumos = |word: &str| word.starts_with("---") || matches!(word, "errors" | "tty" | "cpu");
+    text.contains("extended device statistics")
+        || text.contains("extended disk statistics")
+        || text.split_whitespace().all(of_illumos)
+}
+
+/// What the line of the columns tells of sysstat's age.
+fn version(header: &Header) -> Option<String> {
+    let has = |column: &str| header.columns.iter().any(|have| have == column);
+    match header.tool {
+        Some("iostat -x") if has("svctm") => Some("before 12.1.2".to_owned()),
+        Some("iostat -x") if has("rareq-sz") || has("areq-sz") => Some("12.1.2 or later".to_owned()),
+        _ => None,
+    }
+}
+
+/// Kernel, host, date, machine and number of CPUs of Linux' first line: `Linux 6.1 (host)  11/21/26  _x86_64_  (2 CPU)`.
+fn linux_heading(text: &str) -> Option<Vec<(String, String)>> {
+    let (kernel, rest) = text.strip_prefix("Linux ")?.split_once(" (")?;
+    let (host, rest) = rest.split_once(')')?;
+    if kernel.contains(char::is_whitespace) || !rest.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (middle, cpus) = rest.rsplit_once('(').unwrap_or((rest, ""));
+    let mut facts = vec![("kernel", kernel), ("host", host.trim())];
+    for word in middle.split_whitespace() {
+        facts.push(if word.starts_with('_') { ("machine", word.trim_matches('_')) } else { ("date", word) });
+    }
+    facts.extend(cpus.trim().strip_suffix("CPU)").map(|cpus| ("cpus", cpus.trim())));
+    Some(facts.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}

@@ -1,0 +1,138 @@
+//! Documents of JSON inside a text, as flat lists of values with their path and line. `serde_json` says where a document
+//! ends and whether it is whole; one that is not is not read at all.
+
+use super::output::{Line, Output};
+use super::table;
+use serde::de::IgnoredAny;
+
+/// A number, string, truth value or null and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Leaf<'p> {
+    /// Keys and positions (from 0) from the outermost inwards.
+    pub(super) path: &'p [String],
+    /// As it stands in the text; of a string, what it means.
+    pub(super) text: String,
+    /// Its value, if it is a number.
+    pub(super) number: Option<f64>,
+    /// Line in the file.
+    pub(super) line: u32,
+}
+
+/// Walks the document whose first line is the first of these, leaf by leaf, and says how many lines it takes; the lines go
+/// into `output`. Of a damaged one nothing is walked, and what is wrong is listed.
+pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl FnMut(&mut Output, &Leaf<'_>)) -> usize {
+    let text: String = lines.iter().flat_map(|line| [line.text, "\n"]).collect();
+    let mut documents = serde_json::Deserializer::from_str(&text).into_iter::<IgnoredAny>();
+    let damage = documents.next().and_then(Result::err);
+    let (whole, used) = match &damage {
+        Some(error) => ("", error.line().clamp(1, lines.len())),
+        None => {
+            let whole = &text[..documents.byte_offset()];
+            (whole, whole.matches('\n').count() + 1)
+        }
+    };
+    table::extend(output, lines[0].number);
+    table::extend(output, lines[used - 1].number);
+    if let Some(error) = damage {
+        output.facts.push(("document".to_owned(), "damaged".to_owned()));
+        output.unread.push(table::unread(lines[used - 1], format!("a whole document of JSON: {error}")));
+    }
+    walk(whole, lines, |leaf| each(output, leaf));
+    used
+}
+
+/// Goes through a document that is known to be one.
+fn walk(text: &str, lines: &[Line<'_>], mut each: impl FnMut(&Leaf<'_>)) {
+    let mut path: Vec<String> = Vec::new();
+    // For each part of the path the position, where it is one of a list.
+    let mut positions: Vec<Option<usize>> = Vec::new();
+    let (mut at, mut line) = (0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        let mut end = at + c.len_utf8();
+        match c {
+            '\n' => line += 1,
+            '{' | '[' => {
+                positions.push((c == '[').then_some(0));
+                path.push("0".to_owned());
+            }
+            '}' | ']' => drop((positions.pop(), path.pop())),
+            ',' => {
+                if let (Some(Some(position)), Some(last)) = (positions.last_mut(), path.last_mut()) {
+                    *position += 1;
+                    *last = position.to_string();
+                }
+            }
+            _ if c.is_whitespace() || c == ':' => {}
+            _ => {
+                end = at + token(&text[at..]);
+                let word = &text[at..end];
+                let string = serde_json::from_str::<String>(word).ok();
+                let is_key = string.is_some() && text[end..].trim_start().starts_with(':');
+                match (is_key, string, path.last_mut()) {
+                    (true, Some(key), Some(last)) => *last = key,
+                    (_, string, _) => {
+                        let number =
+                            if string.is_none() { word.parse().ok().filter(|it: &f64| it.is_finite()) } else { None };
+                        let text = string.unwrap_or_else(|| word.to_owned());
+                        each(&Leaf { path: &path, text, number, line: lines[line].number });
+                    }
+                }
+            }
+        }
+        at = end;
+    }
+}
+
+/// How long the string, number or word is with which a text begins.
+fn token(text: &str) -> usize {
+    if !text.starts_with('"') {
+        return text.find([',', '}', ']', '\n', ' ', '\t']).unwrap_or(text.len());
+    }
+    let mut escaped = false;
+    let is_end = |(at, c): (usize, char)| {
+        let ends = at > 0 && c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends.then_some(at + 1)
+    };
+    text.char_indices().find_map(is_end).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::foreign::clean;
+    use proptest::prelude::{any, proptest};
+
+    fn paths(text: &str) -> (Vec<String>, Output, usize) {
+        let (mut told, mut output) = (Vec::new(), Output::default());
+        let used = document(&clean::lines(text), &mut output, |_, leaf| {
+            told.push(format!("{}={}@{}", leaf.path.join("."), leaf.text, leaf.line));
+        });
+        (told, output, used)
+    }
+
+    #[test]
+    fn numbers_keep_path_text_and_line() {
+        let text = "{\"a\": {\n \"b\" : [{\"d\": 1.50}, \"x\\\"y\", [7]],\n \"c\": null}}\nprose {";
+        let (told, output, used) = paths(text);
+        assert_eq!(told, ["a.b.0.d=1.50@2", "a.b.1=x\"y@2", "a.b.2.0=7@2", "a.c=null@3"]);
+        assert_eq!((used, output.lines, output.unread.len()), (3, (1, 3), 0));
+    }
+
+    #[test]
+    fn a_damaged_document_is_not_read_and_that_is_said() {
+        for text in ["{\"a\": 1,\n\"b\": 2,\n\"c", "{\"a\": nan}", "{\"a\": 0,50}", "{\"a\": 1\n$ ls"] {
+            let (told, output, _) = paths(text);
+            assert!(told.is_empty() && output.unread[0].wanted.contains("a whole document"), "{text}: {output:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\{[\\[\\]{}\",:0-9a-z.\\\\ \\n-]{0,60}", any in any::<String>()) {
+            for text in [text, format!("{{{any}")] {
+                drop(paths(&text));
+            }
+        }
+    }
+}

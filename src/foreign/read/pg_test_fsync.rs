@@ -1,0 +1,341 @@
+//! What `pg_test_fsync` prints in English, versions 9.1 to 18 (formats: the program's source).
+//!
+//! Line by line: a heading, then rows of a name and `N ops/sec`, since 9.3 with `N usecs/op`. A row counts only as a whole,
+//! under its whole heading, with a time that fits its rate; anything else with a number in it is listed as not read.
+
+#[cfg(test)]
+mod tests;
+
+use super::output::{Line, Output, Row};
+use super::table::{self, extend, figure};
+use crate::foreign::clean::{number, prompt};
+
+/// Methods in the order in which each of the first two tests takes them.
+const METHODS: [&str; 5] = ["open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync"];
+/// Rows of the two tests of methods, of the sizes, the descriptor, and without a sync.
+const ALL_ROWS: usize = 2 * METHODS.len() + 8;
+/// The test of sizes writes so many bytes in all, in as many writes as that takes.
+const ALL_WRITES: u64 = 16 * 1024;
+
+/// Whether there is a row of it.
+#[must_use]
+pub fn looks_like(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| PrintedRow::of(&table::words(line.text)).is_some())
+}
+
+/// All outputs in a text, in order.
+#[must_use]
+pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let mut reading = Reading::default();
+    for line in lines {
+        reading.line(*line);
+    }
+    reading.close();
+    reading.outputs
+}
+
+/// Which test a row is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Test {
+    OneWrite,
+    TwoWrites,
+    Sizes,
+    Descriptor,
+    NotSynced,
+}
+
+impl Test {
+    fn label(self) -> &'static str {
+        match self {
+            Test::OneWrite => "one write",
+            Test::TwoWrites => "two writes",
+            Test::Sizes => "open_sync sizes",
+            Test::Descriptor => "descriptor",
+            Test::NotSynced => "not synced",
+        }
+    }
+}
+
+/// `8kB` in bytes.
+fn kilobytes(word: &str) -> Option<u64> {
+    word.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The heading of a table: its test, and the size of its writes where that is said.
+fn heading(words: &[&str]) -> Option<(Test, Option<u64>)> {
+    match words {
+        ["Compare", "file", "sync", "methods", "using", "one", size, "write:"] => {
+            Some((Test::OneWrite, Some(kilobytes(size)?)))
+        }
+        ["Compare", "file", "sync", "methods", "using", "two", size, "writes:"] => {
+            Some((Test::TwoWrites, Some(kilobytes(size)?)))
+        }
+        ["Compare", "open_sync", "with", "different", "write", "sizes:"] => Some((Test::Sizes, None)),
+        ["Test", "if", "fsync", "on", "non-write", "file", "descriptor", "is", "honored:"] => {
+            Some((Test::Descriptor, None))
+        }
+        ["Non-Sync'ed" | "Non-sync'ed", size, "writes:"] => Some((Test::NotSynced, Some(kilobytes(size)?))),
+        _ => None,
+    }
+}
+
+/// A row as its words tell it.
+struct PrintedRow<'a> {
+    /// `None` for a method: its heading tells.
+    test: Option<Test>,
+    method: String,
+    /// Of a row of sizes, bytes of one write.
+    write_bytes: Option<u64>,
+    value: Value<'a>,
+}
+
+enum Value<'a> {
+    /// Operations a second and perhaps microseconds an operation, as they stand there.
+    Rate(&'a str, Option<&'a str>),
+    /// No figure; with an asterisk the filesystem is why.
+    Absent { asterisk: bool },
+}
+
+impl<'a> PrintedRow<'a> {
+    fn of(words: &[&'a str]) -> Option<PrintedRow<'a>> {
+        let (name, value) = match words {
+            [name @ .., rate, "ops/sec", us, "usecs/op"] => (name, Value::Rate(rate, Some(us))),
+            [name @ .., rate, "ops/sec"] => (name, Value::Rate(rate, None)),
+            [name @ .., "n/a"] => (name, Value::Absent { asterisk: false }),
+            [name @ .., "n/a*"] => (name, Value::Absent { asterisk: true }),
+            _ => return None,
+        };
+        let (test, method, write_bytes) = match name {
+            [method] if METHODS.contains(method) => (None, (*method).to_owned(), None),
+            ["write"] => (Some(Test::NotSynced), "write".to_owned(), None),
+            ["write,", "fsync,", "close"] | ["write,", "close,", "fsync"] => {
+                (Some(Test::Descriptor), name.join(" "), None)
+            }
+            // Version 9.1 says no number of writes.
+            [size, "open_sync", "write" | "writes"] => {
+                (Some(Test::Sizes), "open_sync".to_owned(), Some(kilobytes(size)?))
+            }
+            [writes, "*", size, "open_sync", "write" | "writes"] => {
+                let bytes = kilobytes(size)?;
+                // A size whose count does not make up the whole has lost a digit.
+                let fits = writes.parse::<u64>().ok()?.checked_mul(bytes) == Some(ALL_WRITES);
+                (Some(Test::Sizes), "open_sync".to_owned(), Some(bytes).filter(|_| fits))
+            }
+            _ => return None,
+        };
+        (test != Some(Test::Sizes) || write_bytes.is_some()).then_some(PrintedRow { test, method, write_bytes, value })
+    }
+}
+
+/// Its rate and its time, where both are what the program prints and one is the other's inverse: the rate is rounded to a
+/// thousandth, the time to a whole.
+fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
+    const RATE_ROUNDING: f64 = 0.0005;
+    const TIME_ROUNDING: f64 = 0.51;
+    // The program prints three decimals and no marks of thousands.
+    let plain = match rate.split_once(',') {
+        Some((whole, decimals)) if !decimals.contains([',', '.']) => format!("{whole}.{decimals}"),
+        _ => rate.to_owned(),
+    };
+    let (whole, decimals) = plain.split_once('.')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = plain.parse::<f64>().ok().filter(|_| digits(whole) && digits(decimals) && decimals.len() == 3)?;
+    let Some(time) = time else {
+        // Before three digits a lone comma may be one of thousands, and there is no time to tell.
+        return number(rate).map(|_| (value, None));
+    };
+    let us = time.parse::<f64>().ok().filter(|_| digits(time))?;
+    let expected = 1e6 / value;
+    let slack = TIME_ROUNDING + expected / value * RATE_ROUNDING;
+    (value == 0.0 || (expected - us).abs() <= slack).then_some((value, Some(us)))
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading {
+    outputs: Vec<Output>,
+    /// The one that is being read, and which test each of its rows is of.
+    output: Option<(Output, Vec<Option<Test>>)>,
+    /// The last command behind a prompt that calls the program.
+    command: Option<String>,
+    /// The heading over what comes.
+    heading: Option<(Test, Option<u64>)>,
+    /// Whether rows stand under it already.
+    rows_under_it: bool,
+    /// Sizes that headings say: that of WAL blocks, so the same in each.
+    sizes: Vec<u64>,
+    /// What lines tell of version and direct I/O.
+    said: Vec<&'static str>,
+}
+
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let words = table::words(line.text);
+        if let Some(command) = prompt(line.text) {
+            self.close();
+            self.command = command.contains("pg_test_fsync").then(|| command.to_owned()).or(self.command.take());
+            return;
+        }
+        if let Some(head) = head(&words) {
+            self.close();
+            let output = self.open(line);
+            let figures = vec![figure(head.0, head.1, head.2, words[0], line.number)];
+            output.rows.push(Row { line: line.number, figures, ..Row::default() });
+            self.said.extend((words[1] == "second").then_some("second"));
+        } else if let Some((test, size)) = heading(&words) {
+            if self.has(|known| *known == Some(test)) || test == Test::OneWrite && self.has(Option::is_some) {
+                self.close();
+            }
+            self.heading = Some((test, size));
+            self.rows_under_it = false;
+            self.sizes.extend(size);
+            self.said.extend(["Non-Sync'ed", "Non-sync'ed"].iter().find(|word| words[0] == **word));
+            let output = self.open(line);
+            extend(output, line.number);
+        } else if let Some(row) = PrintedRow::of(&words) {
+            self.row(line, &row);
+        } else {
+            self.other(line, &words);
+        }
+    }
+
+    fn has(&self, wanted: impl Fn(&Option<Test>) -> bool) -> bool {
+        self.output.as_ref().is_some_and(|(_, tests)| tests.iter().any(wanted))
+    }
+
+    fn open(&mut self, line: Line<'_>) -> &mut Output {
+        let command = &mut self.command;
+        &mut self
+            .output
+            .get_or_insert_with(|| {
+                let facts = command.take().map(|command| ("command".to_owned(), command));
+                let lines = (line.number, line.number);
+                let facts = facts.into_iter().collect();
+                (Output { tool: "pg_test_fsync", lines, facts, ..Output::default() }, Vec::new())
+            })
+            .0
+    }
+
+    fn row(&mut self, line: Line<'_>, row: &PrintedRow<'_>) {
+        let under = self.heading.filter(|(test, _)| matches!(test, Test::OneWrite | Test::TwoWrites));
+        let test = row.test.or(under.map(|(test, _)| test));
+        self.rows_under_it = true;
+        self.open(line);
+        let Some((output, tests)) = &mut self.output else { return };
+        extend(output, line.number);
+        let labels = |test: Test| {
+            let mut labels = vec![("test", test.label().to_owned())];
+            if let Some(bytes) = row.write_bytes {
+                if bytes > 0 && ALL_WRITES.is_multiple_of(bytes) {
+                    labels.push(("writes", (ALL_WRITES / bytes).to_string()));
+                }
+                labels.push(("write_bytes", bytes.to_string()));
+            }
+            labels.push(("method", row.method.clone()));
+            labels
+        };
+        let Some(labels) = test.map(labels).filter(|new| output.rows.iter().all(|known| known.labels != *new)) else {
+            let wanted = "a row under its heading that is not there yet";
+            output.unread.push(table::unread(line, wanted));
+            return;
+        };
+        let mut read = table::row(labels, line.number);
+        match row.value {
+            Value::Rate(rate, time) => {
+                let Some((value, us)) = rate_and_time(rate, time) else {
+                    output.unread.push(table::unread(line, "a rate with three decimals, and a time that fits it"));
+                    return;
+                };
+                read.figures.push(figure("rate", "ops/s", value, rate, line.number));
+                let us = us.zip(time).map(|(us, time)| figure("latency_mean", "us", us, time, line.number));
+                read.figures.extend(us);
+            }
+            Value::Absent { asterisk: false } => read.absent = Some("n/a: not built in on this platform".to_owned()),
+            Value::Absent { asterisk: true } => {
+                read.absent = Some("n/a*: this file system with its mount options does not take direct I/O".to_owned());
+            }
+        }
+        output.rows.push(read);
+        tests.push(test);
+    }
+
+    /// A line that is no head, heading or row.
+    fn other(&mut self, line: Line<'_>, words: &[&str]) {
+        let text = line.text;
+        if words.is_empty() {
+            return;
+        }
+        let of_heading = text.contains("wal_sync_method") || matches!(words, ["is", "Linux's", "default)"]);
+        self.said.extend(text.contains("\"wal_sync_method\"").then_some("quoted"));
+        let direct = [("F_NOCACHE supported", "F_NOCACHE"), ("O_DIRECT supported", "O_DIRECT")];
+        let direct = direct.iter().find(|(words, _)| text.contains(words)).map(|(_, name)| *name);
+        let direct = direct.or(text.contains("Direct I/O is not supported").then_some("not supported"));
+        if let (Some(direct), Some((output, _))) = (direct, &mut self.output) {
+            output.facts.push(("direct I/O".to_owned(), direct.to_owned()));
+            extend(output, line.number);
+            return;
+        }
+        // Rows behind anything else, and behind a heading that was broken, are of no known test.
+        if self.rows_under_it || text.contains("Compare file sync") {
+            self.heading = self.heading.filter(|_| of_heading && !self.rows_under_it);
+        }
+        let Some((output, _)) = &mut self.output else { return };
+        if ["write failed", "fsync failed", "open failed"].iter().any(|end| text.contains(end)) {
+            table::note(output, "the tool ended early: a write or sync failed");
+        }
+        // What explains the test of sizes speaks of 16kB.
+        let is_number = |word: &&str| number(word.trim_end_matches([',', ';', ':', ')'])).is_some();
+        if words.iter().any(is_number) || text.contains("ops/sec") {
+            output.unread.push(table::unread(line, "a row of pg_test_fsync: a method and its operations a second"));
+        }
+    }
+
+    /// The output is whole: its sizes, its version. A head alone is a sentence like any other.
+    fn close(&mut self) {
+        (self.heading, self.rows_under_it) = (None, false);
+        let (sizes, said) = (std::mem::take(&mut self.sizes), std::mem::take(&mut self.said));
+        let Some((mut output, tests)) = self.output.take().filter(|(_, tests)| !tests.is_empty()) else { return };
+        let last = output.rows.iter().map(|row| row.line).max().unwrap_or_default();
+        output.unread.retain(|unread| unread.line <= last || !unread.wanted.starts_with("a row of pg_test_fsync"));
+        output.lines.1 = output.unread.iter().map(|unread| unread.line).chain([last]).max().unwrap_or(last);
+        if let Some(bytes) = sizes.first().filter(|bytes| sizes.iter().all(|size| size == *bytes)) {
+            for row in output.rows.iter_mut().filter(|row| row.labels.len() == 2) {
+                row.labels.insert(1, ("write_bytes", bytes.to_string()));
+            }
+        }
+        output.version = version(&output, &said).map(str::to_owned);
+        if tests.len() < ALL_ROWS {
+            output.notes.push(format!("{} of its {ALL_ROWS} rows are there", tests.len()));
+        }
+        self.outputs.push(output);
+    }
+}
+
+/// `5 seconds per test`, `2000 operations per test`: the figure of the head.
+fn head(words: &[&str]) -> Option<(&'static str, &'static str, f64)> {
+    let [count, of, "per", "test"] = words else { return None };
+    let value = f64::from(count.parse::<u32>().ok()?);
+    match *of {
+        "operations" => Some(("operations_per_test", "count", value)),
+        "seconds" | "second" => Some(("seconds_per_test", "s", value)),
+        _ => None,
+    }
+}
+
+/// The version, as far as the form tells it; none where rows are of two.
+fn version(output: &Output, said: &[&str]) -> Option<&'static str> {
+    let count =
+        |name: &str| output.rows.iter().filter(|row| row.figures.iter().any(|figure| figure.name == name)).count();
+    let (rates, times, old) = (count("rate"), count("latency_mean"), count("operations_per_test") > 0);
+    let direct = output.facts.iter().any(|(_, value)| value == "F_NOCACHE");
+    match () {
+        () if times > 0 && (times < rates || old) => None,
+        () if old => Some("9.1"),
+        () if times == 0 => (rates > 1).then_some("9.2"),
+        () if said.contains(&"Non-Sync'ed") => Some("9.3 or 9.4"),
+        () if said.contains(&"quoted") || direct => Some("17 or newer"),
+        () if said.contains(&"second") => Some("11 or newer"),
+        () if said.contains(&"Non-sync'ed") => Some("9.5 or newer"),
+        () => Some("9.3 or newer"),
+    }
+}

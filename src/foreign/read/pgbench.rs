@@ -1,0 +1,380 @@
+//! What pgbench prints for people, versions 8.4 to 18, as they post it: summaries and progress (formats: pgbench.c of each
+//! version). The strict reader of our own runs is `parse::pgbench_summary`. What `pgbench -i` prints is not read.
+//!
+//! Line by line: an item is a line that fits one of the [`SUMMARY`] or [`SCRIPT`] templates as a whole. A line that begins
+//! like one and does not fit is listed as not read.
+
+#[cfg(test)]
+mod tests;
+
+use super::output::{Figure, Line, Output, Row};
+use super::table::{self, extend, figure, note};
+use crate::foreign::clean::{number, prompt};
+
+/// Lines of a summary. `{name unit}` stands for a number. A shorter form stands behind a longer one.
+const SUMMARY: &[&str] = &[
+    "scaling factor: {scale}",
+    "partitions: {partitions count}",
+    "number of clients: {clients count}",
+    "number of threads: {threads count}",
+    "maximum number of tries: {max_tries count}",
+    "number of transactions per client: {transactions_per_client count}",
+    "number of transactions actually processed: {transactions count}/{transactions_asked count}",
+    "number of transactions actually processed: {transactions count}",
+    "number of failed transactions: {failed count} ({failed_share %}%)",
+    "number of serialization failures: {serialization_failures count} ({serialization_failures_share %}%)",
+    "number of deadlock failures: {deadlock_failures count} ({deadlock_failures_share %}%)",
+    "number of other failures: {other_failures count} ({other_failures_share %}%)",
+    "number of transactions retried: {retried count} ({retried_share %}%)",
+    "number of retried transactions: {retried count} ({retried_share %}%)",
+    "total number of retries: {retries count}",
+    "number of retries: {retries count}",
+    "number of transactions skipped: {skipped count} ({skipped_share %}%)",
+    "number of transactions skipped: {skipped count} ({skipped_share %} %)",
+    "number of transactions above the {latency_limit ms} ms latency limit: {late count}/{late_of count} ({late_share %}%)",
+    "number of transactions above the {latency_limit ms} ms latency limit: {late count}/{late_of count} ({late_share %} %)",
+    "number of transactions above the {latency_limit ms} ms latency limit: {late count} ({late_share %} %)",
+    "duration: {duration s} s",
+    "latency average: {latency_mean ms} ms",
+    "latency average = {latency_mean ms} ms (including failures)",
+    "latency average = {latency_mean ms} ms",
+    "latency stddev: {latency_stddev ms} ms",
+    "latency stddev = {latency_stddev ms} ms",
+    "rate limit schedule lag: avg {lag_mean ms} (max {lag_max ms}) ms",
+    "initial connection time = {initial_connection_time ms} ms",
+    "average connection time = {average_connection_time ms} ms",
+    "tps = {tps_including_connecting tx/s} (including connections establishing)",
+    "tps = {tps_excluding_connecting tx/s} (excluding connections establishing)",
+    "tps = {tps_including_reconnecting tx/s} (including reconnection times)",
+    "tps = {tps tx/s} (without initial connection time)",
+];
+
+/// Lines about one script of several, behind their dash; those of a summary may stand there too.
+const SCRIPT: &[&str] = &[
+    "weight: {weight} (targets {target_share %}% of total)",
+    "{script_transactions count} transactions ({script_share %}% of total, tps = {tps tx/s})",
+    "{script_transactions count} transactions ({script_share %}% of total)",
+    "number of transactions actually processed: {transactions count} (tps = {tps tx/s})",
+];
+
+/// What stands between the commas of a line of progress.
+const PROGRESS: &[&str] = &[
+    "progress: {at s} s",
+    "{tps tx/s} tps",
+    "lat {latency_mean ms} ms stddev {latency_stddev ms}",
+    "lat {latency_mean ms} ms",
+    "stddev {latency_stddev ms}",
+    "lag {lag_mean ms} ms",
+    "{skipped count} skipped",
+    "{failed count} failed",
+    "{retried count} retried",
+    "{retries count} retries",
+];
+
+/// Texts without a number.
+const FACTS: [&str; 3] = ["transaction type", "query mode", "partition method"];
+/// Headings over statements, with the counts between latency and text: failures, then retries.
+const STATEMENTS: [(&str, &[&str]); 3] = [
+    ("statement latencies in milliseconds:", &[]),
+    ("statement latencies in milliseconds and failures:", &["failures"]),
+    ("statement latencies in milliseconds, failures and retries:", &["failures", "retries"]),
+];
+
+/// Whether a line of pgbench is there.
+#[must_use]
+pub fn looks_like(lines: &[Line<'_>]) -> bool {
+    !read(lines).is_empty()
+}
+
+/// All outputs in a text, in order.
+#[must_use]
+pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let mut reading = Reading::default();
+    for line in lines {
+        reading.line(*line);
+    }
+    reading.finish()
+}
+
+/// The figures of a text that fits a template as a whole; runs of blanks count as one.
+fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
+    let mut figures = Vec::new();
+    let mut rest = text;
+    for (place, part) in template.split(['{', '}']).enumerate() {
+        if place % 2 == 0 {
+            rest = rest.strip_prefix(part)?;
+            continue;
+        }
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.,".contains(c))).unwrap_or(rest.len());
+        let (name, unit) = part.split_once(' ').unwrap_or((part, ""));
+        let value = number(&rest[..end])?;
+        // A count has no decimals.
+        (unit != "count" || value.fract() == 0.0).then_some(())?;
+        figures.push(figure(name, unit_of(unit), value, &rest[..end], line));
+        rest = &rest[end..];
+    }
+    rest.is_empty().then_some(figures)
+}
+
+fn unit_of(unit: &str) -> &'static str {
+    ["count", "%", "ms", "s", "tx/s"].into_iter().find(|known| *known == unit).unwrap_or_default()
+}
+
+/// Whether a text begins as a line that fits the template does.
+fn begins(template: &str, text: &str) -> bool {
+    let (first, _) = template.split_once('{').unwrap_or((template, ""));
+    !first.is_empty() && text.starts_with(first)
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading {
+    outputs: Vec<Output>,
+    /// The last command behind a prompt that calls pgbench.
+    command: Option<String>,
+    /// Row of the summary in the last output.
+    summary: Option<usize>,
+    /// The script whose part of the summary is being read, and its row.
+    script: Option<(String, Option<usize>)>,
+    /// Under the heading of statements: the counts between, and whether the last row's text is at its end.
+    statements: Option<(&'static [&'static str], bool)>,
+}
+
+impl Reading {
+    fn line(&mut self, line: Line<'_>) {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let text = words.join(" ");
+        if let Some(command) = prompt(line.text) {
+            self.command = command.contains("pgbench").then(|| command.to_owned()).or(self.command.take());
+            self.statements = None;
+            return;
+        }
+        if text.is_empty() {
+            return;
+        }
+        let is_read = self.statement(line, &words)
+            || self.item(line, &text)
+            || self.progress(line, &text)
+            || self.fact(line, &text)
+            || self.banner(line, &text)
+            || self.heading(line, &text);
+        match (is_read, self.outputs.last_mut()) {
+            (true, Some(output)) => extend(output, line.number),
+            _ => self.unread(line, &text),
+        }
+    }
+
+    /// A line that was not read: it belongs to the output where it begins as an item does, or stands inside.
+    fn unread(&mut self, line: Line<'_>, text: &str) {
+        let bare = text.strip_prefix("- ").unwrap_or(text);
+        let is_begun = SUMMARY.iter().chain(SCRIPT).chain(&PROGRESS[..1]).any(|template| begins(template, bare))
+            || bare.starts_with("tps =");
+        let Some(output) = self.outputs.last_mut() else { return };
+        if text.contains("Run was aborted") || text.contains(" aborted in ") {
+            note(output, format!("line {}: {}", line.number, text.chars().take(200).collect::<String>()));
+        }
+        let has_number = || text.split(' ').any(|word| number(word.trim_matches(['(', ')', '%', ',', ';'])).is_some());
+        if is_begun || has_number() {
+            let wanted = "an item that pgbench prints";
+            output.unread.push(table::unread(line, wanted));
+        }
+        // A line or two of something else may stand between.
+        if is_begun && line.number <= output.lines.1 + 2 {
+            extend(output, line.number);
+        }
+    }
+
+    fn begin(&mut self, line: u32) -> &mut Output {
+        let facts = self.command.take().map(|command| ("command".to_owned(), command)).into_iter().collect();
+        self.outputs.push(Output { tool: "pgbench", lines: (line, line), facts, ..Output::default() });
+        (self.summary, self.script, self.statements) = (None, None, None);
+        let last = self.outputs.len() - 1;
+        &mut self.outputs[last]
+    }
+
+    /// The last output, or a new one.
+    fn output(&mut self, line: u32) -> &mut Output {
+        match self.outputs.len() {
+            0 => self.begin(line),
+            count => &mut self.outputs[count - 1],
+        }
+    }
+
+    fn item(&mut self, line: Line<'_>, text: &str) -> bool {
+        if let Some(dashed) = text.strip_prefix("- ") {
+            let found = SCRIPT.iter().chain(SUMMARY).find_map(|template| fit(template, dashed, line.number));
+            return found.is_some_and(|figures| self.of_script(line.number, figures));
+        }
+        let Some((template, figures)) = SUMMARY.iter().find_map(|it| Some((it, fit(it, text, line.number)?))) else {
+            return false;
+        };
+        // Without its dash, which a page may have lost, it could be of a script or of all of them.
+        if self.script.is_some() {
+            return false;
+        }
+        let name = &figures[0].name;
+        let has = |row: &Row| row.figures.iter().any(|figure| figure.name == *name);
+        let summary = self.summary.and_then(|row| self.outputs.last()?.rows.get(row));
+        if summary.is_some_and(has) {
+            self.begin(line.number);
+        }
+        let row = self.summary;
+        let output = self.output(line.number);
+        if template.ends_with("(including failures)") {
+            output.facts.push(("latency average".to_owned(), "including failures".to_owned()));
+        }
+        match row.and_then(|row| output.rows.get_mut(row)) {
+            Some(row) => row.figures.extend(figures),
+            None => {
+                let labels = vec![("part", "summary".to_owned())];
+                output.rows.push(Row { figures, ..table::row(labels, line.number) });
+                self.summary = self.outputs.last().map(|output| output.rows.len() - 1);
+            }
+        }
+        self.statements = None;
+        true
+    }
+
+    fn of_script(&mut self, line: u32, figures: Vec<Figure>) -> bool {
+        let (Some((name, row)), Some(output)) = (&mut self.script, self.outputs.last_mut()) else { return false };
+        self.statements = None;
+        match row.and_then(|row| output.rows.get_mut(row)) {
+            Some(known) => {
+                let is_new = known.figures.iter().all(|figure| figure.name != figures[0].name);
+                known.figures.extend(figures.into_iter().filter(|_| is_new));
+                is_new
+            }
+            None => {
+                let labels = vec![("part", "script".to_owned()), ("script", name.clone())];
+                output.rows.push(Row { figures, ..table::row(labels, line) });
+                *row = Some(output.rows.len() - 1);
+                true
+            }
+        }
+    }
+
+    fn progress(&mut self, line: Line<'_>, text: &str) -> bool {
+        let of = |part: &str| PROGRESS.iter().find_map(|template| fit(template, part, line.number));
+        let parts: Option<Vec<Vec<Figure>>> = text.split(", ").map(of).collect();
+        let Some(figures) = parts.map(|parts| parts.concat()).filter(|figures| figures[0].name == "at") else {
+            return false;
+        };
+        let at = |row: &Row| row.figures.first().filter(|figure| figure.name == "at").map(|figure| figure.value);
+        let last = self.outputs.last().and_then(|output| output.rows.last()).and_then(at);
+        if self.summary.is_some() || last.is_some_and(|last| figures[0].value < last) {
+            self.begin(line.number);
+        }
+        let labels = vec![("part", "progress".to_owned())];
+        self.output(line.number).rows.push(Row { figures, ..table::row(labels, line.number) });
+        true
+    }
+
+    fn fact(&mut self, line: Line<'_>, text: &str) -> bool {
+        let of = |name: &'static str| Some((name, text.strip_prefix(name)?.strip_prefix(": ")?));
+        let Some((name, value)) = FACTS.into_iter().find_map(of) else { return false };
+        let has = |output: &Output| output.facts.iter().any(|(known, _)| known == name);
+        if self.outputs.last().is_none_or(has) || (name == FACTS[0] && self.summary.is_some()) {
+            self.begin(line.number);
+        }
+        self.statements = None;
+        self.output(line.number).facts.push((name.to_owned(), value.to_owned()));
+        true
+    }
+
+    /// `pgbench (15.3 (Debian 15.3-0+deb12u1))`, `pgbench (18.4, server 15.3)`.
+    fn banner(&mut self, line: Line<'_>, text: &str) -> bool {
+        let build = text.strip_prefix("pgbench (").and_then(|rest| rest.strip_suffix(')'));
+        let Some(build) = build.filter(|build| build.starts_with(|c: char| c.is_ascii_digit())) else { return false };
+        let output = self.begin(line.number);
+        output.version = build.split([' ', ',']).next().map(str::to_owned);
+        output.facts.push(("build".to_owned(), build.to_owned()));
+        let server = build.split_once("server ").and_then(|(_, server)| server.split([' ', ')']).next());
+        output.facts.extend(server.map(|server| ("server version".to_owned(), server.to_owned())));
+        true
+    }
+
+    /// `SQL script 1: NAME`, and the headings over statements.
+    fn heading(&mut self, line: Line<'_>, text: &str) -> bool {
+        let bare = text.strip_prefix("- ").unwrap_or(text);
+        if let Some(name) = text.strip_prefix("SQL script ").filter(|name| name.contains(": ")) {
+            (self.script, self.statements) = (Some((name.to_owned(), None)), None);
+        } else if let Some((_, counts)) = STATEMENTS.iter().find(|(heading, _)| *heading == bare) {
+            self.statements = Some((counts, true));
+        } else if let Some(file) = text.strip_prefix("statement latencies in milliseconds, file ") {
+            // Before version 9.6 scripts have numbers only.
+            self.script = Some((format!("file {}", file.trim_end_matches(':')), None));
+            self.statements = Some((&[], true));
+        } else {
+            return false;
+        }
+        self.output(line.number);
+        true
+    }
+
+    /// `0.326 0 BEGIN;` where a statement may stand: behind the heading, or behind one that was ended, so that no number in
+    /// the middle of a statement is taken for the next one's latency.
+    fn statement(&mut self, line: Line<'_>, words: &[&str]) -> bool {
+        let Some((counts, true)) = self.statements else { return false };
+        // pgbench prints three decimals, before version 12 six.
+        let is_latency = |word: &&&str| word.split(['.', ',']).nth(1).is_some_and(|it| matches!(it.len(), 3 | 6));
+        let Some(first) = words.first().filter(is_latency) else { return false };
+        let latency = first.replace(',', ".").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+        let (Some(latency), true) = (latency, words.len() > counts.len() + 1) else { return false };
+        let mut figures = vec![figure("latency_mean", "ms", latency, first, line.number)];
+        for (name, word) in counts.iter().zip(&words[1..]) {
+            let Ok(count) = word.parse::<u32>() else { return false };
+            figures.push(figure(name, "count", f64::from(count), word, line.number));
+        }
+        let statement = words[1 + counts.len()..].join(" ");
+        if statement.starts_with(|c: char| c.is_ascii_digit()) {
+            return false;
+        }
+        let is_whole = statement.ends_with(';') || statement.starts_with('\\');
+        let script = self.script.as_ref().map_or(String::new(), |(name, _)| name.clone());
+        let labels = vec![("part", "statement".to_owned()), ("script", script), ("statement", statement)];
+        self.output(line.number).rows.push(Row { figures, ..table::row(labels, line.number) });
+        self.statements = Some((counts, is_whole));
+        true
+    }
+
+    /// Versions by their form. What has neither a count nor a rate is none.
+    fn finish(mut self) -> Vec<Output> {
+        let is_one = |output: &Output| {
+            let is_told = |figure: &Figure| figure.name.starts_with("tps") || figure.name == "transactions";
+            let progress = output.rows.iter().any(|row| row.labels[0].1 == "progress");
+            let head = output.facts.iter().any(|(name, _)| name == FACTS[1]) && !output.rows.is_empty();
+            progress || head || output.rows.iter().flat_map(|row| &row.figures).any(is_told)
+        };
+        self.outputs.retain(is_one);
+        for output in &mut self.outputs {
+            let last = output.lines.1;
+            output.unread.retain(|unread| unread.line <= last);
+            output.version = output.version.take().or_else(|| version(output).map(str::to_owned));
+            if !output.rows.iter().flat_map(|row| &row.figures).any(|figure| figure.name.starts_with("tps")) {
+                note(output, "it has no rate: the summary is cut off, or the run was ended");
+            }
+        }
+        self.outputs
+    }
+}
+
+/// The version, as far as the form tells it.
+fn version(output: &Output) -> Option<&'static str> {
+    let of = |part: &'static str| output.rows.iter().filter(move |row| row.labels[0].1 == part);
+    let any = |part, names: &[&str]| {
+        of(part).flat_map(|row| &row.figures).any(|figure| names.contains(&figure.name.as_str()))
+    };
+    let has = |name: &str| any("summary", &[name]);
+    let builtin = output.facts.iter().any(|(name, kind)| name == FACTS[0] && kind.starts_with('<'));
+    let old = any("summary", &["tps_including_connecting", "tps_excluding_connecting"]);
+    match () {
+        () if has("failed") || has("max_tries") || any("progress", &["failed"]) => Some("15 or newer"),
+        () if any("summary", &["tps", "tps_including_reconnecting"]) => {
+            Some(if has("transactions") { "14" } else { "14 or newer" })
+        }
+        () if !old => None,
+        () if has("latency_mean") => Some(if builtin { "9.6 to 13" } else { "9.4 to 13" }),
+        () if has("transactions") => Some("8.4 to 9.3"),
+        () => Some("13 or older"),
+    }
+}

@@ -1,0 +1,300 @@
+//! pgbench's logs (`-l`) of unknown options and version, one line a transaction (PostgreSQL manuals 8.4 to 18, pgbench,
+//! "Per-Transaction Logging", and pgbench.c). Which optional columns there are is decided from the lines themselves. Logs
+//! of `--aggregate-interval` are not read.
+//!
+//! Files go through [`Reader`], piece by piece, in constant memory and by the fast path of `parse::pgbench_log`. Old versions on Windows wrote a time of day of 0 everywhere: nothing can be dated then.
+
+#[cfg(test)]
+mod tests;
+
+use super::output::Unread;
+use crate::parse::pgbench_log::{self, Columns, Transaction};
+
+/// The columns behind the six that are always there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Optional {
+    /// None.
+    None,
+    /// Lag behind the schedule.
+    Lag,
+    /// Retries.
+    Retries,
+    /// Both.
+    LagAndRetries,
+    /// One of which the lines do not tell which it is; it is left out.
+    Untold,
+}
+
+impl Optional {
+    fn columns(self) -> Columns {
+        let lag = matches!(self, Optional::Lag | Optional::LagAndRetries | Optional::Untold);
+        Columns { lag, retries: matches!(self, Optional::Retries | Optional::LagAndRetries) }
+    }
+}
+
+/// The further columns of a log, from a sample of its beginning. None where no line of it is a log's.
+#[must_use]
+pub fn kind(sample: &[u8]) -> Option<Optional> {
+    const MOST_LINES: usize = 20_000;
+    let end = sample.iter().rposition(|byte| *byte == b'\n').map_or(sample.len(), |at| at + 1);
+    let mut by_columns = [0usize; 3];
+    let mut seventh = Seventh::default();
+    for line in sample[..end].split(|byte| *byte == b'\n').take(MOST_LINES) {
+        let Ok(line) = std::str::from_utf8(line) else { continue };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        if is_transaction(&words) {
+            by_columns[words.len() - 6] += 1;
+            if words.len() == 7 {
+                seventh.see(words[2], words[6]);
+            }
+        }
+    }
+    let most = by_columns.iter().copied().max().filter(|most| *most > 0)?;
+    Some(match by_columns.iter().position(|count| *count == most) {
+        Some(1) => seventh.told(),
+        Some(2) => Optional::LagAndRetries,
+        _ => Optional::None,
+    })
+}
+
+/// What the values of a seventh column tell.
+#[derive(Default)]
+struct Seventh {
+    lines: usize,
+    above_latency: bool,
+    skipped: bool,
+    most: u64,
+}
+
+impl Seventh {
+    fn see(&mut self, time: &str, value: &str) {
+        let value: u64 = value.parse().unwrap_or(u64::MAX);
+        self.lines += 1;
+        self.skipped |= time == "skipped";
+        // A latency is counted from the due moment on, so it has the lag in it.
+        self.above_latency |= time.parse().is_ok_and(|time: u64| value > time.saturating_add(1));
+        self.most = self.most.max(value);
+    }
+
+    /// Only with a rate is a transaction skipped. Lags are microseconds, and some of a hundred are beyond any number of
+    /// retries.
+    fn told(&self) -> Optional {
+        const NO_RETRIES_ABOVE: u64 = 1000;
+        const NO_LAGS_BELOW: u64 = 30;
+        const ENOUGH_LINES: usize = 100;
+        match self {
+            Seventh { skipped: true, .. } => Optional::Lag,
+            Seventh { above_latency: true, most, .. } if *most <= NO_RETRIES_ABOVE => Optional::Retries,
+            Seventh { most, .. } if *most > NO_RETRIES_ABOVE => Optional::Lag,
+            Seventh { lines: ENOUGH_LINES.., most, .. } if *most < NO_LAGS_BELOW => Optional::Retries,
+            _ => Optional::Untold,
+        }
+    }
+}
+
+/// Whether the words are a transaction's. Its date tells it from other tables of whole numbers.
+fn is_transaction(words: &[&str]) -> bool {
+    const YEAR_2001: u64 = 1_000_000_000;
+    const ENDINGS: [&str; 5] = ["skipped", "failed", "serialization", "deadlock", "other"];
+    if !(6..=8).contains(&words.len()) {
+        return false;
+    }
+    let whole = |at: usize| words[at].parse::<u64>().ok();
+    let numbers = (0..words.len()).all(|at| whole(at).is_some() || (at == 2 && ENDINGS.contains(&words[2])));
+    let (seconds, us) = (whole(4), whole(5));
+    let dated =
+        seconds.is_some_and(|s| (YEAR_2001..YEAR_2001 * 10).contains(&s)) && us.is_some_and(|us| us < 1_000_000);
+    // Such a row with a shorter time is one of a table.
+    let of_windows = seconds == Some(0) && us == Some(0) && whole(2).is_none_or(|latency| latency >= 100);
+    numbers && (dated || of_windows) && whole(0).is_some_and(|client| client < YEAR_2001)
+}
+
+/// Reads a log of transactions piece by piece.
+#[derive(Debug, Default)]
+pub struct Reader {
+    kind: Option<Optional>,
+    /// The beginning of a line that has not come whole, or all there is while the kind is not known.
+    held: Vec<u8>,
+    /// Whether the line that is coming is too long to be one, and its beginning is gone.
+    overlong: bool,
+    without_returns: Vec<u8>,
+    transactions: Vec<Transaction>,
+    end: End,
+}
+
+/// What there is to say at the end of a log.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct End {
+    /// What it held; none where no line was a log's.
+    pub kind: Option<Optional>,
+    /// Its lines.
+    pub lines: u64,
+    /// Lines that could not be read.
+    pub lines_unread: u64,
+    /// The first of them, at most 20.
+    pub unread: Vec<Unread>,
+}
+
+/// How much is looked at before the columns are decided.
+const SAMPLE: usize = 256 * 1024;
+/// No line of a log is longer.
+const LONGEST_LINE: usize = 4096;
+/// So much is read at a time that its transactions stay in the cache.
+const BLOCK: usize = 64 * 1024;
+
+impl Reader {
+    /// A reader that decides about the columns from the first 256 KiB.
+    #[must_use]
+    pub fn new() -> Reader {
+        Reader::default()
+    }
+
+    /// Takes the next piece of the log and hands every whole transaction in it to `each`, in order.
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(Transaction)) {
+        if self.kind.is_some() {
+            return self.pieces(bytes, &mut each);
+        }
+        self.held.extend_from_slice(bytes);
+        if self.held.len() >= SAMPLE {
+            self.decide(&mut each);
+        }
+    }
+
+    /// Ends the log. A last line without its line feed may be cut off, so it counts as unread.
+    pub fn finish(mut self, mut each: impl FnMut(Transaction)) -> End {
+        if self.kind.is_none() {
+            self.decide(&mut each);
+        }
+        if self.overlong || self.held.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            let held = std::mem::take(&mut self.held);
+            self.unread(&held, "a line feed: the line may be cut off");
+        }
+        self.end.kind = self.kind;
+        self.end
+    }
+
+    /// Decides about the kind from what is held, and reads it.
+    fn decide(&mut self, each: &mut impl FnMut(Transaction)) {
+        self.kind = kind(&self.held);
+        let held = std::mem::take(&mut self.held);
+        // Where nothing in so much is a log's, its lines are named by what they lack.
+        let unknown = self.kind.is_none();
+        self.kind.get_or_insert(Optional::None);
+        self.pieces(&held, each);
+        if unknown {
+            self.kind = None;
+        }
+    }
+
+    fn pieces(&mut self, bytes: &[u8], each: &mut impl FnMut(Transaction)) {
+        let mut rest = bytes;
+        if !self.held.is_empty() || self.overlong {
+            let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return self.hold(rest) };
+            self.hold(&rest[..=end]);
+            rest = &rest[end + 1..];
+            let line = std::mem::take(&mut self.held);
+            match std::mem::take(&mut self.overlong) {
+                true => self.unread(&line, "a line of a pgbench log"),
+                false => self.block(&line, each),
+            }
+        }
+        while rest.len() > BLOCK {
+            let Some(end) = rest[..BLOCK].iter().rposition(|byte| *byte == b'\n') else { break };
+            self.block(&rest[..=end], each);
+            rest = &rest[end + 1..];
+        }
+        // A line that fills a block is none of a log's; it goes with what follows it.
+        let end = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.block(&rest[..end], each);
+        self.hold(&rest[end..]);
+    }
+
+    /// Keeps the beginning of a line.
+    fn hold(&mut self, bytes: &[u8]) {
+        let room = LONGEST_LINE.saturating_sub(self.held.len());
+        self.overlong |= bytes.len() > room;
+        self.held.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Reads whole lines.
+    fn block(&mut self, bytes: &[u8], each: &mut impl FnMut(Transaction)) {
+        if !bytes.contains(&b'\r') {
+            return self.lines(bytes, each);
+        }
+        let mut without = std::mem::take(&mut self.without_returns);
+        without.clear();
+        without.extend(bytes.iter().filter(|byte| **byte != b'\r'));
+        self.lines(&without, each);
+        self.without_returns = without;
+    }
+
+    fn lines(&mut self, bytes: &[u8], each: &mut impl FnMut(Transaction)) {
+        let Some(optional) = self.kind else {
+            self.end.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+            return;
+        };
+        let mut transactions = std::mem::take(&mut self.transactions);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            transactions.clear();
+            let read = pgbench_log::parse(rest, optional.columns(), &mut transactions);
+            self.end.lines += transactions.len() as u64;
+            for transaction in &transactions {
+                each(told(*transaction, optional));
+            }
+            let Err(error) = read else { break };
+            // The lines before the bad one have been read.
+            let mut left = rest.splitn(transactions.len() + 2, |byte| *byte == b'\n').skip(transactions.len());
+            let bad = left.next().unwrap_or_default();
+            rest = left.next().unwrap_or_default();
+            match lenient(bad, optional) {
+                Some(transaction) => {
+                    self.end.lines += 1;
+                    each(transaction);
+                }
+                None if bad.iter().all(u8::is_ascii_whitespace) => self.end.lines += 1,
+                None => self.unread(bad, error.to_string().rsplit("wanted ").next().unwrap_or_default()),
+            }
+        }
+        self.transactions = transactions;
+    }
+
+    fn unread(&mut self, line: &[u8], wanted: &str) {
+        const MOST_NAMED: usize = 20;
+        self.end.lines += 1;
+        self.end.lines_unread += 1;
+        if self.end.unread.len() < MOST_NAMED {
+            self.end.unread.push(Unread {
+                line: u32::try_from(self.end.lines).unwrap_or(u32::MAX),
+                text: String::from_utf8_lossy(line).trim_end().chars().take(200).collect(),
+                wanted: wanted.to_owned(),
+            });
+        }
+    }
+}
+
+/// A transaction without the column of which is not known what it is.
+fn told(transaction: Transaction, optional: Optional) -> Transaction {
+    match optional {
+        Optional::Untold => Transaction { lag_us: None, ..transaction },
+        _ => transaction,
+    }
+}
+
+/// A line that is not written as pgbench writes: other blanks, or columns of another run in the same file.
+fn lenient(line: &[u8], optional: Optional) -> Option<Transaction> {
+    let words: Vec<&str> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().collect();
+    if !is_transaction(&words) {
+        return None;
+    }
+    let optional = match (words.len(), optional) {
+        (6, _) => Optional::None,
+        (7, Optional::Lag | Optional::Retries) => optional,
+        (7, _) => Optional::Untold,
+        _ => Optional::LagAndRetries,
+    };
+    let mut read = Vec::new();
+    let line = words.join(" ") + "\n";
+    pgbench_log::parse(line.as_bytes(), optional.columns(), &mut read).ok()?;
+    Some(told(*read.first()?, optional))
+}

@@ -1,0 +1,272 @@
+//! What the readers of tables share: numbers with suffixes, time stamps, shell lines, and lines that could not be read.
+//!
+//! Tools of operating systems print rows of figures under rows of names. Pages collapse the blanks between them, so
+//! figures are matched to names by their order and their number, never by where they stand in the line.
+
+use super::output::{Figure, Line, Output, Row, Unread};
+use crate::foreign::clean as web;
+
+/// What one column of a tool means here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// This program's name of it, with its unit.
+    pub(super) name: &'static str,
+    /// Its unit after conversion.
+    pub(super) unit: &'static str,
+    /// What a number of the tool is multiplied with.
+    pub(super) factor: f64,
+}
+
+/// One kibibyte; iostat, zpool and df mean this when they print `k`, `kB` or `K`.
+pub(super) const KIB: f64 = 1024.0;
+
+/// A decimal number that may carry a percent sign.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    web::number(text.strip_suffix('%').unwrap_or(text))
+}
+
+/// A size with a suffix: `7.31K`, `43.5T`, `936K`, `51Gi`, `4.0KiB`; a power of 1024. `None` without a suffix.
+pub(super) fn suffixed(text: &str) -> Option<f64> {
+    let bare = text.strip_suffix('B').unwrap_or(text);
+    let bare = bare.strip_suffix('i').unwrap_or(bare);
+    let power = "KMGTPEZ".find(bare.chars().next_back()?.to_ascii_uppercase())?;
+    let number = web::number(bare.get(..bare.len() - 1)?)?;
+    Some(number * KIB.powi(i32::try_from(power + 1).ok()?))
+}
+
+/// A size or a bare number of bytes.
+pub(super) fn bytes(text: &str) -> Option<f64> {
+    // macOS prints nothing as `0Bi`.
+    let bare = || text.strip_suffix("Bi").or(text.strip_suffix('B')).and_then(web::number);
+    web::number(text).or_else(|| suffixed(text)).or_else(bare)
+}
+
+/// A span as ZFS prints it, in microseconds: `30ms`, `1us`, `988ns`, `2s`; a bare number is nanoseconds (`-p`).
+pub(super) fn span_us(text: &str) -> Option<f64> {
+    let units = [("ns", 1e-3), ("us", 1.0), ("ms", 1e3), ("s", 1e6)];
+    let named = units.iter().find_map(|(unit, factor)| Some(web::number(text.strip_suffix(unit)?)? * factor));
+    named.or_else(|| Some(web::number(text)? / 1e3))
+}
+
+/// A figure from its parts.
+pub(super) fn figure(name: &str, unit: &'static str, value: f64, text: &str, line: u32) -> Figure {
+    Figure { name: name.to_owned(), unit, value, text: text.to_owned(), line }
+}
+
+/// A line that is there and could not be read.
+pub(super) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
+    Unread { line: line.number, text: line.text.trim().chars().take(200).collect(), wanted: wanted.into() }
+}
+
+/// Counts the line to the output.
+pub(super) fn extend(output: &mut Output, line: u32) {
+    if output.lines == (0, 0) {
+        output.lines = (line, line);
+    }
+    output.lines = (output.lines.0.min(line), output.lines.1.max(line));
+}
+
+/// Reports a column whose meaning and unit are not known, once: its numbers are not taken.
+pub(super) fn unknown_column(output: &mut Output, line: Line<'_>, column: &str) {
+    let text = format!("column `{column}` is not known: its numbers are not read");
+    if !output.notes.contains(&text) {
+        output.unread.push(unread(line, format!("columns that are known, not `{column}`")));
+        output.notes.push(text);
+    }
+}
+
+/// Adds a note once.
+pub(super) fn note(output: &mut Output, text: impl Into<String>) {
+    let text = text.into();
+    if !output.notes.contains(&text) {
+        output.notes.push(text);
+    }
+}
+
+/// A row without figures yet.
+pub(super) fn row(labels: Vec<(&'static str, String)>, line: u32) -> Row {
+    Row { labels, line, ..Row::default() }
+}
+
+/// Whether the line holds a time stamp and nothing else, as `-t` and `-T` print them.
+pub(super) fn is_time(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_prefix("Time: ").unwrap_or(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let seconds = words.len() == 1 && (9..=11).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    let clock = |word: &&str| {
+        let time = word.split_once('T').map_or(*word, |(_, time)| time);
+        let parts: Vec<&str> = time.splitn(3, [':']).collect();
+        parts.len() == 3
+            && parts[..2].iter().all(|p| p.len() <= 2 && web::number(p).is_some())
+            && parts[2].starts_with(|c: char| c.is_ascii_digit())
+    };
+    let others = |word: &str| {
+        word.len() <= 5 && word.chars().all(|c| c.is_ascii_alphabetic() || c == '.')
+            || word.chars().all(|c| c.is_ascii_digit() || "/-.:T+,Z".contains(c))
+    };
+    seconds || (words.len() <= 7 && words.iter().any(clock) && words.iter().all(|word| others(word)))
+}
+
+/// The arguments of the command of a shell line that calls `tool`: `$ iostat -x 1`, `root@host:~# zpool iostat -v`. A
+/// line without a prompt counts where it is the tool's name with options or numbers and nothing else.
+pub(super) fn command<'a>(text: &'a str, tool: &str) -> Option<&'a str> {
+    let prompted = web::prompt(text);
+    let command = prompted.unwrap_or(text.trim());
+    let starts = |at: &usize| command[..*at].is_empty() || command[..*at].ends_with([' ', '/', ';', '|']);
+    let at = command.match_indices(tool).map(|(at, _)| at).find(starts)?;
+    let rest = &command[at + tool.len()..];
+    let whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    let first = rest.split_whitespace().next().unwrap_or_default();
+    let options = first.starts_with('-') || web::number(first).is_some();
+    (whole && (prompted.is_some() || (at == 0 && options))).then_some(rest)
+}
+
+/// Whether a shell's prompt stands here, with a command or without.
+pub(super) fn is_prompt(text: &str) -> bool {
+    web::prompt(text).is_some()
+}
+
+/// The words of a line, without the bars of a table.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().filter(|word| *word != "|").collect()
+}
+
+/// Whether the short options among the arguments hold this letter.
+pub(super) fn has_option(arguments: &str, letter: char) -> bool {
+    arguments.split_whitespace().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+}
+
+/// Whether somebody left lines out here: `...`, `[...]`, `<snip>`.
+pub(super) fn is_omission(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.len() <= 12 && (text.contains("...") || text.contains('…') || text.contains("snip"))
+}
+
+/// How many of the words are numbers of any kind that tools print.
+pub(super) fn count_numbers(words: &[&str]) -> usize {
+    words.iter().filter(|word| percent(word).or_else(|| bytes(word)).is_some()).count()
+}
+
+#[cfg(test)]
+pub(super) mod checks {
+    //! What every reader must keep to, whatever was done to the text.
+
+    use super::super::output::{Line, Output};
+
+    /// Every number of a text as it stands there: digits with marks between them, not part of a name such as `ext4`.
+    pub(in crate::foreign) fn numbers(text: &str) -> Vec<String> {
+        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+        let mut found = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+            let in_a_name = rest[..at].ends_with(|c: char| c.is_alphabetic() || c == '_');
+            rest = &rest[at..];
+            let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            if !in_a_name {
+                found.push(rest[..end].trim_end_matches(['.', ',']).to_owned());
+            }
+            rest = &rest[end..];
+        }
+        found
+    }
+
+    /// The numbers of `text` for which no figure, label or fact of `outputs` stands: each that does covers one.
+    pub(in crate::foreign) fn numbers_not_read(text: &str, outputs: &[Output]) -> Vec<String> {
+        let mut left = numbers(text);
+        let mut cover = |text: &str| {
+            for number in numbers(text) {
+                if let Some(at) = left.iter().position(|other| *other == number) {
+                    left.remove(at);
+                }
+            }
+        };
+        for output in outputs {
+            output.facts.iter().for_each(|(_, fact)| cover(fact));
+            for row in &output.rows {
+                row.labels.iter().for_each(|(_, label)| cover(label));
+                row.figures.iter().for_each(|figure| cover(&figure.text));
+            }
+        }
+        left
+    }
+
+    /// What a reader takes from a text. Nothing in it is invented, and what it takes something from looks like its own.
+    pub(in crate::foreign) fn outputs_of(
+        text: &str,
+        looks_like: fn(&[Line<'_>]) -> bool,
+        read: fn(&[Line<'_>]) -> Vec<Output>,
+    ) -> Vec<Output> {
+        let lines = crate::foreign::clean::lines(text);
+        let found = read(&lines);
+        nothing_is_invented(&lines, &found);
+        assert!(found.is_empty() || looks_like(&lines), "{text}");
+        found
+    }
+
+    /// Every figure stands in its line.
+    pub(in crate::foreign) fn nothing_is_invented(lines: &[Line<'_>], outputs: &[Output]) {
+        let at = |number: u32| lines.iter().find(|line| line.number == number).map_or("", |line| line.text);
+        for output in outputs {
+            for figure in output.rows.iter().flat_map(|row| &row.figures) {
+                assert!(at(figure.line).contains(&figure.text), "{figure:?} is not in `{}`", at(figure.line));
+                assert!(figure.value.is_finite(), "{figure:?}");
+            }
+            assert!(output.lines.0 <= output.lines.1, "{:?}", output.lines);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::proptest;
+
+    #[test]
+    fn suffixes_are_powers_of_1024() {
+        assert_eq!((bytes("7.31K"), bytes("43.5T")), (Some(7.31 * 1024.0), Some(43.5 * 1024f64.powi(4))));
+        assert_eq!(
+            (bytes("936Ki"), bytes("4KiB"), bytes("12B"), bytes("12")),
+            (Some(958_464.0), Some(4096.0), Some(12.0), Some(12.0))
+        );
+        assert_eq!((bytes("0Bi"), bytes("Bi"), suffixed("0Bi")), (Some(0.0), None, None));
+        assert_eq!((suffixed("12"), suffixed("K"), suffixed("1.00x"), suffixed("é")), (None, None, None, None));
+        assert_eq!(
+            (span_us("30ms"), span_us("988ns"), span_us("2000"), span_us("-")),
+            (Some(30e3), Some(0.988), Some(2.0), None)
+        );
+    }
+
+    #[test]
+    fn time_stamps_are_told_from_rows() {
+        for text in [
+            "11/21/26 09:09:58",
+            "11/21/2026 09:09:58 AM",
+            "2026-11-21T09:09:58+0000",
+            "Time: 09:09:58 AM",
+            "Thu Jun 26 23:52:00 UTC 2014",
+            "1403826720",
+        ] {
+            assert!(is_time(text), "{text}");
+        }
+        for text in ["vda 1.00 2.00", "12", "0 0 0", "the time is 09:09:58 or thereabouts", ""] {
+            assert!(!is_time(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_shell_line_gives_its_arguments() {
+        assert_eq!(command("$ iostat -x 1", "iostat").map(str::trim), Some("-x 1"));
+        assert_eq!(command("root@h:~# /usr/bin/iostat", "iostat").map(str::trim), Some(""));
+        assert_eq!(command("iostat -x -y 1", "iostat").map(str::trim), Some("-x -y 1"));
+        assert_eq!(command("iostat shows the same", "iostat"), None);
+        assert_eq!(command("$ zpool iostat -v", "zpool iostat").map(str::trim), Some("-v"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_them_panic(text in "\\PC{0,40}") {
+            let _ = (bytes(&text), span_us(&text), is_time(&text), command(&text, "é"), is_omission(&text));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Tests of the reader of `vmstat_output`: published outputs, outputs of this machine's tools, forms from manuals.
+
+use super::super::output::Output;
+use super::super::table::checks::{numbers_not_read, outputs_of};
+use super::{looks_like, read};
+use proptest::prelude::{any, proptest};
+
+const LINUX: [&str; 3] = [
+    include_str!("../../../../tests/fixtures/vmstat/4.0.2-plain.txt"),
+    include_str!("../../../../tests/fixtures/vmstat/4.0.2-wt.txt"),
+    include_str!("../../../../tests/fixtures/vmstat/4.0.2-a.txt"),
+];
+
+const FREEBSD: &str = "\
+procs  memory       page                    disks     faults         cpu
+r b w  avm   fre   flt  re  pi  po    fr   sr da0 cd0   in    sy    cs us sy id
+1 0 0 521M  1.2G   350   0   0   0   341   20   5   0   62   712   541  1  2 97
+";
+
+const ILLUMOS: &str = "\
+ kthr      memory            page            disk          faults      cpu
+ r b w   swap  free  re  mf pi po fr de sr s0 s1 -- --   in   sy   cs us sy id
+ 0 0 0 1234567 456789 5  30  4  2  1  0  3  7  0  0  0  500  900  400  2  1 97
+";
+
+fn outputs(text: &str) -> Vec<Output> {
+    outputs_of(text, looks_like, read)
+}
+
+fn value(output: &Output, name: &str) -> Option<f64> {
+    output.rows.iter().flat_map(|row| &row.figures).find(|figure| figure.name == name).map(|figure| figure.value)
+}
+
+#[test]
+fn every_number_of_this_procps_is_read() {
+    for text in LINUX {
+        let found = outputs(text);
+        assert_eq!(numbers_not_read(text, &found), Vec::<String>::new(), "{text}");
+        assert!(found.len() == 1 && found[0].unread.is_empty(), "{found:#?}");
+    }
+    let found = outputs(LINUX[0]).remove(0);
+    assert_eq!((found.rows.len(), found.rows[2].labels[0].1.as_str()), (3, "3"));
+    assert!(value(&found, "free_bytes").unwrap() > 1e6 && value(&found, "idle_percent").is_some());
+    assert!(outputs(LINUX[1])[0].rows[0].labels[1].1.contains(':'));
+    assert!(value(&outputs(LINUX[2])[0], "inactive_bytes").is_some());
+}
+
+#[test]
+fn guest_time_of_newer_procps_is_read_and_the_command_tells_the_rest() {
+    let text = "$ vmstat 1\nprocs -----------memory---------- ---swap-- -----io---- -system-- -------cpu-------\n\
+                r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 2\n\
+                r b swpd free buff cache si so bi bo in cs us sy id wa st gu\n1 0 0 100 2 30 0 0 5 6 7 8 9 10 80 1 0 3\n";
+    let found = outputs(text).remove(0);
+    assert_eq!((value(&found, "guest_percent"), value(&found, "read_bytes_per_s")), (Some(2.0), Some(5120.0)));
+    assert!(
+        found.rows[0].since_boot == Some(true) && found.rows[1].since_boot == Some(false) && found.notes.is_empty()
+    );
+}
+
+#[test]
+fn memory_has_the_unit_that_the_text_says() {
+    let table = "r b swpd free buff cache si so bi bo in cs us sy id wa st\n1 0 0 100 2 30 1 2 5 6 7 8 9 10 80 1 0\n";
+    for (before, bytes) in [
+        ("$ vmstat -S k 1\n", 1e5),
+        ("$ vmstat -S M 1\n", 100.0 * 1_048_576.0),
+        ("$ vmstat -w -Sm\n", 1e8),
+        ("$ LC_ALL=C vmstat -wSM 1 5\nvmstat: a warning\n\n", 100.0 * 1_048_576.0),
+        ("postgres@db1:~$ vmstat --unit=m 1\n", 1e8),
+        ("vmstat --unit M 1\n", 100.0 * 1_048_576.0),
+        ("This is what `vmstat 1 -S M` says:\n\n", 100.0 * 1_048_576.0),
+    ] {
+        let found = outputs(&format!("{before}{table}")).remove(0);
+        assert_eq!(value(&found, "free_bytes"), Some(bytes), "{before}");
+        assert_eq!((value(&found, "swap_in_bytes_per_s"), value(&found, "read_bytes_per_s")), (None, Some(5120.0)));
+        assert!(found.notes.iter().any(|note| note.starts_with("si and so are left out")), "{:?}", found.notes);
+    }
+    let twice = outputs(&format!("$ vmstat -S M 1\n{table}one\ntwo\nthree\nfour\n{table}$ vmstat 1\n{table}"));
+    let free: Vec<Option<f64>> = twice.iter().map(|output| value(output, "free_bytes")).collect();
+    assert_eq!(free, [Some(104_857_600.0), Some(104_857_600.0), Some(102_400.0)]);
+    for before in ["$ vmstat -S K 1\n", "$ vmstat 1\n", "$ vmstat -S M\n$ ls\n"] {
+        let found = outputs(&format!("{before}{table}")).remove(0);
+        assert_eq!(
+            (value(&found, "free_bytes"), value(&found, "swap_in_bytes_per_s")),
+            (Some(102_400.0), Some(1024.0))
+        );
+    }
+    let found = outputs(&format!("$ vmstat -S X 1\n{table}")).remove(0);
+    assert_eq!((value(&found, "free_bytes"), value(&found, "run_queue")), (None, Some(1.0)));
+    assert!(found.notes.iter().any(|note| note.starts_with("memory, si and so are left out")), "{:?}", found.notes);
+    assert!(outputs(table)[0].notes.iter().any(|note| note == "memory is taken to be in KiB, as without -S"));
+}
+
+#[test]
+fn freebsd_and_illumos_are_read() {
+    let found = outputs(FREEBSD).remove(0);
+    assert_eq!((found.tool, value(&found, "free_bytes")), ("vmstat (FreeBSD)", Some(1.2 * 1024f64.powi(3))));
+    assert_eq!((value(&found, "system_calls_per_s"), value(&found, "system_percent")), (Some(712.0), Some(2.0)));
+    assert_eq!((value(&found, "ops_per_s"), found.rows[1].labels[1].1.as_str()), (Some(5.0), "da0"));
+    let found = outputs(ILLUMOS).remove(0);
+    assert_eq!((found.tool, value(&found, "page_in_bytes_per_s")), ("vmstat (illumos)", Some(4096.0)));
+    assert_eq!(value(&found, "memory_deficit_bytes"), Some(0.0));
+}
+
+#[test]
+fn without_the_command_or_its_first_report_nothing_is_said_of_the_boot() {
+    let since = |text: &str| outputs(text)[0].rows[0].since_boot;
+    assert_eq!((since(LINUX[0]), since(&format!("$ vmstat 1\n{}", LINUX[0]))), (None, Some(true)));
+    let (heading, rows) = LINUX[0].split_once(" st\n").unwrap();
+    assert_eq!(since(&format!("$ vmstat 1\n{heading} st\n[...]\n{rows}")), None);
+}
+
+#[test]
+fn a_row_that_is_cut_off_is_reported_with_its_line() {
+    let cut = LINUX[0].trim_end();
+    let found = outputs(&cut[..cut.len() - 4]).remove(0);
+    assert_eq!((found.rows.len(), found.unread.len(), found.unread[0].line), (2, 1, 5));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(
+        text in "(r b swpd free us sy id|r b w avm fre da0 us sy id|r b mf de us sy id|UTC|Mach Virtual Memory Statistics|x: |[0-9]{1,4}[KM]?|[ \\n]){0,40}",
+        any in any::<String>(),
+    ) {
+        outputs(&text);
+        outputs(&any);
+    }
+}

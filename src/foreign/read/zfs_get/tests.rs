@@ -1,0 +1,68 @@
+//! Tests of the reader of `zfs_get`: published outputs, outputs of this machine's tools, forms from manuals.
+
+use super::super::output::{Output, Row};
+use super::super::table::checks::{numbers_not_read, outputs_of};
+use super::{looks_like, read};
+use proptest::prelude::{any, proptest};
+
+const ZPOOL: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zpool-get-all.txt");
+const ZFS: &str = include_str!("../../../../shelf/freebsd10-zfs-fsync-2014/zfs-get-all.txt");
+
+fn outputs(text: &str) -> Vec<Output> {
+    outputs_of(text, looks_like, read)
+}
+
+fn one(text: &str) -> Output {
+    let mut found = outputs(text);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+fn of<'a>(output: &'a Output, property: &str) -> &'a Row {
+    output.rows.iter().find(|row| row.labels.contains(&("property", property.to_owned()))).unwrap()
+}
+
+fn label<'a>(row: &'a Row, name: &str) -> &'a str {
+    row.labels.iter().find(|(label, _)| *label == name).map_or("", |(_, value)| value)
+}
+
+#[test]
+fn every_published_property_is_read() {
+    for (text, tool) in [(ZPOOL, "zpool get"), (ZFS, "zfs get")] {
+        let found = one(text);
+        assert_eq!(numbers_not_read(text, std::slice::from_ref(&found)), Vec::<String>::new());
+        assert_eq!((found.tool, found.rows.len(), found.unread.len()), (tool, text.lines().count() - 1, 0));
+    }
+    let found = one(ZFS);
+    assert_eq!(label(of(&found, "sync"), "value"), "disabled");
+    assert_eq!(label(of(&found, "creation"), "value"), "Thu Jun 26 23:52 2014");
+    assert_eq!((of(&found, "recordsize").figures[0].value, of(&found, "recordsize").figures[0].unit), (131_072.0, "B"));
+    assert_eq!(
+        (of(&found, "compressratio").figures[0].value, of(&found, "compressratio").figures[0].unit),
+        (1.0, "ratio")
+    );
+    assert_eq!(of(&found, "quota").absent.as_deref(), Some("none"));
+    let found = one(ZPOOL);
+    assert!(of(&found, "guid").figures.is_empty(), "a guid is a name");
+    assert_eq!((of(&found, "capacity").figures[0].value, of(&found, "capacity").figures[0].unit), (0.0, "%"));
+}
+
+#[test]
+fn a_source_may_be_another_dataset_and_columns_may_be_fewer() {
+    let found = one("NAME PROPERTY VALUE SOURCE\ntank/pg atime off inherited from tank\ntank/pg sync\n");
+    assert_eq!(label(&found.rows[0], "source"), "inherited from tank");
+    assert_eq!((found.unread.len(), found.unread[0].line), (1, 3));
+    let found = one("PROPERTY VALUE\nrecordsize 8K\nand so on it went for a while\n");
+    assert_eq!((found.rows.len(), label(&found.rows[0], "value")), (1, "8K"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(
+        text in "(NAME PROPERTY VALUE SOURCE|NAME SIZE CAP|NAME STATE READ WRITE CKSUM|pool: a|state: b|tank|sync|logs|ONLINE|default|-|[0-9.]{1,4}[KM%x]?|[ \\n]){0,60}",
+        any in any::<String>(),
+    ) {
+        outputs(&text);
+        outputs(&any);
+    }
+}

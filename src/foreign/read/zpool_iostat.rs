@@ -1,0 +1,294 @@
+//! `zpool iostat` of OpenZFS and of the ZFS in Solaris, illumos and old FreeBSD: pools and, with `-v`, their devices.
+//!
+//! | columns | figures | unit |
+//! |---|---|---|
+//! | capacity: alloc free (used avail) | `allocated_bytes`, `free_bytes` | B |
+//! | operations: read write | `read_ops_per_s`, `write_ops_per_s` | ops/s |
+//! | bandwidth: read write | `read_bytes_per_s`, `write_bytes_per_s` | B/s |
+//! | total_wait, disk_wait, syncq_wait, asyncq_wait (`-l`) | `read_total_wait_us`, `write_total_wait_us`, .. | us |
+//! | scrub, trim, rebuild wait (`-l`) | `scrub_wait_us`, `trim_wait_us`, `rebuild_wait_us` | us |
+//! | syncq_read and others: pend activ (`-q`) | `syncq_read_pending`, `syncq_read_active`, .. | requests |
+//!
+//! Suffixes are powers of 1024, those of operations too (`zfs_nicenum` in libzutil). Labels: `report`, `time`, `pool`,
+//! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The tree
+//! stands in the indentation; where a page lost that, it is rebuilt as far as names and sums tell.
+//! Line by line: a row that has not a value for each column is listed as not read.
+
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use self::tree::places;
+use super::output::{Line, Output, Row};
+use super::table;
+use crate::foreign::clean::number;
+
+const TOOL: &str = "zpool iostat";
+
+/// Whether the text holds a table of `zpool iostat`.
+#[must_use]
+pub fn looks_like(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| is_bottom(&table::words(line.text)))
+}
+
+/// Reads every table of `zpool iostat` in the text.
+#[must_use]
+pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
+    let mut reader = Reader::default();
+    lines.iter().for_each(|line| reader.take(*line));
+    reader.close();
+    reader.outputs
+}
+
+/// What a column is.
+#[derive(Debug, Clone, PartialEq)]
+struct Column {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sized(&'static str),
+    Wait,
+    Unknown,
+}
+
+/// How many columns a group of the first line of names has.
+fn group_columns(group: &str) -> usize {
+    match group {
+        "capacity" | "operations" | "bandwidth" => 2,
+        _ if group.ends_with("_wait") || group.ends_with("q_read") || group.ends_with("q_write") => 2,
+        _ => 1,
+    }
+}
+
+/// Whether it is a line between tables.
+fn is_rule(words: &[&str]) -> bool {
+    words.iter().all(|word| word.len() > 2 && word.chars().all(|c| c == '-'))
+}
+
+fn is_bottom(words: &[&str]) -> bool {
+    let starts = matches!(words, ["pool" | "vdev", "alloc" | "used", "free" | "avail", "read", "write", ..]);
+    starts && words.len() >= 7
+}
+
+/// The columns under both lines of names; the first line may be missing.
+fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
+    const USUAL: [&str; 10] = [
+        "capacity",
+        "operations",
+        "bandwidth",
+        "total_wait",
+        "disk_wait",
+        "syncq_wait",
+        "asyncq_wait",
+        "scrub",
+        "trim",
+        "rebuild",
+    ];
+    let groups = top.unwrap_or(&USUAL);
+    let mut owners = groups.iter().flat_map(|group| vec![*group; group_columns(group)]);
+    bottom[1..].iter().map(|label| column(owners.next().unwrap_or_default(), label)).collect()
+}
+
+fn column(group: &str, label: &str) -> Column {
+    let (name, kind) = match (group, label) {
+        ("capacity", "alloc" | "used") => ("allocated_bytes".to_owned(), Kind::Sized("B")),
+        ("capacity", "free" | "avail") => ("free_bytes".to_owned(), Kind::Sized("B")),
+        ("operations", "read" | "write") => (format!("{label}_ops_per_s"), Kind::Sized("ops/s")),
+        ("bandwidth", "read" | "write") => (format!("{label}_bytes_per_s"), Kind::Sized("B/s")),
+        (group, "read" | "write") if group.ends_with("_wait") => (format!("{label}_{group}_us"), Kind::Wait),
+        (group, "wait") => (format!("{group}_wait_us"), Kind::Wait),
+        (group, "pend") => (format!("{group}_pending"), Kind::Sized("requests")),
+        (group, "activ") => (format!("{group}_active"), Kind::Sized("requests")),
+        (_, label) => (label.to_owned(), Kind::Unknown),
+    };
+    Column { name, kind }
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    outputs: Vec<Output>,
+    current: Option<Current<'a>>,
+    called: Option<String>,
+    /// The time stamp over a table that has not begun yet.
+    time: Option<String>,
+    top: Option<Vec<&'a str>>,
+}
+
+struct Current<'a> {
+    output: Output,
+    columns: Vec<Column>,
+    called: Option<String>,
+    report: u32,
+    time: Option<String>,
+    /// Pools that the present report has shown.
+    pools: Vec<String>,
+    /// Whether somebody left out what stood before the first row.
+    cut: bool,
+    /// Rows since the last separator, which are placed in the tree together.
+    block: Vec<Read<'a>>,
+}
+
+/// A row before its place is known.
+struct Read<'a> {
+    name: &'a str,
+    indent: usize,
+    row: Row,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, line: Line<'a>) {
+        let words = table::words(line.text);
+        let command = table::command(line.text, TOOL);
+        // Some versions print a rule before the names too.
+        if words.is_empty() || self.current.is_none() && is_rule(&words) {
+            return;
+        }
+        if command.is_some() || table::is_prompt(line.text) {
+            self.close();
+            self.called = command.map(str::to_owned);
+        } else if words.starts_with(&["capacity"]) && words.contains(&"operations") {
+            self.top = Some(words);
+        } else if is_bottom(&words) {
+            let columns = columns(self.top.take().as_deref(), &words);
+            self.begin(line, columns);
+        } else {
+            self.inside(line, &words);
+        }
+    }
+
+    fn inside(&mut self, line: Line<'a>, words: &[&'a str]) {
+        let time = table::is_time(line.text).then(|| line.text.to_owned());
+        let Some(current) = &mut self.current else {
+            // What a shell line called begins at once, or its beginning is not here.
+            self.called = self.called.take().filter(|_| time.is_some());
+            self.time = time;
+            return;
+        };
+        if is_rule(words) {
+            table::extend(&mut current.output, line.number);
+            current.end_block();
+        } else if time.is_some() {
+            current.end_block();
+            current.next_report();
+            current.time = time;
+        } else if table::is_omission(line.text) {
+            current.cut |= current.output.rows.is_empty() && current.block.is_empty();
+        } else if !current.row(line, words) {
+            self.close();
+        }
+    }
+
+    fn begin(&mut self, line: Line<'a>, columns: Vec<Column>) {
+        if self.current.as_ref().is_none_or(|current| current.columns != columns) {
+            let called = self.called.take();
+            self.close();
+            let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
+            let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
+            self.current = Some(Current { output, columns, called, report: 1, time, pools, cut: false, block });
+        }
+        let Some(current) = &mut self.current else { return };
+        current.end_block();
+        current.next_report();
+        table::extend(&mut current.output, line.number);
+        for column in current.columns.iter().filter(|column| column.kind == Kind::Unknown) {
+            table::unknown_column(&mut current.output, line, &column.name);
+        }
+    }
+
+    fn close(&mut self) {
+        self.called = None;
+        let Some(mut current) = self.current.take() else { return };
+        current.end_block();
+        let since_import = current.called.as_deref().map(|arguments| !table::has_option(arguments, 'y'));
+        let since_import = since_import.filter(|since| !(*since && current.cut));
+        let mut output = current.output;
+        if output.rows.is_empty() && output.unread.is_empty() {
+            return;
+        }
+        let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| *name == "report" && value == "1");
+        output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
+        if since_import.is_none() {
+            let text = "whether the first report is an average since the pool was imported cannot be known";
+            table::note(&mut output, text);
+        }
+        self.outputs.push(output);
+    }
+}
+
+impl<'a> Current<'a> {
+    fn next_report(&mut self) {
+        if !self.pools.is_empty() {
+            self.report += 1;
+            self.pools.clear();
+            self.time = None;
+        }
+    }
+
+    /// Reads a row; whether the line is one.
+    fn row(&mut self, line: Line<'a>, words: &[&'a str]) -> bool {
+        let (name, values) = (words[0], &words[1..]);
+        let mut row = table::row(Vec::new(), line.number);
+        let is_section = tree::is_section(name) && values.is_empty();
+        let numbers = values.iter().filter(|word| is_value(word)).count();
+        if !is_section && (values.len() < 2 || numbers * 2 < values.len() || is_value(name) && number(name).is_none()) {
+            return false;
+        }
+        table::extend(&mut self.output, line.number);
+        if !is_section && values.len() != self.columns.len() {
+            let columns = self.columns.len();
+            self.output.unread.push(table::unread(line, format!("a name and {columns} values, one for each column")));
+            return true;
+        }
+        for (column, word) in self.columns.iter().zip(values) {
+            let (unit, value) = match column.kind {
+                Kind::Sized(unit) => (unit, table::bytes(word)),
+                Kind::Wait => ("us", table::span_us(word)),
+                Kind::Unknown => continue,
+            };
+            match value {
+                Some(value) => row.figures.push(table::figure(&column.name, unit, value, word, line.number)),
+                None if *word == "-" => {}
+                None => {
+                    self.output.unread.push(table::unread(line, format!("a number for {}, not `{word}`", column.name)));
+                }
+            }
+        }
+        row.absent = row.figures.is_empty().then(|| "a dash in each column".to_owned());
+        self.block.push(Read { name, indent: line.indent, row });
+        true
+    }
+
+    /// Puts the rows since the last separator into the tree.
+    fn end_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        let shown: Vec<(usize, &str)> = block.iter().map(|read| (read.indent, read.name)).collect();
+        let verbose = self.called.as_deref().map(|arguments| table::has_option(arguments, 'v'));
+        let told = places(&shown);
+        let is_told = told.is_some();
+        let (places, note) = told.map_or_else(|| tree::guessed(&block, verbose), |places| (places, None));
+        note.into_iter().filter(|_| !is_told).for_each(|note| table::note(&mut self.output, note));
+        for (read, place) in block.into_iter().zip(places) {
+            let is_pool = place.vdev.is_none() && place.device.is_none();
+            let pool = place.pool.clone();
+            let Some(place) = place.labels() else { continue };
+            if is_pool && self.pools.contains(&pool) {
+                self.next_report();
+            }
+            if is_pool {
+                self.pools.push(pool);
+            }
+            let mut labels = vec![("report", self.report.to_string())];
+            labels.extend(self.time.clone().map(|time| ("time", time)));
+            labels.extend(place);
+            self.output.rows.push(Row { labels, since_boot: Some(false), ..read.row });
+        }
+    }
+}
+
+/// Whether a word is a value of a table: a number of any kind, or a dash.
+fn is_value(word: &str) -> bool {
+    word == "-" || table::bytes(word).is_some() || table::span_us(word).is_some()
+}

@@ -1,0 +1,158 @@
+//! Where a row of `zpool iostat -v` stands in the tree of its pool: from the indentation, or from names and capacities,
+//! since pages lose the indentation.
+
+use super::Read;
+
+/// Where a row stands, outermost first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) pool: String,
+    pub(super) section: Option<String>,
+    pub(super) vdev: Option<String>,
+    /// Groups inside the vdev: `replacing-1`.
+    pub(super) group: Option<String>,
+    pub(super) device: Option<String>,
+}
+
+impl Place {
+    /// Its labels; none where it names a section alone.
+    pub(super) fn labels(self) -> Option<Vec<(&'static str, String)>> {
+        let Place { pool, section, vdev, group, device } = self;
+        let only = section.is_some() && vdev.is_none() && device.is_none();
+        let pool = Some(pool).filter(|pool| !pool.is_empty());
+        let all =
+            [("pool", pool), ("section", section), ("vdev", vdev), ("group", group), ("device", device)].into_iter();
+        (!only).then(|| all.filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+}
+
+/// The places of rows, given as indentation and name, where the indentation is what these tools print: two columns a
+/// level, and deeper behind each group. `None` where it was lost.
+pub(super) fn places(rows: &[(usize, &str)]) -> Option<Vec<Place>> {
+    const STEP: usize = 2;
+    let base = rows.first().filter(|(_, name)| !is_group(name) && !is_section(name))?.0;
+    let mut at = Place::default();
+    let mut above: Vec<(usize, &str)> = Vec::new();
+    let mut groups: Vec<&str> = Vec::new();
+    let mut found: Vec<Place> = Vec::new();
+    for (index, &(indent, name)) in rows.iter().enumerate() {
+        let is_followed = rows.get(index + 1).is_some_and(|(next, _)| *next > indent);
+        let is_last = index + 1 == rows.len();
+        let owned = || Some(name.to_owned());
+        if indent == base && !is_group(name) {
+            (above, at) = (vec![(base, name)], Place { pool: at.pool, ..Place::default() });
+            match is_section(name) {
+                true => at.section = owned(),
+                false => (at.pool, groups) = (name.to_owned(), Vec::new()),
+            }
+            found.push(at.clone());
+            continue;
+        }
+        if indent == base && is_passing(name) && is_last {
+            found.push(Place { pool: at.pool.clone(), vdev: owned(), ..Place::default() });
+            continue;
+        }
+        above.retain(|(column, _)| *column < indent);
+        let is_child = above.last().is_some_and(|(column, _)| column + STEP == indent);
+        if !is_child || (is_group(name) && !is_followed && !is_last) {
+            return None;
+        }
+        at = Place { pool: at.pool, section: at.section, ..Place::default() };
+        let inside = above.iter().skip(1).map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>();
+        let mut inside = inside.into_iter().chain(is_group(name).then(|| name.to_owned()));
+        at.vdev = inside.next();
+        let rest: Vec<String> = inside.collect();
+        at.group = (!rest.is_empty()).then(|| rest.join("/"));
+        if above.len() == 1 && is_group(name) {
+            groups.push(name);
+        }
+        // Old versions print `mirror` for each mirror.
+        let same = groups.iter().filter(|group| Some(**group) == at.vdev.as_deref()).count();
+        at.vdev = at.vdev.take().map(|vdev| if same > 1 { format!("{vdev} ({same})") } else { vdev });
+        at.device = (!is_group(name)).then(|| name.to_owned());
+        found.push(at.clone());
+        above.push((indent, name));
+    }
+    rows.iter().any(|(indent, _)| *indent > base).then_some(found)
+}
+
+/// Whether the name is that of a part of a pool: logs, cache and their like.
+pub(super) fn is_section(name: &str) -> bool {
+    matches!(name, "logs" | "log" | "cache" | "special" | "dedup" | "spares")
+}
+
+/// Whether the name is that of several devices together: `mirror-0`, `raidz2-1`, `draid2:4d:9c:1s-0`, `mirror`.
+pub(super) fn is_group(name: &str) -> bool {
+    let bare = name.rsplit_once('-').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let bare = bare.map_or(name, |(bare, _)| bare);
+    let draid =
+        bare.strip_prefix("draid").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || "cds:".contains(c)));
+    draid || matches!(bare, "mirror" | "raidz" | "raidz1" | "raidz2" | "raidz3" | "anyraid") || is_passing(name)
+}
+
+/// Whether the name is that of a group inside a group, which lasts only while a device is replaced.
+fn is_passing(name: &str) -> bool {
+    ["replacing", "spare"]
+        .iter()
+        .any(|kind| name == *kind || name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
+}
+
+/// The places of rows without indentation, and what is not certain about them. The first row is a pool; the others are its
+/// devices where `-v` asked for them, where some are groups or have no capacity, or where they add up to it. Which devices
+/// are in which group is known of those without a capacity of their own.
+pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>, Option<&'static str>) {
+    let has_capacity = |read: &Read<'_>| read.row.figures.iter().any(|figure| figure.name == "allocated_bytes");
+    let is_inner = |read: &Read<'_>| is_section(read.name) || is_group(read.name) || !has_capacity(read);
+    let is_verbose = verbose.unwrap_or_else(|| block.len() < 2 || block[1..].iter().any(is_inner));
+    let by_sum = verbose.is_none() && !is_verbose && adds_up(block);
+    let mut at = Place::default();
+    let mut places = Vec::new();
+    for read in block {
+        let owned = || Some(read.name.to_owned());
+        if at.pool.is_empty() && !is_inner(read) || !(is_verbose || by_sum) {
+            at = Place { pool: read.name.to_owned(), ..Place::default() };
+        } else if is_section(read.name) {
+            at = Place { pool: at.pool, section: owned(), ..Place::default() };
+        } else if is_passing(read.name) && at.vdev.is_some() && !has_capacity(read) {
+            // It lasts while a device is replaced; how many of those behind it are in it, names do not tell.
+            places.push(Place { group: owned(), ..at.clone() });
+            continue;
+        } else if is_group(read.name) {
+            at = Place { pool: at.pool, section: at.section, vdev: owned(), ..Place::default() };
+        } else {
+            at.vdev = at.vdev.filter(|_| !has_capacity(read));
+            places.push(Place { device: owned(), ..at.clone() });
+            continue;
+        }
+        places.push(at.clone());
+    }
+    let note = match (verbose, is_verbose, by_sum) {
+        (None, false, true) => Some("which rows are devices is known from their sum, which is the pool's"),
+        (None, false, false) => {
+            Some("each row is taken for a pool: their sums do not make some the devices of another")
+        }
+        _ if block.iter().any(|read| is_group(read.name)) => Some("the indentation was lost: groups are told by names"),
+        _ => None,
+    };
+    (places, note)
+}
+
+/// Whether the rows behind the first add up to it, within what rounding to three digits allows.
+fn adds_up(block: &[Read<'_>]) -> bool {
+    let Some((first, rest)) = block.split_first() else { return false };
+    if rest.iter().any(|read| read.name == first.name) {
+        return false;
+    }
+    let mut checked = 0;
+    for name in ["allocated_bytes", "free_bytes"] {
+        let of =
+            |read: &Read<'_>| read.row.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+        let Some(whole) = of(first).filter(|whole| *whole > 0.0) else { continue };
+        let sum: f64 = rest.iter().filter_map(of).sum();
+        if (sum - whole).abs() > whole * 0.02 {
+            return false;
+        }
+        checked += 1;
+    }
+    checked > 0
+}

@@ -1,0 +1,81 @@
+//! The shelf: published measurements that the program carries in itself, a folder each under `shelf/`. Their raw output
+//! is read by the same code as a user's files, anew each time.
+//!
+//! Adding a publication is adding a folder: the raw files, and a `publication.toml` as [`super::manifest`] has it. `build.rs`
+//! makes the index.
+
+mod devices;
+#[cfg(test)]
+mod tests;
+
+use super::Reading;
+use super::manifest::{self, Manifest};
+use crate::error::{Error, Result};
+use crate::record::publication::Publication;
+use std::collections::BTreeMap;
+
+/// Every file of the shelf: folder, name, bytes; sorted.
+const FILES: &[(&str, &str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/shelf.rs"));
+
+/// The names of the publications, sorted.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    FILES.iter().filter(|(_, file, _)| *file == manifest::NAME).map(|(folder, ..)| *folder).collect()
+}
+
+/// A publication with all its figures.
+///
+/// # Errors
+/// [`crate::error::Kind::User`] when there is none of that name, with the nearest one.
+pub fn open(name: &str) -> Result<Publication> {
+    let Some(folder) = names().into_iter().find(|known| *known == name) else { return Err(unknown(name)) };
+    publication(folder).map_err(|error| error.while_doing(format!("read {folder} of the shelf")))
+}
+
+/// Every publication, in the order of [`names`].
+///
+/// # Errors
+/// None that a user could cause: the tests read all.
+pub fn all() -> Result<Vec<Publication>> {
+    names().into_iter().map(open).collect()
+}
+
+fn unknown(name: &str) -> Error {
+    const NEAR: f64 = 0.6;
+    // Shorter parts are in too many names.
+    const SHORTEST_PART: usize = 3;
+    let names = names();
+    let likeness = |known: &str| {
+        let part = if known.contains(name) && name.len() >= SHORTEST_PART { NEAR } else { 0.0 };
+        strsim::normalized_damerau_levenshtein(known, name).max(part)
+    };
+    let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let error = Error::user(format!("there is no publication `{name}` on the shelf"));
+    match nearest.filter(|nearest| likeness(nearest) >= NEAR) {
+        Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
+        None => error.hint(format!("there are {}", names.join(", "))),
+    }
+}
+
+fn publication(folder: &str) -> Result<Publication> {
+    let there: Vec<String> =
+        FILES.iter().filter(|(of, ..)| *of == folder).map(|(_, file, _)| (*file).to_owned()).collect();
+    let manifest = Manifest::parse(manifest::NAME, text(folder, manifest::NAME)?, &there)?;
+    let read = |file: &str| Ok((file.to_owned(), super::read(file, &mut bytes(folder, file)?)?));
+    let readings: BTreeMap<String, Reading> = manifest.files().into_iter().map(read).collect::<Result<_>>()?;
+    let mut record = manifest.record(&readings);
+    env!("CARGO_PKG_VERSION").clone_into(&mut record.tool_version);
+    if let Some(file) = &manifest.keys.devices {
+        record.cases.extend(devices::cases(file, text(folder, file)?)?);
+    }
+    Ok(Publication { name: folder.to_owned(), record, conclusions: manifest.keys.conclusion })
+}
+
+fn bytes(folder: &str, name: &str) -> Result<&'static [u8]> {
+    let found = FILES.iter().find(|(of, file, _)| *of == folder && *file == name);
+    found.map(|(_, _, bytes)| *bytes).ok_or_else(|| Error::bug(format!("there is no {name} in it")))
+}
+
+fn text(folder: &str, name: &str) -> Result<&'static str> {
+    std::str::from_utf8(bytes(folder, name)?).map_err(|e| Error::bug(format!("{name}: {e}")))
+}

@@ -1,0 +1,168 @@
+//! Whole files through [`read`].
+
+use super::{MOST_TEXT, Reading, read, recognised};
+use crate::error::{Error, Kind};
+use std::path::{Path, PathBuf};
+
+fn of(bytes: &[u8]) -> Result<Reading, Error> {
+    read("some.txt", &mut &bytes[..])
+}
+
+fn refused(bytes: &[u8]) -> String {
+    let error = of(bytes).unwrap_err();
+    assert_eq!(error.kind(), Kind::User);
+    error.to_string()
+}
+
+pub(super) fn fixtures() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
+    for path in fixtures() {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(&path).unwrap();
+        let reading = read(&name, &mut &bytes[..]).unwrap();
+        assert_eq!((reading.file.name, reading.file.bytes), (name.clone(), bytes.len() as u64));
+        let other = &reading.file.lines_of_no_output;
+        assert!(other.is_empty(), "{name}: {other:?}");
+        assert!(reading.outputs.iter().all(|output| output.unread.is_empty()), "{name}");
+        assert!(reading.outputs.iter().all(|output| !output.tool.is_empty()), "{name}");
+        assert_eq!(reading.log.is_some(), name.ends_with(".log"), "{name}");
+    }
+}
+
+#[test]
+fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
+    let error = of(b"\nwelcome to frobnicate 3\n1 2 3\n").unwrap_err();
+    assert_eq!(error.kind(), Kind::User);
+    assert!(error.to_string().contains("line 2 is `welcome to frobnicate 3`"), "{error}");
+    for kind in super::read::KINDS {
+        assert!(error.hint_text().unwrap().contains(kind.name), "{}", kind.name);
+    }
+}
+
+#[test]
+fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
+    assert_eq!(refused(b""), "some.txt is empty");
+    assert_eq!(refused(b" \n\t\r\n"), "some.txt is empty");
+    assert!(refused(b"\x7fELF\x02\x01\x01\0\0\0\0").contains("it is a program"));
+    assert!(refused(b"PK\x03\x04\x14\0\0\0").contains("it is a zip archive: unpack it first"));
+    assert!(refused(&[7, 1, 2, 3, 0, 200, 14]).contains("it is binary, not text"));
+}
+
+#[test]
+fn a_line_that_does_not_end_is_refused_before_it_is_read() {
+    struct Endless(usize);
+    impl std::io::Read for Endless {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            into.fill(b'7');
+            self.0 += into.len();
+            Ok(into.len())
+        }
+    }
+    let mut endless = Endless(0);
+    let error = read("endless", &mut endless).unwrap_err();
+    assert!(error.to_string().contains("one line of more than 64 MiB"), "{error}");
+    assert!(endless.0 <= MOST_TEXT + (1 << 20), "{} bytes were read", endless.0);
+}
+
+#[test]
+fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
+    let fixture = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let joined = fixture("tests/fixtures/pg_test_fsync/15-en.txt").replace('\n', " ").repeat(300);
+    assert!(refused(joined.as_bytes()).contains("line 1 of some.txt has"));
+    let json = fixture("tests/fixtures/fio/3.33.json");
+    let on_one_line = json.replace('\n', &" ".repeat(1000));
+    assert!(on_one_line.len() > 256 * 1024);
+    let rows = |text: &str| of(text.as_bytes()).unwrap().outputs[0].rows.len();
+    assert_eq!(rows(&on_one_line), rows(&json));
+}
+
+#[test]
+fn the_fields_of_a_table_that_commas_part_are_read() {
+    let table = "extended device statistics\n\
+                 r/s,w/s,kr/s,kw/s,wait,actv,wsvc_t,asvc_t,%w,%b,device\n\
+                 0.3,4.5,10.2,33.1,0.0,0.1,0.5,12.3,0,1,c0t0d0\n\
+                 1.3,204.5,10.2,8233.1,0.7,1.1,2.5,5.3,3,45,c1t1d0\n";
+    let reading = of(table.as_bytes()).unwrap();
+    let rows = &reading.outputs[0].rows;
+    assert_eq!(rows.iter().map(|row| row.figures.len()).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!((rows[1].figures[3].value, reading.outputs[0].unread.len()), (8233.1 * 1024.0, 0));
+}
+
+#[test]
+fn a_file_is_recognised_by_its_beginning_however_long_and_packed_it_is() {
+    use std::io::Write;
+    let of = |bytes: &[u8]| recognised(&mut &bytes[..]);
+    let fixture = |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    assert_eq!(of(&fixture("tests/fixtures/pg_test_fsync/15-en.txt")).as_deref(), Some("pg_test_fsync"));
+    let noise = (0..100_000u32).map(|n| format!("0 {n} {} 0 1403826720 5\n", n.wrapping_mul(2_654_435_761) >> 8));
+    let log: String = noise.collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(log.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() > super::SAMPLE, "{}", packed.len());
+    assert_eq!(of(&packed).as_deref(), Some("pgbench -l"));
+    for bytes in [&b"Measured on a Friday, 17 h.\n"[..], b"", b"\x7fELF\x02\x01\x01\0\0", &packed[..9]] {
+        assert_eq!(of(bytes), None);
+    }
+}
+
+/// Texts of every kind, and pieces from which texts that look like them are made.
+fn texts() -> Vec<String> {
+    let on_shelf = Path::new(env!("CARGO_MANIFEST_DIR")).join("shelf");
+    let folders = std::fs::read_dir(on_shelf).unwrap().map(|entry| entry.unwrap().path());
+    let published = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    let all = fixtures().into_iter().chain(published).filter(|path| path.extension().is_some_and(|it| it != "toml"));
+    all.map(|path| std::fs::read_to_string(path).unwrap().chars().take(8000).collect()).collect()
+}
+
+/// Fails where a number does not stand whole in the line that it names.
+fn every_number_stands_in_its_line(text: &str) {
+    let Ok(reading) = read("x", &mut text.as_bytes()) else { return };
+    let lines: Vec<&str> = text.split('\n').collect();
+    for figure in reading.outputs.iter().flat_map(|output| &output.rows).flat_map(|row| &row.figures) {
+        let line = lines[figure.line as usize - 1];
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let is_whole = |(at, found): (usize, &str)| {
+            !is_digit(line[..at].chars().next_back()) && !is_digit(line[at + found.len()..].chars().next())
+        };
+        assert!(line.match_indices(&figure.text).any(is_whole), "{figure:?} in `{line}` of:\n{text}");
+        assert!(figure.value.is_finite(), "{figure:?}");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_makes_a_reader_panic_and_every_number_stands_whole_in_its_line(
+        which in proptest::prelude::any::<usize>(), other in proptest::prelude::any::<usize>(),
+        at in 0usize..8000, length in 0usize..60, noise in "[ -~\n\r\t,é]{0,12}", width in 10usize..200,
+    ) {
+        let texts = texts();
+        let (text, other) = (&texts[which % texts.len()], &texts[other % texts.len()]);
+        let chars: Vec<char> = text.chars().collect();
+        let (from, to) = (at.min(chars.len()), (at + length).min(chars.len()));
+        let spliced: String = chars[..from].iter().copied().chain(noise.chars()).chain(chars[to..].iter().copied()).collect();
+        let cut: String = chars[..from].iter().collect();
+        let folded: String = text.lines().flat_map(|line| {
+            let line: Vec<char> = line.chars().collect();
+            line.chunks(width).map(|piece| piece.iter().collect::<String>() + "\n").collect::<Vec<_>>()
+        }).collect();
+        for text in [spliced, cut.clone(), format!("{cut}{other}"), folded, noise] {
+            every_number_stands_in_its_line(&text);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Stacks of several devices, built for real; and stacks opened again. Need root, and say so where it lacks.
+
+use super::ledger::{Death, Ledger};
+use super::stack::{self, Grounds};
+use super::test_site::{Place, mounted, options_of, text};
+use super::undo::{Undoers, undo_from};
+use super::{Ground, mount};
+use crate::record::options::Options;
+use crate::record::promise::Claim;
+use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use std::fs;
+
+fn node(name: &str, layer: &str, options: Options, inputs: &[(&str, Role)]) -> NodeSpec {
+    let input = |(from, role): &(&str, Role)| Input { from: GroundName((*from).to_owned()), role: *role, group: None };
+    NodeSpec { name: name.to_owned(), layer: layer.to_owned(), options, inputs: inputs.iter().map(input).collect() }
+}
+
+/// A filesystem `fs` on the images `a` and `b`, in these roles.
+fn on_two(place: &Place, layer: &str, options: Options, size: &str, roles: [Role; 2]) -> StackSpec {
+    let image = || options_of(&[("loop", text(size)), ("in", text(place.path().to_str().unwrap()))]);
+    let mut spec = StackSpec::linear("two", vec![("loop", image())]);
+    let inputs = [("a", roles[0]), ("b", roles[1])];
+    spec.nodes =
+        vec![node("a", "loop", image(), &[]), node("b", "loop", image(), &[]), node("fs", layer, options, &inputs)];
+    spec.data = GroundName("fs".to_owned());
+    spec
+}
+
+#[test]
+fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
+    for (layer, size) in [("ext3", "64MiB"), ("ext4", "64MiB"), ("xfs", "320MiB")] {
+        let Some(place) = Place::new() else { return };
+        let spec = on_two(&place, layer, Options::default(), size, [Role::Data, Role::Log]);
+        let built = place.build(&spec).unwrap();
+        fs::write(built.folder().join("file"), vec![1u8; 4 << 20]).unwrap();
+        fs::File::open(built.folder().join("file")).unwrap().sync_all().unwrap();
+        let devices: Vec<(String, Role)> =
+            built.facts.devices_below(built.facts.data.as_ref()).iter().map(|b| (b.name().0, b.role)).take(2).collect();
+        assert_eq!(devices, [("a".to_owned(), Role::Data), ("b".to_owned(), Role::Log)], "{layer}");
+        // The file systems go first, the images stay: what is on the devices then must be blank.
+        let things = place.ledger().open_things();
+        let first_wiped = things.iter().find(|(_, thing)| thing.owner == "ext4" || thing.owner == layer).unwrap().0;
+        assert!(undo_from(place.ledger(), first_wiped, &Undoers::new(), &place.host).is_empty());
+        for ground in built.grounds.values() {
+            let Ground::Device(path) = ground else { continue };
+            let device = super::guard::Device::find(path).unwrap();
+            assert_eq!(super::guard::signatures(&place.host, &device).unwrap(), [], "{layer} on {}", path.display());
+        }
+        place.clean();
+    }
+}
+
+#[test]
+fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
+    let Some(place) = Place::new() else { return };
+    let options = options_of(&[("data", text("raid1")), ("metadata", text("raid1"))]);
+    let built = place.build(&on_two(&place, "btrfs", options, "256MiB", [Role::Data, Role::Data])).unwrap();
+    let facts = built.facts.node("fs").unwrap();
+    assert_eq!((facts.details["num_devices"].as_str(), facts.details["profile of Data"].as_str()), ("2", "RAID1"));
+    assert_eq!(facts.inputs.len(), 2, "what the kernel shows below is the same two: {:?}", facts.inputs);
+    place.clean();
+}
+
+#[test]
+fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
+    // Entry 0 is the run's folder; two images and two loops, journal, filesystem, mount point and mount follow.
+    for entry in 1..=9 {
+        for death in [Death::Before(entry), Death::After(entry)] {
+            let Some(mut place) = Place::new() else { return };
+            let spec = on_two(&place, "ext4", Options::default(), "64MiB", [Role::Data, Role::Log]);
+            place.ledger().die(death);
+            assert_eq!(place.build(&spec).is_err(), entry < 9, "the stack has entries 1 to 8");
+            drop(place.ledger.take());
+            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+            place.clean();
+        }
+    }
+}
+
+#[test]
+fn a_stack_is_opened_again_on_devices_that_carry_it_and_nothing_is_lost() {
+    for (layer, size, roles) in [
+        ("ext4", "64MiB", [Role::Data, Role::Log]),
+        ("xfs", "320MiB", [Role::Data, Role::Log]),
+        ("btrfs", "256MiB", [Role::Data, Role::Data]),
+    ] {
+        let Some(place) = Place::new() else { return };
+        let spec = on_two(&place, layer, mounted(&["noatime"]), size, roles);
+        let built = place.build(&spec).unwrap();
+        fs::write(built.folder().join("kept"), "x").unwrap();
+        let things = place.ledger().open_things();
+        let (number, mount) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
+        mount::undo(&place.host, mount).unwrap();
+        place.ledger().undone(*number).unwrap();
+        let devices: Grounds =
+            built.grounds.into_iter().filter(|(_, ground)| matches!(ground, Ground::Device(_))).collect();
+        let again = stack::reopen_stack(&place.site("again"), &spec, devices).unwrap();
+        assert_eq!(fs::read_to_string(again.folder().join("kept")).unwrap(), "x", "{layer}");
+        assert_eq!(again.facts.node("fs").unwrap().inputs.len(), 2);
+        place.clean();
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_again_says_so() {
+    let Some(place) = Place::new() else { return };
+    let spec = place.on_loop("ext4", "64MiB", Options::default());
+    let error = stack::reopen_stack(&place.site("x"), &spec, Grounds::new()).unwrap_err().to_string();
+    assert!(error.contains("the layer loop cannot be opened again"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn promises_come_from_mounts_devices_and_the_end_of_what_can_be_seen() {
+    let Some(place) = Place::new() else { return };
+    let built = place.build(&place.on_loop("ext4", "64MiB", mounted(&["barrier=0"]))).unwrap();
+    let (node, promise) = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap();
+    assert_eq!((node.name.as_str(), promise.source.as_str()), ("ext4", "mount option nobarrier"));
+    place.clean();
+}

@@ -1,0 +1,120 @@
+//! A pool for tests, in the shape of ZFS: an ext4 on its first data device, with folders as datasets.
+
+use super::ledger::Thing;
+use super::{Built, Given, Ground, Layer, Site, Unmet, folder, layer};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::record::options::{OptionKind, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The pool.
+pub struct Pool;
+
+/// Its only instance.
+pub static POOL: Pool = Pool;
+
+/// A dataset of it.
+pub struct Dataset;
+
+/// Its only instance.
+pub static DATASET: Dataset = Dataset;
+
+const PROPERTIES: &[OptionSpec] = &[OptionSpec {
+    key: "properties",
+    kind: OptionKind::Properties,
+    required: false,
+    default: None,
+    doc: "Properties by name.",
+}];
+
+const fn take(role: Role, key: &'static str, least: usize) -> Take {
+    let kind = GroundKind::Device;
+    Take { role, kind, key, least, most: 64, groups: &["mirror", "raidz1"], doc: "Devices, or groups of them." }
+}
+
+impl Layer for Pool {
+    fn name(&self) -> &'static str {
+        "zpool"
+    }
+
+    fn doc(&self) -> &'static str {
+        "A pool for tests."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[
+            take(Role::Data, "vdevs", 1),
+            take(Role::Log, "log", 0),
+            take(Role::Cache, "cache", 0),
+            take(Role::Special, "special", 0),
+        ];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Pool
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        PROPERTIES
+    }
+
+    fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
+        Vec::new()
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[Given], _options: &Options) -> Result<Built> {
+        let data: Vec<Given> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
+        let ext4 = layer("ext4").ok_or_else(|| Error::bug("no ext4"))?;
+        let built = ext4.build(site, &data, &Options::default())?;
+        let [Ground::Folder(path)] = built.grounds.as_slice() else { return Err(Error::bug("ext4 is no folder")) };
+        let groups: Vec<&str> = inputs.iter().filter_map(|given| given.group.as_deref()).collect();
+        let details = BTreeMap::from([("groups".to_owned(), groups.join(" "))]);
+        Ok(Built::one(Ground::Pool(path.display().to_string()), details))
+    }
+
+    fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
+        Err(Error::bug(format!("the pool for tests makes no {}", thing.kind)))
+    }
+}
+
+impl Layer for Dataset {
+    fn name(&self) -> &'static str {
+        "zfs"
+    }
+
+    fn doc(&self) -> &'static str {
+        "A dataset for tests."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[Take { kind: GroundKind::Pool, ..Take::ONE_DEVICE }];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        PROPERTIES
+    }
+
+    fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
+        Vec::new()
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+        let [Given { ground: Ground::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
+        let path = Path::new(pool).join(&site.name);
+        folder::make(site.ledger, self.name(), &path)?;
+        let pairs = options.table("properties").0.into_iter();
+        Ok(Built::one(Ground::Folder(path), pairs.map(|(key, value)| (key, value.plain())).collect()))
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        folder::undo(host, thing)
+    }
+}

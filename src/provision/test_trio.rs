@@ -1,0 +1,12 @@
+//! Three members, two grounds: what adding a layer of any shape takes, which is this file and its line in `layers!`.
+
+use super::test_volumes::Volume;
+use crate::record::stack::Take;
+
+/// The layer.
+pub static TRIO: Volume = Volume {
+    name: "trio",
+    takes: &[Take { least: 3, most: 3, ..Take::ONE_DEVICE }],
+    options: &[],
+    grounds: |_| vec!["left".to_owned(), "right".to_owned()],
+};

@@ -1,0 +1,130 @@
+//! Volumes for tests: in the shapes of md, LVM and LUKS, made of loop devices on slices of their first member, so that
+//! graphs can be built where the kernel has none of these. What is written goes to the first member alone.
+
+use super::guard::Device;
+use super::ledger::Thing;
+use super::{Built, Given, Ground, Layer, Site, Unmet, devices_for};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::record::options::{OptionKind, OptionSpec, Options};
+use crate::record::promise::{Claim, Promise};
+use crate::record::stack::{GroundKind, Role, Take};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A volume of some members, with some grounds.
+pub struct Volume {
+    pub(super) name: &'static str,
+    pub(super) takes: &'static [Take],
+    pub(super) options: &'static [OptionSpec],
+    pub(super) grounds: fn(&Options) -> Vec<String>,
+}
+
+const fn option(key: &'static str, kind: OptionKind) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: None, doc: "For tests." }
+}
+
+const fn members(least: usize, most: usize) -> Take {
+    Take { least, most, ..Take::ONE_DEVICE }
+}
+
+fn one(_options: &Options) -> Vec<String> {
+    vec![String::new()]
+}
+
+/// In the shape of md.
+pub static MD: Volume = Volume {
+    name: "md",
+    takes: &[members(2, 64)],
+    options: &[option("level", OptionKind::Integer { min: 0 }), option("chunk", OptionKind::Size)],
+    grounds: one,
+};
+
+/// In the shape of LVM: one volume, or several by name.
+pub static LVM: Volume = Volume {
+    name: "lvm",
+    takes: &[members(1, 64)],
+    options: &[option("size", OptionKind::Text), option("volumes", OptionKind::Properties)],
+    grounds: |options| match options.table("volumes").0.into_keys().collect::<Vec<_>>() {
+        none if none.is_empty() => vec![String::new()],
+        names => names,
+    },
+};
+
+/// In the shape of dm-crypt.
+pub static LUKS: Volume = Volume {
+    name: "luks",
+    takes: &[Take::ONE_DEVICE],
+    options: &[option("sector_size", OptionKind::Integer { min: 512 }), option("perf", OptionKind::TextList)],
+    grounds: one,
+};
+
+/// Slipped in between a device and what stands on it.
+pub static DELAY: Volume = Volume {
+    name: "delay",
+    takes: &[Take::ONE_DEVICE],
+    options: &[option("delay", OptionKind::Span)],
+    grounds: one,
+};
+
+impl Layer for Volume {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn doc(&self) -> &'static str {
+        "A volume for tests."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        self.takes
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn grounds(&self, options: &Options) -> Vec<String> {
+        (self.grounds)(options)
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        self.options
+    }
+
+    fn unmet(&self, _host: &Host, _options: &Options) -> Vec<Unmet> {
+        Vec::new()
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+        let first = devices_for(inputs, Role::Data)[0];
+        let sectors: u64 = Device::find(first)?.node.number(site.host, "size").unwrap_or(0);
+        let names = self.grounds(options);
+        let slice = sectors / names.len() as u64 * 512 / 4096 * 4096;
+        let mut grounds = Vec::new();
+        for number in 0..names.len() as u64 {
+            site.ledger.enter(Thing::new(self.name, "slice").with_path("device", first)?)?;
+            let (offset, size) = ((number * slice).to_string(), slice.to_string());
+            let arguments = ["--show", "-f", "--direct-io=on", "-o", &offset, "--sizelimit", &size];
+            let made = site.host.run(&Command::new("losetup").args(arguments).arg(first))?;
+            grounds.push(Ground::Device(PathBuf::from(made.stdout.trim())));
+        }
+        let details = BTreeMap::from([("members".to_owned(), inputs.len().to_string())]);
+        let promises = vec![Promise::new(Claim::FlushesUncounted, format!("{}: for tests", self.name))];
+        Ok(Built { grounds, details, promises })
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        let device = thing.mark("device")?;
+        let listed = host.run(&Command::new("losetup").args(["-j", device, "--noheadings", "-O", "NAME"]))?;
+        for slice in listed.stdout.split_whitespace() {
+            host.run(&Command::new("losetup").args(["-d", slice]))?;
+        }
+        let left = host.run(&Command::new("losetup").args(["-j", device]))?.stdout;
+        if left.trim().is_empty() || !Path::new(device).exists() {
+            return Ok(());
+        }
+        Err(Error::host(format!("slices of {device} are left: {left}")))
+    }
+}

@@ -1,0 +1,87 @@
+//! What a workload counted in one trial, in the same words for every workload.
+//!
+//! Counts, sums and spans of time only: rates, percentiles and whether two counts agree are computed from these in
+//! `analyse`, so that a better formula applies to every stored run.
+
+use super::probe::ProbeRecord;
+use serde::{Deserialize, Serialize};
+
+/// The counts of one trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Wall time of the measurement, microseconds, from the first operation's start to the last one's end.
+    pub elapsed_us: u64,
+    /// One for each thing measured, the main one first. pgbench: `transactions`, then one per script where there are
+    /// several; sync: one per method, as the server writes its WAL.
+    pub measures: Vec<Measure>,
+    /// Operations whose second was complete already (a clock that was set back); they count in the next open one.
+    pub out_of_order: u64,
+    /// What the tool that drove the load says itself.
+    pub reported: Option<Reported>,
+    /// The whole probe behind the measures of `sync`.
+    pub probe: Option<Box<ProbeRecord>>,
+}
+
+/// One thing that a workload measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// `transactions`, `fdatasync`, ...; also the tag of its intervals in `latency.hist`.
+    pub name: String,
+    /// Operations completed; `None` where the measure could not be had.
+    pub done: Option<u64>,
+    /// Failed.
+    pub failed: u64,
+    /// Skipped, being already late.
+    pub skipped: u64,
+    /// Slower than the limit.
+    pub late: u64,
+    /// Time in which these were done, microseconds (a slice of the whole where measures take turns).
+    pub elapsed_us: u64,
+    /// Sum of the latencies of those done, microseconds.
+    pub latency_us_sum: u64,
+    /// Why it could not be had.
+    pub unavailable: Option<String>,
+    /// For measures that take turns: its single slices.
+    pub slices: Vec<MeasureSlice>,
+}
+
+/// A short time in which a measure had its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasureSlice {
+    /// Operations completed.
+    pub operations: u64,
+    /// In how many nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+/// The tool's own summary; its text stays in `raw/`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    /// Operations done.
+    pub done: u64,
+    /// Failed, where reported.
+    pub failed: Option<u64>,
+    /// Skipped, where reported.
+    pub skipped: Option<u64>,
+    /// Slower than the limit, where reported.
+    pub late: Option<u64>,
+    /// Mean latency, milliseconds; `None` where the tool did not measure it.
+    pub latency_ms_mean: Option<f64>,
+    /// Set-up of the connections, milliseconds; not part of the measurement.
+    pub connection_ms: Option<f64>,
+    /// Mean latency of each statement.
+    pub statements: Vec<StatementFigures>,
+}
+
+/// A statement of a script.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatementFigures {
+    /// Which script.
+    pub script: String,
+    /// The statement's text.
+    pub statement: String,
+    /// Mean latency, microseconds.
+    pub latency_us_mean: f64,
+    /// Failures, where reported.
+    pub failures: Option<u64>,
+}

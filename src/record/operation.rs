@@ -1,0 +1,55 @@
+//! What one operation of a workload is, told by the workload itself before it runs.
+//!
+//! Whoever reads a record takes it from here: the options of a workload, with their names and defaults, are its own.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a trial's operations were to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// What a person calls one: `transaction`, `sync`. One that is known to write and runs on a server is a commit.
+    pub noun: String,
+    /// Unit of its rates: `tps`, `ops/s`.
+    pub unit: String,
+    /// Whether each one writes what has to survive.
+    pub writes: Writes,
+    /// Clients, or writers, at the same time.
+    pub clients: u64,
+    /// Operations a second that all clients together keep to; `None` where each does as many as it can.
+    pub rate: Option<f64>,
+    /// Slower ones count as late, microseconds.
+    pub latency_limit_us: Option<u64>,
+    /// State of the page cache when the warm-up begins; `None` for a workload without data.
+    pub cache: Option<CacheState>,
+    /// What is done, in the plan's words: names or paths of scripts, with weights. Empty where there is no choice.
+    pub scripts: Vec<String>,
+    /// Size of the data, in the plan's words: `100`, `50% of RAM`.
+    pub scale: Option<String>,
+    /// Protocol that queries are sent with.
+    pub query_mode: Option<String>,
+    /// What else the plan gave that figures may depend on, by the option's name: `duration`, `jobs`.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Whether an operation writes what has to survive: WAL of a server, or a synced write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writes {
+    /// Each one does.
+    Always,
+    /// None does.
+    Never,
+    /// Not known beforehand: a script of the user's own, a mix.
+    Unknown,
+}
+
+/// State of the page cache for the files of the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// Every file was read once.
+    Warm,
+    /// Every file's pages were dropped.
+    Cold,
+}
