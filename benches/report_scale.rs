@@ -166,7 +166,6 @@ fn value(column: &Column, index: u64, second: u64, rate: u64) -> Option<Value> {
         (_, "second") => Value::Count(second),
         (_, "client_done") if second > 0 => Value::Count(rate),
         (ColumnType::Count, _) => Value::Count(second * (100 + index) + rate),
-        (ColumnType::Real, _) => Value::Real((rate % 100) as f64 / 100.0),
         (ColumnType::Text, _) => Value::Text("loop0".to_owned()),
     })
 }

@@ -1,10 +1,12 @@
-//! The rules of the house that no compiler and no linter knows: who may use whom, sizes, seams, dead files, licences.
+//! The rules of the house that no compiler and no linter knows: who may use whom, sizes, seams, columns, dead files,
+//! licences.
 //!
-//! Reads the sources as text. A rule that turns out to be wrong is changed here and in `ARCHITECTURE.md`, with its
-//! reason.
+//! Reads the sources as text, and the columns as values. A rule that turns out to be wrong is changed here and in
+//! `ARCHITECTURE.md`, with its reason.
 
 #[cfg(test)]
 mod house {
+    mod columns;
     mod doors;
     mod licences;
     mod paths;

@@ -1,8 +1,9 @@
 //! What bound a case: the device, the CPU, a lock, or the client.
 
-use super::columns::{self, TOP_CPU_SHARE, TOP_NAME, TOP_SLOTS, device};
+use super::counters::span_s;
 use super::findings::{Bottleneck, BottleneckKind, WaitShare};
 use super::input::{Counts, Seconds};
+use crate::record::columns::{self, ColumnDef};
 use crate::record::trial::WaitFigures;
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +12,6 @@ use std::collections::{BTreeMap, HashMap};
 const CPU_SATURATED: f64 = 0.9;
 /// Share of the CPUs' time given to other guests of the hypervisor, or taken by other programs, from which that is said.
 pub const LOSS_WORTH_SAYING: f64 = 0.02;
-/// Ticks of a CPU's counters in a second: USER_HZ, which is 100 on every Linux (proc(5), `/proc/stat`).
-const TICKS_PER_S: f64 = 100.0;
 /// A kind of wait binds from this share of the backends' time on; below, none stands out.
 const STANDS_OUT: f64 = 0.4;
 /// A single process or thread that used this much of one CPU is named: it cannot go faster.
@@ -30,12 +29,13 @@ const DEVICE_LOCKS: [&str; 6] = ["WALWrite", "WALWriteLock", "BufferIO", "Buffer
 /// Sums over the trials of one case.
 #[derive(Debug, Clone, Default)]
 pub struct MachineSums {
-    ticks: [f64; columns::CPU.len()],
+    /// Time of all CPUs in each state, nanoseconds.
+    cpu_ns: [f64; columns::CPU_TIMES.len()],
     waits: BTreeMap<(String, String), u64>,
     backends: u64,
     processes: BTreeMap<String, f64>,
-    /// CPU seconds of all programs that are none of the run, by the name of the busiest of them in each second.
-    others: BTreeMap<String, f64>,
+    /// CPU time of all programs that are none of the run, nanoseconds, by the name of the busiest of them in each second.
+    others_ns: BTreeMap<String, f64>,
     trials: u32,
 }
 
@@ -43,8 +43,8 @@ impl MachineSums {
     /// Adds a trial with its busiest processes.
     pub fn add(&mut self, seconds: &Seconds, waits: Option<&WaitFigures>, processes: &[(String, f64)]) {
         self.trials += 1;
-        for (sum, state) in self.ticks.iter_mut().zip(columns::CPU) {
-            *sum += seconds.counts(state).and_then(ticks).unwrap_or(0) as f64;
+        for (sum, state) in self.cpu_ns.iter_mut().zip(&columns::CPU_TIMES) {
+            *sum += seconds.counts(state).and_then(grown).unwrap_or(0) as f64;
         }
         self.add_others(seconds);
         for (name, share) in processes {
@@ -59,15 +59,15 @@ impl MachineSums {
     }
 
     fn add_others(&mut self, seconds: &Seconds) {
-        let columns = (seconds.reals(columns::OTHERS_CPU_SHARE), seconds.texts(columns::OTHERS_NAME));
-        let (Some(shares), Some(names)) = columns else { return };
-        let times = seconds.counts(columns::TIME_US);
-        let time_s = |row: usize| Some(times.as_ref()?.at(row)? as f64 / 1e6);
-        for row in 1..seconds.rows() {
-            if let (Some(share), Some(name)) = (shares.at(row), names.at(row)) {
-                let length_s = time_s(row).zip(time_s(row - 1)).map_or(1.0, |(end, begin)| (end - begin).max(0.0));
-                *self.others.entry(name.to_owned()).or_default() += share * length_s;
+        let columns = (seconds.counts(&columns::OTHERS_CPU_NS), seconds.texts(&columns::OTHERS_NAME));
+        let (Some(used), Some(names)) = columns else { return };
+        let mut before = None;
+        for row in 0..seconds.rows() {
+            let Some(now) = used.at(row) else { continue };
+            if let (Some(before), Some(name)) = (before, names.at(row)) {
+                *self.others_ns.entry(name.to_owned()).or_default() += now.saturating_sub(before) as f64;
             }
+            before = Some(now);
         }
     }
 
@@ -75,21 +75,21 @@ impl MachineSums {
     /// whoever needed it. Time that the hypervisor took is nobody's work here, and not to be had either.
     #[must_use]
     pub fn cpu(&self) -> Option<CpuUse> {
-        let all: f64 = self.ticks.iter().sum();
-        let of = |wanted: &[&str]| {
-            let part = columns::CPU.iter().zip(self.ticks).filter(|(state, _)| wanted.contains(state)).map(|(_, t)| t);
-            part.sum::<f64>() / all
+        let all: f64 = self.cpu_ns.iter().sum();
+        let of = |wanted: &[ColumnDef]| {
+            let states = columns::CPU_TIMES.iter().zip(self.cpu_ns);
+            states.filter(|(state, _)| wanted.contains(state)).map(|(_, ns)| ns).sum::<f64>() / all
         };
-        let stolen = of(&[columns::CPU_STEAL]);
-        let busy = 1.0 - of(&[columns::CPU_IDLE, columns::CPU_IOWAIT]) - stolen;
-        let others = self.others.values().sum::<f64>() * TICKS_PER_S / all;
+        let stolen = of(&[columns::CPU_STEAL_NS]);
+        let busy = 1.0 - of(&[columns::CPU_IDLE_NS, columns::CPU_IOWAIT_NS]) - stolen;
+        let others = self.others_ns.values().sum::<f64>() / all;
         (all > 0.0).then_some(CpuUse { busy: busy.max(0.0), stolen, others })
     }
 
     /// The program that was the busiest of the others while they took most.
     #[must_use]
     pub fn other(&self) -> Option<&str> {
-        self.others.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
+        self.others_ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.as_str())
     }
 
     fn busiest(&self) -> Option<(String, f64)> {
@@ -175,9 +175,9 @@ pub fn elsewhere(found: &Bottleneck, cpu: Option<CpuUse>, at_fixed_rate: bool) -
     }
 }
 
-/// Growth of a CPU's state from its first to its last reading. The time spent idle and waiting for I/O may fall by a few
-/// ticks now and then (proc(5), `iowait`): that must not make the state disappear and the CPU look busy.
-fn ticks(column: Counts<'_>) -> Option<u64> {
+/// Growth of a CPU's state from its first to its last reading. The time spent idle and waiting for I/O may fall a little
+/// now and then (proc(5), `iowait`): that must not make the state disappear and the CPU look busy.
+fn grown(column: Counts<'_>) -> Option<u64> {
     let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
     let first = readings.next()?;
     readings.next_back().map(|last| last.saturating_sub(first))
@@ -230,32 +230,38 @@ fn kind_of(wait: &WaitShare) -> BottleneckKind {
 /// name are added up; worker threads of the kernel are known by what they work for.
 #[must_use]
 pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
-    let slots: Vec<_> = TOP_SLOTS
-        .iter()
-        .filter_map(|slot| {
-            Some((seconds.texts(&device(slot, TOP_NAME))?, seconds.reals(&device(slot, TOP_CPU_SHARE))?))
-        })
-        .collect();
-    let Some((_, busiest)) = slots.first() else { return Vec::new() };
-    let rows = (1..seconds.rows()).filter(|row| busiest.at(*row).is_some()).count();
+    let ranks = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS);
+    let ranks: Vec<_> =
+        ranks.filter_map(|(name, cpu_ns)| Some((seconds.texts(name)?, seconds.counts(cpu_ns)?))).collect();
+    let Some((_, busiest)) = ranks.first() else { return Vec::new() };
+    let listed_s = listed_s(seconds, *busiest);
     let mut sums: HashMap<&str, f64> = HashMap::new();
-    for (names, shares) in &slots {
+    for (names, used) in &ranks {
         let mut by_code = vec![0.0; names.words().len()];
         for row in 1..seconds.rows() {
-            if let (Some(code), Some(share)) = (names.code(row), shares.at(row)) {
-                by_code[code] += share;
+            if let (Some(code), Some(ns)) = (names.code(row), used.at(row)) {
+                by_code[code] += ns as f64;
             }
         }
-        for (name, share) in names.words().iter().zip(by_code) {
-            *sums.entry(family(name)).or_default() += share;
+        for (name, ns) in names.words().iter().zip(by_code) {
+            *sums.entry(family(name)).or_default() += ns;
         }
     }
-    let mean = |sum: f64| if rows == 0 { 0.0 } else { sum / rows as f64 };
+    let mean = |ns: f64| if listed_s > 0.0 { ns / 1e9 / listed_s } else { 0.0 };
     let shares = sums.into_iter().map(|(name, sum)| (name.to_owned(), mean(sum)));
     let mut shares: Vec<(String, f64)> = shares.filter(|(_, share)| *share >= LEAST_PROCESS_SHARE).collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     shares.truncate(PROCESSES_SHOWN);
     shares
+}
+
+/// Time that the rows cover which list any process, in seconds: each from the reading before it, which a gap puts further
+/// back than the row before.
+fn listed_s(seconds: &Seconds, busiest: Counts<'_>) -> f64 {
+    let (clock, read) = (seconds.counts(&columns::TIME_US), seconds.counts(&columns::OTHERS_CPU_NS));
+    let rows: Vec<usize> = (0..seconds.rows()).filter(|row| read.is_some_and(|read| read.at(*row).is_some())).collect();
+    let listing = rows.windows(2).filter(|pair| busiest.at(pair[1]).is_some());
+    listing.map(|pair| span_s(clock, pair[0], pair[1])).sum()
 }
 
 /// What a kernel worker works for: `kworker/u4:3+btrfs-endio` and `kworker/u4:7-btrfs-endio` are both `btrfs-endio`.
@@ -289,8 +295,8 @@ mod tests {
 
     fn cpu(busy: u64, idle: u64) -> Seconds {
         let mut seconds = Seconds::new(2);
-        seconds.push_counts("cpu_user", vec![0, busy], &[true; 2]);
-        seconds.push_counts("cpu_idle", vec![0, idle], &[true; 2]);
+        seconds.push_counts("cpu_user_ns", vec![0, busy], &[true; 2]);
+        seconds.push_counts("cpu_idle_ns", vec![0, idle], &[true; 2]);
         seconds
     }
 
@@ -322,9 +328,9 @@ mod tests {
     #[test]
     fn waiting_for_storage_is_not_being_busy_even_where_that_counter_falls() {
         let mut seconds = Seconds::new(4);
-        seconds.push_counts("cpu_user", vec![0, 3, 6, 9], &[true; 4]);
-        seconds.push_counts("cpu_idle", vec![500, 500, 501, 501], &[true; 4]);
-        seconds.push_counts("cpu_iowait", vec![0, 60, 58, 90], &[true; 4]);
+        seconds.push_counts("cpu_user_ns", vec![0, 3, 6, 9], &[true; 4]);
+        seconds.push_counts("cpu_idle_ns", vec![500, 500, 501, 501], &[true; 4]);
+        seconds.push_counts("cpu_iowait_ns", vec![0, 60, 58, 90], &[true; 4]);
         let mut sums = MachineSums::default();
         sums.add(&seconds, Some(&waits(&[("IO", "WalSync", 9)])), &[]);
         assert_eq!(sums.cpu(), Some(CpuUse { busy: 1.0 - 91.0 / 100.0, stolen: 0.0, others: 0.0 }));
@@ -334,7 +340,7 @@ mod tests {
     #[test]
     fn what_the_hypervisor_took_is_no_work_of_ours_yet_leaves_no_time() {
         let mut seconds = cpu(55, 5);
-        seconds.push_counts("cpu_steal", vec![0, 40], &[true; 2]);
+        seconds.push_counts("cpu_steal_ns", vec![0, 40], &[true; 2]);
         let mut sums = MachineSums::default();
         sums.add(&seconds, None, &[]);
         let found = sums.finding(false).unwrap();
@@ -346,13 +352,13 @@ mod tests {
 
     #[test]
     fn what_other_programs_took_is_said_with_the_name_of_the_greediest() {
-        // Two CPUs for two seconds: 400 ticks, of which others took 1.5 s.
-        let mut seconds = Seconds::new(3);
-        seconds.push_counts("time_us", vec![0, 1_000_000, 2_000_000], &[true; 3]);
-        seconds.push_counts("cpu_user", vec![0, 195, 390], &[true; 3]);
-        seconds.push_counts("cpu_idle", vec![0, 5, 10], &[true; 3]);
-        seconds.push_texts("others_name", [None, Some("rustc"), Some("make")]);
-        seconds.push_reals("others_cpu_share", vec![0.0, 1.2, 0.3], &[false, true, true]);
+        // Two CPUs for three seconds, of one of which nothing was read: 6 s, of which others took 2.25 s.
+        let mut seconds = Seconds::new(4);
+        let (read, ms) = ([true, true, false, true], 1_000_000);
+        seconds.push_counts("cpu_user_ns", vec![0, 1950 * ms, 0, 5850 * ms], &read);
+        seconds.push_counts("cpu_idle_ns", vec![0, 50 * ms, 0, 150 * ms], &read);
+        seconds.push_texts("others_name", [None, Some("rustc"), None, Some("make")]);
+        seconds.push_counts("others_cpu_ns", vec![0, 1500 * ms, 0, 2250 * ms], &read);
         let mut sums = MachineSums::default();
         sums.add(&seconds, None, &[]);
         assert!((sums.cpu().unwrap().others - 0.375).abs() < 1e-9 && sums.other() == Some("rustc"));
@@ -394,11 +400,14 @@ mod tests {
 
     #[test]
     fn workers_of_one_kind_are_added_up_over_slots_and_rows() {
-        let mut seconds = Seconds::new(3);
-        seconds.push_texts("top1_name", [None, Some("kworker/u4:3+btrfs-endio"), Some("postgres")]);
-        seconds.push_reals("top1_cpu_share", vec![0.0, 0.8, 0.6], &[false, true, true]);
-        seconds.push_texts("top2_name", [None, Some("postgres"), Some("kworker/u4:7-btrfs-endio")]);
-        seconds.push_reals("top2_cpu_share", vec![0.0, 0.2, 0.4], &[false, true, true]);
+        let mut seconds = Seconds::new(4);
+        let (read, ms) = ([true, true, false, true], 1_000_000);
+        seconds.push_counts("time_us", vec![0, 1_100_000, 0, 3_000_000], &read);
+        seconds.push_counts("others_cpu_ns", vec![0; 4], &read);
+        seconds.push_texts("top1_name", [None, Some("kworker/u4:3+btrfs-endio"), None, Some("postgres")]);
+        seconds.push_counts("top1_cpu_ns", vec![0, 800 * ms, 0, 1000 * ms], &[false, true, false, true]);
+        seconds.push_texts("top2_name", [None, Some("postgres"), None, Some("kworker/u4:7-btrfs-endio")]);
+        seconds.push_counts("top2_cpu_ns", vec![0, 200 * ms, 0, 1000 * ms], &[false, true, false, true]);
         let found = processes(&seconds);
         assert_eq!(found.len(), 2);
         assert!(found[0].0 == "btrfs-endio" && (found[0].1 - 0.6).abs() < 1e-12);

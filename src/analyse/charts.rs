@@ -2,11 +2,11 @@
 //!
 //! Titles hold no number of a loop device, so that the same series of two trials or two stacks bears the same title.
 
-use super::columns::{self, device};
 use super::findings::Series;
 use super::input::{Counts, Seconds};
 use super::series::{Caption, Ticks, bucketed, rates, step};
 use crate::record::built::{Below, StackFacts};
+use crate::record::columns::{self, ColumnDef};
 use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::record::trial::TrialRecord;
@@ -28,7 +28,7 @@ pub fn client(seconds: &Seconds, whole: &[Option<u64>], most: usize, unit: &str)
     let caption = Caption { title: "throughput", unit, group: "client" };
     let throughput = bucketed(caption, whole.len(), most, |row| whole[row - 1].map(|done| done as f64));
     let caption = Caption { title: "slowest operation", unit: "ms", group: "client" };
-    let slowest = seconds.counts(columns::CLIENT_LATENCY_US_MAX);
+    let slowest = seconds.counts(&columns::CLIENT_LATENCY_US_MAX);
     let latency =
         slowest.and_then(|us| bucketed(caption, whole.len(), most, |row| us.at(row).map(|us| us as f64 / 1e3)));
     (throughput, latency)
@@ -56,8 +56,8 @@ impl Charts<'_> {
     }
 
     /// A counter as a rate, each unit of it counting `factor`.
-    fn add_rate(&mut self, caption: Caption<'_>, column: &str, factor: f64) {
-        if let Some(counter) = self.seconds.counts(column) {
+    fn add_rate(&mut self, caption: Caption<'_>, counter: Option<Counts<'_>>, factor: f64) {
+        if let Some(counter) = counter {
             let mut rate = rates(counter, &self.ticks);
             let series = bucketed(caption, self.length, self.most, |row| rate(row).map(|rate| rate * factor));
             self.series.extend(series);
@@ -71,7 +71,7 @@ impl Charts<'_> {
         let mut there: Vec<(Below<'_>, &String)> = Vec::new();
         for below in stack.devices_below(ground) {
             let writes =
-                |of: &&String| self.seconds.counts(&device(of, columns::DEVICE_WRITES)).is_some_and(|c| c.any());
+                |of: &&String| self.seconds.device_counts(of, &columns::DEVICE_WRITES).is_some_and(|c| c.any());
             there.extend(column(&below).filter(writes).map(|of| (below, of)));
         }
         let depths: Vec<u32> = there.iter().map(|(below, _)| below.depth).collect();
@@ -82,7 +82,7 @@ impl Charts<'_> {
         }
     }
 
-    fn one_device(&mut self, slot: &str, label: &str, counts_flushes: bool) {
+    fn one_device(&mut self, prefix: &str, label: &str, counts_flushes: bool) {
         let mut series = vec![
             ("written", "MiB/s", columns::DEVICE_WRITE_BYTES, 1.0 / MIB),
             ("writes", "1/s", columns::DEVICE_WRITES, 1.0),
@@ -95,22 +95,24 @@ impl Charts<'_> {
         }
         for (what, unit, column, factor) in series {
             let title = format!("{label}: {what}");
-            self.add_rate(Caption { title: &title, unit, group: "device" }, &device(slot, column), factor);
+            let counter = self.seconds.device_counts(prefix, &column);
+            self.add_rate(Caption { title: &title, unit, group: "device" }, counter, factor);
         }
     }
 
     fn cpu(&mut self) {
-        let states: Vec<Counts<'_>> = columns::CPU.iter().filter_map(|state| self.seconds.counts(state)).collect();
-        if states.len() < columns::CPU.len() {
+        let states: Vec<Counts<'_>> =
+            columns::CPU_TIMES.iter().filter_map(|state| self.seconds.counts(state)).collect();
+        if states.len() < columns::CPU_TIMES.len() {
             return;
         }
         let sum = |row: usize| states.iter().map(|state| step(*state, row)).sum::<Option<f64>>();
         let totals: Vec<f64> = (0..self.seconds.rows()).map(|row| sum(row).unwrap_or(0.0)).collect();
-        let groups: [(&str, &[&str]); 4] = [
-            ("user", &[columns::CPU_USER, columns::CPU_NICE]),
-            ("system", &[columns::CPU_SYSTEM, columns::CPU_IRQ, columns::CPU_SOFTIRQ]),
-            ("waiting for I/O", &[columns::CPU_IOWAIT]),
-            ("stolen", &[columns::CPU_STEAL]),
+        let groups: [(&str, &[ColumnDef]); 4] = [
+            ("user", &[columns::CPU_USER_NS, columns::CPU_NICE_NS]),
+            ("system", &[columns::CPU_SYSTEM_NS, columns::CPU_IRQ_NS, columns::CPU_SOFTIRQ_NS]),
+            ("waiting for I/O", &[columns::CPU_IOWAIT_NS]),
+            ("stolen", &[columns::CPU_STEAL_NS]),
         ];
         for (title, members) in groups {
             let members: Vec<Counts<'_>> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
@@ -130,7 +132,7 @@ impl Charts<'_> {
             ("available", columns::MEM_AVAILABLE_BYTES),
         ];
         for (title, column) in gauges {
-            if let Some(gauge) = self.seconds.counts(column) {
+            if let Some(gauge) = self.seconds.counts(&column) {
                 let caption = Caption { title, unit: "MiB", group: "memory" };
                 self.add(caption, |row| gauge.at(row).map(|bytes| bytes as f64 / MIB));
             }
@@ -146,7 +148,7 @@ impl Charts<'_> {
         ];
         for (title, column) in sources {
             // Microseconds a second to per cent.
-            self.add_rate(Caption { title, unit: "%", group: "pressure" }, column, 1e-4);
+            self.add_rate(Caption { title, unit: "%", group: "pressure" }, self.seconds.counts(&column), 1e-4);
         }
     }
 
@@ -162,7 +164,7 @@ impl Charts<'_> {
             ("checkpoints on request", "1/s", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
         ];
         for (title, unit, column, factor) in sources {
-            self.add_rate(Caption { title, unit, group: "postgres" }, column, factor);
+            self.add_rate(Caption { title, unit, group: "postgres" }, self.seconds.counts(&column), factor);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What counters grew by over the usable part of a trial, and over how many operations of the client.
 
-use super::columns;
 use super::input::{Counts, Seconds};
+use crate::record::columns;
 
 /// Operations of the client up to each row, so that any stretch of rows can be asked for.
 #[derive(Debug, Clone, Default)]
@@ -14,7 +14,7 @@ impl Operations {
     /// From the client's column; without one, every stretch is unknown.
     #[must_use]
     pub fn of(seconds: &Seconds) -> Operations {
-        let Some(column) = seconds.counts(columns::CLIENT_DONE) else { return Operations::default() };
+        let Some(column) = seconds.counts(&columns::CLIENT_DONE) else { return Operations::default() };
         let (mut done, mut holes) = (Vec::with_capacity(column.rows()), Vec::with_capacity(column.rows()));
         let (mut sum, mut missing) = (0u64, 0u32);
         for row in 0..column.rows() {
@@ -130,56 +130,61 @@ pub fn span_s(clock: Option<Counts<'_>>, first: usize, last: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::columns::ColumnDef;
 
-    fn seconds(columns: &[(&str, &[Option<u64>])]) -> Seconds {
+    fn seconds(columns: &[(ColumnDef, &[Option<u64>])]) -> Seconds {
         let mut seconds = Seconds::new(columns[0].1.len());
-        for (name, values) in columns {
+        for (column, values) in columns {
             let present: Vec<bool> = values.iter().map(Option::is_some).collect();
-            seconds.push_counts(*name, values.iter().map(|v| v.unwrap_or(0)).collect(), &present);
+            seconds.push_counts(column.name, values.iter().map(|v| v.unwrap_or(0)).collect(), &present);
         }
         seconds
     }
 
     #[test]
     fn growth_runs_from_the_first_to_the_last_reading_across_gaps() {
-        let s = seconds(&[("n", &[None, Some(10), None, Some(25), None])]);
-        assert_eq!(growth(s.counts("n").unwrap()), Some(Growth { amount: 15, first: 1, last: 3 }));
+        let s = seconds(&[(columns::PG_WAL_BYTES, &[None, Some(10), None, Some(25), None])]);
+        assert_eq!(growth(s.counts(&columns::PG_WAL_BYTES).unwrap()), Some(Growth { amount: 15, first: 1, last: 3 }));
     }
 
     #[test]
     fn a_counter_that_fell_or_was_read_once_has_no_growth() {
-        let s = seconds(&[("fell", &[Some(10), Some(5), Some(20)]), ("once", &[None, Some(5), None])]);
-        assert_eq!(growth(s.counts("fell").unwrap()), None);
-        assert_eq!(growth(s.counts("once").unwrap()), None);
+        let s = seconds(&[
+            (columns::PG_WAL_FPI, &[Some(10), Some(5), Some(20)]),
+            (columns::PG_WAL_SYNCS, &[None, Some(5), None]),
+        ]);
+        assert_eq!(growth(s.counts(&columns::PG_WAL_FPI).unwrap()), None);
+        assert_eq!(growth(s.counts(&columns::PG_WAL_SYNCS).unwrap()), None);
     }
 
     #[test]
     fn operations_are_counted_over_the_same_rows_as_the_counter() {
         let s = seconds(&[
-            ("client_done", &[None, Some(100), Some(50), Some(50)]),
-            ("late", &[None, Some(10), Some(60), Some(110)]),
+            (columns::CLIENT_DONE, &[None, Some(100), Some(50), Some(50)]),
+            (columns::PG_WAL_RECORDS, &[None, Some(10), Some(60), Some(110)]),
         ]);
         let mut flow = Flow::default();
-        flow.add(s.counts("late"), &Operations::of(&s));
+        flow.add(s.counts(&columns::PG_WAL_RECORDS), &Operations::of(&s));
         assert_eq!((flow.per_operation(), flow.operations()), (Some(1.0), 100));
     }
 
     #[test]
     fn an_unknown_second_of_the_client_makes_the_flow_unknown() {
         let s = seconds(&[
-            ("client_done", &[None, Some(100), None, Some(50)]),
-            ("n", &[Some(0), Some(1), Some(2), Some(3)]),
+            (columns::CLIENT_DONE, &[None, Some(100), None, Some(50)]),
+            (columns::PG_WAL_BYTES, &[Some(0), Some(1), Some(2), Some(3)]),
         ]);
         let mut flow = Flow::default();
-        flow.add(s.counts("n"), &Operations::of(&s));
-        flow.add(s.counts("not there"), &Operations::of(&s));
+        flow.add(s.counts(&columns::PG_WAL_BYTES), &Operations::of(&s));
+        // This one is not there.
+        flow.add(s.counts(&columns::PG_BLKS_READ), &Operations::of(&s));
         assert_eq!(flow.per_operation(), None);
     }
 
     #[test]
     fn a_stepped_clock_is_not_believed() {
-        let s = seconds(&[("time_us", &[Some(1_000_000), Some(2_200_000), Some(900_000_000)])]);
-        let clock = s.counts("time_us");
+        let s = seconds(&[(columns::TIME_US, &[Some(1_000_000), Some(2_200_000), Some(900_000_000)])]);
+        let clock = s.counts(&columns::TIME_US);
         assert_eq!(span_s(clock, 0, 1), 1.2);
         assert_eq!(span_s(clock, 0, 2), 2.0);
     }

@@ -3,7 +3,9 @@
 //! Whoever reads the run folder fills these types; trials are handed over one at a time so that memory holds the rows of
 //! one only. Absent on purpose: files and their formats.
 
+use super::reads;
 use crate::record::case::TrialKey;
+use crate::record::columns::{ColumnDef, DeviceColumn};
 use crate::record::run::RunRecord;
 use crate::record::trial::TrialRecord;
 use hdrhistogram::Histogram;
@@ -42,7 +44,7 @@ const ABSENT_CODE: u32 = u32::MAX;
 /// The rows of one trial, column by column, by name.
 ///
 /// Row k is what was read after second k of the measurement, row 0 at its start; rows are dense, so a tick that was
-/// missed is a row whose readings are absent. Columns that analysis does not ask for ([`super::columns::wanted`]) need
+/// missed is a row whose readings are absent. Columns that analysis does not ask for ([`super::reads`]) need
 /// not be filled.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seconds {
@@ -53,7 +55,6 @@ pub struct Seconds {
 #[derive(Debug, Clone, PartialEq)]
 enum Data {
     Counts(Vec<u64>),
-    Reals(Vec<f64>),
     Texts { words: Vec<String>, codes: Vec<u32> },
 }
 
@@ -82,17 +83,6 @@ impl Seconds {
         self.columns.push((name.into(), Data::Counts(values)));
     }
 
-    /// Adds a column of real numbers, as [`Seconds::push_counts`]. What is not finite is absent.
-    pub fn push_reals(&mut self, name: impl Into<String>, mut values: Vec<f64>, present: &[bool]) {
-        values.resize(self.rows, f64::NAN);
-        for (row, value) in values.iter_mut().enumerate() {
-            if !present.get(row).copied().unwrap_or(false) || !value.is_finite() {
-                *value = f64::NAN;
-            }
-        }
-        self.columns.push((name.into(), Data::Reals(values)));
-    }
-
     /// Adds a column of texts, kept as a dictionary: a name that repeats costs four bytes.
     #[cfg(test)]
     pub fn push_texts<'t>(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Option<&'t str>>) {
@@ -114,6 +104,12 @@ impl Seconds {
         self.columns.push((name.into(), Data::Texts { words, codes }));
     }
 
+    /// Keeps the columns whose names `keep` approves.
+    #[cfg(test)]
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.columns.retain(|(name, _)| keep(name));
+    }
+
     /// Adds a column of texts that is a dictionary already: the place in `words` for each row.
     pub fn push_words(&mut self, name: impl Into<String>, words: Vec<String>, codes: &[Option<u32>]) {
         let mut codes: Vec<u32> = codes.iter().map(|code| code.unwrap_or(ABSENT_CODE)).collect();
@@ -123,32 +119,35 @@ impl Seconds {
 
     /// The whole numbers of a column; `None` where there is no such column or it is of another type.
     #[must_use]
-    pub fn counts(&self, name: &str) -> Option<Counts<'_>> {
-        match self.column(name)? {
-            Data::Counts(values) => Some(Counts(values)),
-            Data::Reals(_) | Data::Texts { .. } => None,
-        }
+    pub fn counts(&self, column: &ColumnDef) -> Option<Counts<'_>> {
+        self.numbers(column.name)
     }
 
-    /// The real numbers of a column; `None` where there is no such column or it is of another type.
+    /// The whole numbers of a device's column, as [`Seconds::counts`]; `prefix` is what
+    /// [`crate::record::built::StackFacts::device_columns`] gives the device.
     #[must_use]
-    pub fn reals(&self, name: &str) -> Option<Reals<'_>> {
+    pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<Counts<'_>> {
+        self.numbers(&column.name(prefix))
+    }
+
+    fn numbers(&self, name: &str) -> Option<Counts<'_>> {
         match self.column(name)? {
-            Data::Reals(values) => Some(Reals(values)),
-            Data::Counts(_) | Data::Texts { .. } => None,
+            Data::Counts(values) => Some(Counts(values)),
+            Data::Texts { .. } => None,
         }
     }
 
     /// The texts of a column; `None` where there is no such column or it is of another type.
     #[must_use]
-    pub fn texts(&self, name: &str) -> Option<Texts<'_>> {
-        match self.column(name)? {
+    pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
+        match self.column(column.name)? {
             Data::Texts { words, codes } => Some(Texts { words, codes }),
-            Data::Counts(_) | Data::Reals(_) => None,
+            Data::Counts(_) => None,
         }
     }
 
     fn column(&self, name: &str) -> Option<&Data> {
+        debug_assert!(reads::wanted(name), "analysis reads `{name}`, which `analyse::reads` does not list");
         self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| data)
     }
 }
@@ -178,19 +177,6 @@ impl Counts<'_> {
     }
 }
 
-/// A column of real numbers.
-#[derive(Debug, Clone, Copy)]
-pub struct Reals<'a>(&'a [f64]);
-
-impl Reals<'_> {
-    /// The reading of a row.
-    #[inline]
-    #[must_use]
-    pub fn at(&self, row: usize) -> Option<f64> {
-        self.0.get(row).copied().filter(|value| !value.is_nan())
-    }
-}
-
 /// A column of texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'a> {
@@ -203,16 +189,6 @@ impl<'a> Texts<'a> {
     #[must_use]
     pub fn at(&self, row: usize) -> Option<&'a str> {
         self.code(row).and_then(|code| self.words.get(code)).map(String::as_str)
-    }
-
-    /// The first text that is there.
-    #[must_use]
-    pub fn first(&self) -> Option<&'a str> {
-        self.codes
-            .iter()
-            .find(|code| **code != ABSENT_CODE)
-            .and_then(|code| self.words.get(*code as usize))
-            .map(String::as_str)
     }
 
     /// Place of a row's text in [`Texts::words`].
@@ -232,34 +208,32 @@ impl<'a> Texts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::columns;
 
     #[test]
     fn an_absent_reading_is_not_a_zero() {
         let mut seconds = Seconds::new(4);
-        seconds.push_counts("n", vec![7, 0, 9], &[true, false, true]);
-        seconds.push_reals("x", vec![0.5, f64::NAN, 1.5, 2.5], &[true, true, false, true]);
-        let n = seconds.counts("n").unwrap();
+        seconds.push_counts("client_done", vec![7, 0, 9], &[true, false, true]);
+        let n = seconds.counts(&columns::CLIENT_DONE).unwrap();
         assert_eq!([n.at(0), n.at(1), n.at(2), n.at(3), n.at(4)], [Some(7), None, Some(9), None, None]);
-        let x = seconds.reals("x").unwrap();
-        assert_eq!([x.at(0), x.at(1), x.at(2), x.at(3)], [Some(0.5), None, None, Some(2.5)]);
     }
 
     #[test]
     fn texts_come_back_as_they_were_given() {
         let mut seconds = Seconds::new(4);
-        seconds.push_texts("name", [None, Some("postgres"), Some("kworker"), Some("postgres")]);
-        let name = seconds.texts("name").unwrap();
+        seconds.push_texts("others_name", [None, Some("postgres"), Some("kworker"), Some("postgres")]);
+        let name = seconds.texts(&columns::OTHERS_NAME).unwrap();
         assert_eq!(
             [name.at(0), name.at(1), name.at(2), name.at(3)],
             [None, Some("postgres"), Some("kworker"), Some("postgres")]
         );
-        assert_eq!((name.first(), name.words().len()), (Some("postgres"), 2));
+        assert_eq!(name.words().len(), 2);
     }
 
     #[test]
     fn a_column_of_another_type_or_name_is_not_there() {
         let mut seconds = Seconds::new(1);
-        seconds.push_counts("n", vec![1], &[true]);
-        assert!(seconds.reals("n").is_none() && seconds.texts("n").is_none() && seconds.counts("m").is_none());
+        seconds.push_counts("others_name", vec![1], &[true]);
+        assert!(seconds.texts(&columns::OTHERS_NAME).is_none() && seconds.counts(&columns::TIME_US).is_none());
     }
 }

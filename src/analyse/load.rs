@@ -2,7 +2,7 @@
 
 use super::findings::Findings;
 use super::input::{RunInput, Seconds, TrialInput};
-use super::{Analysis, columns};
+use super::{Analysis, reads};
 use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
@@ -84,21 +84,20 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
         let what = format!("a probe of format {}; this pgstrata reads up to {}", newer.format, probe::FORMAT);
         return Err(Error::store(what).hint("use the pgstrata that measured it, or a newer one"));
     }
-    let seconds = rows(seconds::read(&path, columns::wanted)?);
+    let seconds = rows(seconds::read(&path, reads::wanted)?);
     let latencies = latency::read(&path)?;
     Ok(TrialInput { record, seconds, latencies })
 }
 
 fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
     let count = columns.values().map(|column| match column {
-        ColumnData::Count { present, .. } | ColumnData::Real { present, .. } => present.len(),
+        ColumnData::Count { present, .. } => present.len(),
         ColumnData::Text { codes, .. } => codes.len(),
     });
     let mut seconds = Seconds::new(count.max().unwrap_or(0));
     for (name, column) in columns {
         match column {
             ColumnData::Count { values, present } => seconds.push_counts(name, values, &present),
-            ColumnData::Real { values, present } => seconds.push_reals(name, values, &present),
             ColumnData::Text { words, codes } => seconds.push_words(name, words, &codes),
         }
     }

@@ -8,7 +8,6 @@ pub mod case;
 pub mod cautions;
 pub mod charts;
 pub mod checks;
-pub mod columns;
 pub mod compare;
 pub mod counters;
 pub mod durability;
@@ -21,6 +20,7 @@ pub mod measures;
 pub mod not_run;
 pub mod probe;
 pub mod ranking;
+pub mod reads;
 pub mod remark;
 pub mod series;
 pub mod shelf;
@@ -33,6 +33,8 @@ pub mod verdict;
 mod stories;
 #[cfg(test)]
 mod stories_cautions;
+#[cfg(test)]
+mod stories_columns;
 #[cfg(test)]
 mod stories_durability;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Series of a trial for the report's charts: buckets of seconds with their least and most, so that a stall of one
 //! second is seen in a series of days.
 
-use super::columns;
 use super::findings::Series;
 use super::input::{Counts, Seconds};
+use crate::record::columns;
 
 /// Numbers that all series of a run may hold together: some six characters each, so that the document stays under about
 /// 5 MB however long the run.
@@ -104,7 +104,7 @@ impl Ticks {
     /// From the clock's column, or whole seconds without one.
     #[must_use]
     pub fn of(seconds: &Seconds) -> Ticks {
-        let clock = seconds.counts(columns::TIME_US);
+        let clock = seconds.counts(&columns::TIME_US);
         let tick = |row: usize| {
             let clock = clock?;
             let us = clock.at(row)?.checked_sub(clock.at(row.checked_sub(1)?)?)?;
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn a_rate_is_by_the_time_that_passed_and_absent_beside_gaps_and_resets() {
         let mut seconds = Seconds::new(6);
-        seconds.push_counts("n", vec![0, 120, 0, 300, 10, 20], &[true, true, false, true, true, true]);
+        seconds.push_counts("pg_wal_bytes", vec![0, 120, 0, 300, 10, 20], &[true, true, false, true, true, true]);
         seconds.push_counts("time_us", vec![0, 1_200_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000], &[true; 6]);
-        let (n, ticks) = (seconds.counts("n").unwrap(), Ticks::of(&seconds));
+        let (n, ticks) = (seconds.counts(&columns::PG_WAL_BYTES).unwrap(), Ticks::of(&seconds));
         let mut rate = rates(n, &ticks);
         let found: Vec<_> = (1..6).map(|row| rate(row).map(f64::round)).collect();
         assert_eq!(found, [Some(100.0), None, None, None, Some(10.0)]);

@@ -1,8 +1,8 @@
 //! How steady the seconds of a case were: spread, seconds without work, stalls.
 
-use super::columns;
 use super::findings::Steadiness;
 use super::input::Seconds;
+use crate::record::columns;
 use crate::stats::moments;
 
 /// A second counts as whole when the measurement lasted at least until this fraction of a second before its end.
@@ -11,7 +11,7 @@ const WHOLE_SECOND_SLACK: f64 = 0.05;
 /// Operations of each whole second of a trial, `None` for a gap.
 #[must_use]
 pub fn whole_seconds(seconds: &Seconds, elapsed_us: u64) -> Vec<Option<u64>> {
-    let Some(done) = seconds.counts(columns::CLIENT_DONE) else { return Vec::new() };
+    let Some(done) = seconds.counts(&columns::CLIENT_DONE) else { return Vec::new() };
     let whole = (elapsed_us as f64 / 1e6 + WHOLE_SECOND_SLACK) as usize;
     (1..done.rows().min(whole + 1)).map(|row| done.at(row)).collect()
 }
@@ -58,7 +58,7 @@ impl SteadinessSums {
     }
 
     fn add_stall(&mut self, trial: u32, seconds: &Seconds) {
-        let Some(slowest) = seconds.counts(columns::CLIENT_LATENCY_US_MAX) else { return };
+        let Some(slowest) = seconds.counts(&columns::CLIENT_LATENCY_US_MAX) else { return };
         for row in 1..slowest.rows() {
             if let Some(us) = slowest.at(row).filter(|us| *us > self.stall_us) {
                 self.stall_us = us;

@@ -2,6 +2,7 @@
 
 use super::findings::{DurabilityClass, Findings};
 use super::story::{Act, Story, first_device};
+use crate::record::columns::CPU_TIMES;
 use crate::record::counts::Reported;
 use crate::record::facts::{Fits, HostFacts};
 use crate::record::trial::{Gap, WaitCount, WaitFigures};
@@ -284,7 +285,7 @@ fn holes_and_resets_anywhere_never_bring_a_nan_into_the_findings() {
         for trial in &mut story.trials {
             let rows = 1 + rng.random::<u32>() as usize % 12;
             let mut seconds = super::input::Seconds::new(rows);
-            let columns = super::columns::CPU.iter().map(|c| (*c).to_owned());
+            let columns = CPU_TIMES.iter().map(|column| column.name.to_owned());
             let more = ["client_done", "client_latency_us_max", "time_us", "dev_vda_writes", "dev_vda_write_bytes"];
             let more = more.into_iter().chain(["dev_vda_flushes", "dev_vda_busy_ms", "pg_wal_bytes", "pg_wal_records"]);
             for name in columns.chain(more.map(str::to_owned)) {

@@ -335,13 +335,17 @@ impl Act {
                 counter("pg_wal_bytes", each * 100.0);
             }
         }
-        for (name, share) in [("cpu_user", self.cpu_busy), ("cpu_idle", 1.0 - self.cpu_busy)] {
-            let ticks = (0..rows).map(|row| (row as f64 * 200.0 * share) as u64).collect();
-            seconds.push_counts(name, ticks, &all);
+        for (name, share) in [("cpu_user_ns", self.cpu_busy), ("cpu_idle_ns", 1.0 - self.cpu_busy)] {
+            let of_two_cpus = (0..rows).map(|row| (row as f64 * 2e9 * share) as u64).collect();
+            seconds.push_counts(name, of_two_cpus, &all);
         }
         if let Some((name, share)) = self.others {
             seconds.push_texts("others_name", after_start.iter().map(|there| there.then_some(name)));
-            seconds.push_reals("others_cpu_share", vec![share; rows], &after_start);
+            seconds.push_counts(
+                "others_cpu_ns",
+                (0..rows).map(|row| (row as f64 * 1e9 * share) as u64).collect(),
+                &all,
+            );
         }
         for (prefix, name) in &named {
             seconds.push_texts(format!("{prefix}_name"), vec![Some(name.as_str()); rows]);

@@ -1,10 +1,10 @@
 //! What one operation of the client was at each layer: device writes, flushes, WAL.
 
-use super::columns::{self, device};
 use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
 use super::input::Seconds;
 use crate::record::case::CaseSpec;
+use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::promise::{Claim, Promise};
@@ -62,10 +62,10 @@ pub struct DeviceSums {
 impl StrataSums {
     /// Adds a trial.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
-        self.wal_bytes.add(seconds.counts(columns::PG_WAL_BYTES), operations);
-        self.wal_records.add(seconds.counts(columns::PG_WAL_RECORDS), operations);
-        self.wal_fpi.add(seconds.counts(columns::PG_WAL_FPI), operations);
-        self.wal_syncs.add(seconds.counts(columns::PG_WAL_SYNCS), operations);
+        self.wal_bytes.add(seconds.counts(&columns::PG_WAL_BYTES), operations);
+        self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
+        self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
+        self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
         let Some(stack) = &record.stack else { return };
         let depths = |ground: Option<&GroundName>| -> BTreeMap<String, u32> {
             stack.devices_below(ground).into_iter().map(|below| (below.name().0, below.depth)).collect()
@@ -80,7 +80,7 @@ impl StrataSums {
     }
 
     fn add_device(&mut self, seen: &Seen<'_>, seconds: &Seconds, operations: &Operations) {
-        let column = |what: &str| seconds.counts(&device(&seen.prefix, what));
+        let column = |family: DeviceColumn| seconds.device_counts(&seen.prefix, &family);
         if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
             return;
         }
@@ -105,7 +105,7 @@ impl StrataSums {
         sums.reads.add(column(columns::DEVICE_READS), operations);
         if let Some(busy) = column(columns::DEVICE_BUSY_MS).and_then(growth) {
             sums.busy_ms += busy.amount as f64;
-            sums.busy_of_ms += 1e3 * span_s(seconds.counts(columns::TIME_US), busy.first, busy.last);
+            sums.busy_of_ms += 1e3 * span_s(seconds.counts(&columns::TIME_US), busy.first, busy.last);
         }
     }
 

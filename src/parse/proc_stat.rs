@@ -4,11 +4,14 @@ use super::fields::Fields;
 use crate::error::{Error, Result};
 
 const SOURCE: &str = "/proc/stat";
+/// The kernel counts in ticks of 1/USER_HZ second, and USER_HZ is 100 on every architecture but Alpha
+/// (include/uapi/asm-generic/param.h).
+const NS_PER_TICK: u64 = 10_000_000;
 
-/// Ticks (of 1/USER_HZ second) that the CPUs spent in each state, summed over all CPUs. `guest` time is part of `user`
-/// (proc(5)), so it is not kept apart.
+/// Time that the CPUs spent in each state, nanoseconds, summed over all CPUs. `guest` time is part of `user` (proc(5)), so
+/// it is not kept apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuTicks {
+pub struct CpuTimes {
     /// Programs.
     pub user: u64,
     /// Programs with a lowered priority.
@@ -27,15 +30,15 @@ pub struct CpuTicks {
     pub steal: Option<u64>,
 }
 
-impl CpuTicks {
-    /// Ticks in which the CPUs had work here.
+impl CpuTimes {
+    /// Time in which the CPUs had work here.
     #[must_use]
     pub fn busy(&self) -> u64 {
         let parts = [self.user, self.nice, self.system, self.irq.unwrap_or(0), self.softirq.unwrap_or(0)];
         parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
     }
 
-    /// All ticks, idle and stolen ones too.
+    /// All time, idle and stolen too.
     #[must_use]
     pub fn total(&self) -> u64 {
         let parts = [self.idle, self.iowait.unwrap_or(0), self.steal.unwrap_or(0)];
@@ -47,7 +50,7 @@ impl CpuTicks {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcStat {
     /// All CPUs together.
-    pub all: CpuTicks,
+    pub all: CpuTimes,
     /// CPUs that are online.
     pub cpus: u64,
 }
@@ -65,7 +68,7 @@ pub fn parse(text: &str) -> Result<ProcStat> {
             break;
         };
         if rest.starts_with(' ') {
-            all = Some(ticks(index + 1, rest)?);
+            all = Some(times(index + 1, rest)?);
         } else {
             cpus += 1;
         }
@@ -74,18 +77,22 @@ pub fn parse(text: &str) -> Result<ProcStat> {
     Ok(ProcStat { all, cpus })
 }
 
-fn ticks(line: usize, text: &str) -> Result<CpuTicks> {
+fn times(line: usize, text: &str) -> Result<CpuTimes> {
     let mut fields = Fields::new(SOURCE, line, text);
-    Ok(CpuTicks {
-        user: fields.count("user")?,
-        nice: fields.count("nice")?,
-        system: fields.count("system")?,
-        idle: fields.count("idle")?,
-        iowait: fields.count_if_there("iowait")?,
-        irq: fields.count_if_there("irq")?,
-        softirq: fields.count_if_there("softirq")?,
-        steal: fields.count_if_there("steal")?,
+    Ok(CpuTimes {
+        user: nanoseconds(fields.count("user")?),
+        nice: nanoseconds(fields.count("nice")?),
+        system: nanoseconds(fields.count("system")?),
+        idle: nanoseconds(fields.count("idle")?),
+        iowait: fields.count_if_there("iowait")?.map(nanoseconds),
+        irq: fields.count_if_there("irq")?.map(nanoseconds),
+        softirq: fields.count_if_there("softirq")?.map(nanoseconds),
+        steal: fields.count_if_there("steal")?.map(nanoseconds),
     })
+}
+
+fn nanoseconds(ticks: u64) -> u64 {
+    ticks.saturating_mul(NS_PER_TICK)
 }
 
 #[cfg(test)]
@@ -105,10 +112,15 @@ btime 1770000000
     fn all_cpus_are_read_and_counted() {
         let stat = parse(LINUX_6_18).unwrap();
         assert_eq!(stat.cpus, 2);
-        assert_eq!((stat.all.user, stat.all.system, stat.all.idle), (31224, 9801, 332_952));
-        assert_eq!((stat.all.iowait, stat.all.softirq, stat.all.steal), (Some(1688), Some(101), Some(199)));
-        assert_eq!(stat.all.busy(), 31224 + 9801 + 101);
-        assert_eq!(stat.all.total(), 31224 + 9801 + 101 + 332_952 + 1688 + 199);
+        let ms = |ns: u64| ns / 1_000_000;
+        let all = stat.all;
+        assert_eq!((ms(all.user), ms(all.system), ms(all.idle)), (312_240, 98_010, 3_329_520));
+        assert_eq!(
+            (all.iowait.map(ms), all.softirq.map(ms), all.steal.map(ms)),
+            (Some(16_880), Some(1010), Some(1990))
+        );
+        assert_eq!(ms(all.busy()), 312_240 + 98_010 + 1010);
+        assert_eq!(ms(all.total()), 312_240 + 98_010 + 1010 + 3_329_520 + 16_880 + 1990);
     }
 
     #[test]

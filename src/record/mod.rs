@@ -6,6 +6,7 @@
 
 pub mod built;
 pub mod case;
+pub mod columns;
 pub mod counts;
 pub mod durability;
 pub mod event;

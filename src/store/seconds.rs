@@ -8,7 +8,7 @@ use crate::record::seconds::{Column, ColumnType, Row, Value};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -38,13 +38,6 @@ pub enum ColumnData {
     Count {
         /// One a row.
         values: Vec<u64>,
-        /// Whether the row has a reading.
-        present: Vec<bool>,
-    },
-    /// Numbers.
-    Real {
-        /// One a row.
-        values: Vec<f64>,
         /// Whether the row has a reading.
         present: Vec<bool>,
     },
@@ -121,7 +114,6 @@ fn properties(columns: &[Column]) -> WriterProperties {
 fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match column.of {
         ColumnType::Count => (Physical::INT64, None),
-        ColumnType::Real => (Physical::DOUBLE, None),
         ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
     Type::primitive_type_builder(&column.name, physical)
@@ -141,15 +133,7 @@ fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<()
             ColumnWriter::Int64ColumnWriter(writer) => {
                 let (values, levels) = levelled(values, |value| match value {
                     Value::Count(n) => i64::try_from(*n).ok(),
-                    Value::Real(_) | Value::Text(_) => None,
-                })
-                .ok_or_else(mismatch)?;
-                writer.write_batch(&values, Some(&levels), None)?;
-            }
-            ColumnWriter::DoubleColumnWriter(writer) => {
-                let (values, levels) = levelled(values, |value| match value {
-                    Value::Real(x) => Some(*x),
-                    Value::Count(_) | Value::Text(_) => None,
+                    Value::Text(_) => None,
                 })
                 .ok_or_else(mismatch)?;
                 writer.write_batch(&values, Some(&levels), None)?;
@@ -157,7 +141,7 @@ fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<()
             ColumnWriter::ByteArrayColumnWriter(writer) => {
                 let (values, levels) = levelled(values, |value| match value {
                     Value::Text(text) => Some(ByteArray::from(text.as_bytes().to_vec())),
-                    Value::Count(_) | Value::Real(_) => None,
+                    Value::Count(_) => None,
                 })
                 .ok_or_else(mismatch)?;
                 writer.write_batch(&values, Some(&levels), None)?;
@@ -217,10 +201,6 @@ fn read_column(reader: &SerializedFileReader<File>, index: usize, of: Physical) 
             // Counters are written from u64 and are never negative.
             let (values, present) = spread::<Int64Type, _>(reader, index, |n| u64::try_from(*n).unwrap_or(0))?;
             ColumnData::Count { values, present }
-        }
-        Physical::DOUBLE => {
-            let (values, present) = spread::<DoubleType, _>(reader, index, |x| *x)?;
-            ColumnData::Real { values, present }
         }
         Physical::BYTE_ARRAY => {
             let mut dictionary = Dictionary::default();
@@ -294,16 +274,13 @@ fn spread<T: DataType, V: Default>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::columns::{self, ColumnDef};
     use crate::record::seconds::{client_columns, key_columns};
     use proptest::prelude::{any, prop_assert_eq, proptest};
     use std::fs;
 
     fn columns() -> Vec<Column> {
-        vec![
-            Column::counter("wal_bytes", "bytes", "d"),
-            Column::gauge("load", "share", "d").real(),
-            Column::gauge("name", "", "d").text(),
-        ]
+        [columns::PG_WAL_BYTES, columns::MEM_DIRTY_BYTES, columns::OTHERS_NAME].iter().map(ColumnDef::column).collect()
     }
 
     fn written(rows: &[Row]) -> tempfile::TempDir {
@@ -317,19 +294,19 @@ mod tests {
     }
 
     fn row(n: u64) -> Row {
-        vec![Some(Value::Count(n)), (!n.is_multiple_of(3)).then_some(Value::Real(n as f64 / 7.0)), None]
+        vec![Some(Value::Count(n)), (!n.is_multiple_of(3)).then_some(Value::Count(7 * n)), None]
     }
 
     #[test]
     fn rows_over_several_groups_are_read_back_with_their_holes() {
         let rows: Vec<Row> = (0..(2 * ROWS_IN_GROUP + 5) as u64).map(row).collect();
         let folder = written(&rows);
-        let read = read(folder.path(), |name| name != "name").unwrap();
+        let read = read(folder.path(), |name| name != "others_name").unwrap();
         assert_eq!(read.len(), 2);
         let counted = (0..rows.len() as u64).collect();
-        assert_eq!(read["wal_bytes"], ColumnData::Count { values: counted, present: vec![true; rows.len()] });
-        let ColumnData::Real { values, present } = &read["load"] else { panic!("{read:?}") };
-        assert_eq!((present[3], present[4], values[4]), (false, true, 4.0 / 7.0));
+        assert_eq!(read["pg_wal_bytes"], ColumnData::Count { values: counted, present: vec![true; rows.len()] });
+        let ColumnData::Count { values, present } = &read["mem_dirty_bytes"] else { panic!("{read:?}") };
+        assert_eq!((present[3], present[4], values[4]), (false, true, 28));
     }
 
     #[test]
@@ -355,21 +332,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_and_number_survive(n in any::<Option<u32>>(), x in any::<Option<f32>>(), text in any::<Option<String>>()) {
+        fn any_text_and_number_survive(n in any::<Option<u32>>(), m in proptest::option::of(0..1u64 << 63), text in any::<Option<String>>()) {
             let row = vec![
                 n.map(|n| Value::Count(u64::from(n))),
-                x.filter(|x| !x.is_nan()).map(|x| Value::Real(f64::from(x))),
+                m.map(Value::Count),
                 text.clone().map(Value::Text),
             ];
             let read = read(written(&[row]).path(), |_| true).unwrap();
-            let x = x.filter(|x| !x.is_nan()).map(f64::from);
-            let count = ColumnData::Count { values: vec![u64::from(n.unwrap_or(0))], present: vec![n.is_some()] };
-            let real = ColumnData::Real { values: vec![x.unwrap_or(0.0)], present: vec![x.is_some()] };
-            prop_assert_eq!(&read["wal_bytes"], &count);
-            prop_assert_eq!(&read["load"], &real);
+            let count = |n: Option<u64>| ColumnData::Count { values: vec![n.unwrap_or(0)], present: vec![n.is_some()] };
+            prop_assert_eq!(&read["pg_wal_bytes"], &count(n.map(u64::from)));
+            prop_assert_eq!(&read["mem_dirty_bytes"], &count(m));
             let code = text.as_ref().map(|_| 0);
             let words = text.into_iter().collect();
-            prop_assert_eq!(&read["name"], &ColumnData::Text { words, codes: vec![code] });
+            prop_assert_eq!(&read["others_name"], &ColumnData::Text { words, codes: vec![code] });
         }
     }
 }

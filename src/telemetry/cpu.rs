@@ -1,13 +1,27 @@
-//! What the CPUs did: `/proc/stat`, all CPUs together, raw ticks.
+//! What the CPUs did: `/proc/stat`, all CPUs together.
 
-use super::{Reading, Sampler, Target, count};
+use super::{Figure, Reading, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
-use crate::parse::proc_stat;
+use crate::parse::proc_stat::{self, ProcStat};
+use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::{Column, Value};
 
 /// The source `cpu`.
 pub struct Cpu;
+
+/// Each column and where it comes from.
+const FIGURES: [Figure<ColumnDef, ProcStat>; 9] = [
+    (columns::CPU_USER_NS, |stat| Some(stat.all.user)),
+    (columns::CPU_NICE_NS, |stat| Some(stat.all.nice)),
+    (columns::CPU_SYSTEM_NS, |stat| Some(stat.all.system)),
+    (columns::CPU_IDLE_NS, |stat| Some(stat.all.idle)),
+    (columns::CPU_IOWAIT_NS, |stat| stat.all.iowait),
+    (columns::CPU_IRQ_NS, |stat| stat.all.irq),
+    (columns::CPU_SOFTIRQ_NS, |stat| stat.all.softirq),
+    (columns::CPU_STEAL_NS, |stat| stat.all.steal),
+    (columns::CPU_COUNT, |stat| Some(stat.cpus)),
+];
 
 struct Open(Host);
 
@@ -17,24 +31,7 @@ impl Sampler for Cpu {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        let ticks = |state: &str, meaning: &str| {
-            let doc = format!(
-                "/proc/stat: time of all CPUs together {meaning}, in ticks of 1/USER_HZ second (USER_HZ is 100 on \
-                 every architecture but Alpha, include/uapi/asm-generic/param.h)"
-            );
-            Column::counter(format!("cpu_{state}"), "ticks", doc)
-        };
-        vec![
-            ticks("user", "in programs, guests' time included"),
-            ticks("nice", "in programs of lowered priority"),
-            ticks("system", "in the kernel"),
-            ticks("idle", "with nothing to do"),
-            ticks("iowait", "idle while a task waited for storage"),
-            ticks("irq", "in hardware interrupts"),
-            ticks("softirq", "in soft interrupts"),
-            ticks("steal", "taken by the hypervisor for other guests"),
-            Column::gauge("cpu_count", "cpus", "/proc/stat: CPUs online"),
-        ]
+        FIGURES.iter().map(|(column, _)| column.column()).collect()
     }
 
     fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
@@ -47,18 +44,7 @@ impl Sampler for Cpu {
 impl Reading for Open {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let stat = proc_stat::parse(&self.0.read("/proc/stat")?)?;
-        let all = stat.all;
-        Ok(vec![
-            count(all.user),
-            count(all.nice),
-            count(all.system),
-            count(all.idle),
-            count(all.iowait),
-            count(all.irq),
-            count(all.softirq),
-            count(all.steal),
-            count(stat.cpus),
-        ])
+        Ok(FIGURES.iter().map(|(_, of)| count(of(&stat))).collect())
     }
 }
 
@@ -67,14 +53,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_come_in_the_order_of_the_columns() {
+    fn each_state_comes_under_its_column_in_nanoseconds() {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("proc")).unwrap();
         std::fs::write(root.path().join("proc/stat"), "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n").unwrap();
         let row = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap().sample().unwrap();
-        let wanted: Vec<Option<Value>> = [1, 2, 3, 4, 5, 6, 7, 8, 1].map(count).into();
-        assert_eq!(row, wanted);
-        assert_eq!(row.len(), Cpu.columns(&Target::default()).len());
+        let found: Vec<(String, Option<Value>)> =
+            Cpu.columns(&Target::default()).into_iter().map(|column| column.name).zip(row).collect();
+        let states = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+        let wanted =
+            states.into_iter().zip(1..).map(|(state, ticks)| (format!("cpu_{state}_ns"), count(ticks * 10_000_000)));
+        let wanted: Vec<_> = wanted.chain([("cpu_count".to_owned(), count(1))]).collect();
+        assert_eq!(found, wanted);
     }
 
     #[test]

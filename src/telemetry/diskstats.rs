@@ -3,30 +3,31 @@
 //! A device that the kernel lists not, or keeps no account of, has no readings (`queue/iostats` is 0: its counters stand
 //! still, which is not "nothing happened").
 
-use super::{Reading, Sampler, Target, count};
+use super::{Figure, Reading, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::diskstats::{self, DiskStats};
+use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::DeviceFacts;
 use crate::record::seconds::{Column, Value, device_prefixes};
 
 /// The source `diskstats`.
 pub struct Diskstats;
 
-/// What is kept of a device, its name first: column suffix, unit, meaning. The order is that of [`figures`].
-const FIGURES: [(&str, &str, &str); 12] = [
-    ("reads", "operations", "reads completed"),
-    ("read_bytes", "bytes", "bytes read (sectors of 512 bytes)"),
-    ("read_ms", "ms", "time of all reads added up"),
-    ("writes", "operations", "writes completed"),
-    ("write_bytes", "bytes", "bytes written (sectors of 512 bytes)"),
-    ("write_ms", "ms", "time of all writes added up"),
-    ("discards", "operations", "discards completed; absent before Linux 4.18"),
-    ("flushes", "operations", "flushes completed; absent before Linux 5.5 and for partitions, whose disk counts them"),
-    ("flush_ms", "ms", "time of all flushes added up; absent as the flushes are"),
-    ("busy_ms", "ms", "time with at least one request in flight"),
-    ("queue_ms", "ms", "time weighted with the number of requests in flight"),
-    ("in_flight", "operations", "requests in flight now"),
+/// Each column of a device but its name, and where it comes from.
+const FIGURES: [Figure<DeviceColumn, DiskStats>; 12] = [
+    (columns::DEVICE_READS, |stats| Some(stats.reads)),
+    (columns::DEVICE_READ_BYTES, |stats| Some(stats.read_bytes)),
+    (columns::DEVICE_READ_MS, |stats| Some(stats.read_ms)),
+    (columns::DEVICE_WRITES, |stats| Some(stats.writes)),
+    (columns::DEVICE_WRITE_BYTES, |stats| Some(stats.write_bytes)),
+    (columns::DEVICE_WRITE_MS, |stats| Some(stats.write_ms)),
+    (columns::DEVICE_DISCARDS, |stats| stats.discards),
+    (columns::DEVICE_FLUSHES, |stats| stats.flushes),
+    (columns::DEVICE_FLUSH_MS, |stats| stats.flush_ms),
+    (columns::DEVICE_BUSY_MS, |stats| Some(stats.busy_ms)),
+    (columns::DEVICE_QUEUE_MS, |stats| Some(stats.queue_ms)),
+    (columns::DEVICE_IN_FLIGHT, |stats| Some(stats.in_flight)),
 ];
 
 /// A device: its number, and whether it is a partition.
@@ -82,7 +83,8 @@ impl Reading for Open {
             match device {
                 Some(device) => {
                     row.push(Some(Value::Text(device.name.clone())));
-                    row.extend(device_figures(&all, device)?.map(count));
+                    let stats = counters(&all, device)?;
+                    row.extend(FIGURES.iter().map(|(_, of)| count(of(&stats))));
                 }
                 None => row.extend(std::iter::repeat_n(None, FIGURES.len() + 1)),
             }
@@ -92,15 +94,8 @@ impl Reading for Open {
 }
 
 fn columns_of(prefix: &str) -> Vec<Column> {
-    let name = Column::gauge(format!("{prefix}_name"), "", "kernel name of the device of this node");
-    let mut columns = vec![name.text()];
-    for (figure, unit, meaning) in FIGURES {
-        let name = format!("{prefix}_{figure}");
-        let doc = format!("/proc/diskstats: {meaning}");
-        let gauge = figure == "in_flight";
-        columns.push(if gauge { Column::gauge(name, unit, doc) } else { Column::counter(name, unit, doc) });
-    }
-    columns
+    let figures = FIGURES.iter().map(|(column, _)| column.column(prefix));
+    std::iter::once(columns::DEVICE_NAME.column(prefix)).chain(figures).collect()
 }
 
 /// Whether the kernel keeps account of the device. A partition's switch is its disk's.
@@ -118,26 +113,16 @@ fn identified(host: &Host, device: &DeviceFacts) -> Device {
     Device { number, name: device.name.clone(), partition }
 }
 
-/// The figures of one device in the order of [`FIGURES`].
-fn device_figures(all: &[DiskStats], device: &Device) -> Result<[Option<u64>; 12]> {
+/// The counters of one device.
+fn counters(all: &[DiskStats], device: &Device) -> Result<DiskStats> {
     let found = all.iter().find(|stats| (stats.major, stats.minor) == device.number);
     let stats = found.ok_or_else(|| Error::host(format!("{} has gone from /proc/diskstats", device.name)))?;
-    // The block layer counts flushes for whole disks only (iostats.rst, field 16).
-    let flush = |figure: Option<u64>| figure.filter(|_| !device.partition);
-    Ok([
-        Some(stats.reads),
-        Some(stats.read_bytes),
-        Some(stats.read_ms),
-        Some(stats.writes),
-        Some(stats.write_bytes),
-        Some(stats.write_ms),
-        stats.discards,
-        flush(stats.flushes),
-        flush(stats.flush_ms),
-        Some(stats.busy_ms),
-        Some(stats.queue_ms),
-        Some(stats.in_flight),
-    ])
+    let mut stats = stats.clone();
+    if device.partition {
+        // The block layer counts flushes for whole disks only (iostats.rst, field 16).
+        (stats.flushes, stats.flush_ms) = (None, None);
+    }
+    Ok(stats)
 }
 
 #[cfg(test)]

@@ -1,13 +1,33 @@
 //! Where the memory is and what was moved: `/proc/meminfo` and `/proc/vmstat`.
 
-use super::{Reading, Sampler, Target, count};
+use super::{Figure, Reading, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
-use crate::parse::{meminfo, vmstat};
+use crate::parse::meminfo::{self, Meminfo};
+use crate::parse::vmstat::{self, Vmstat};
+use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::{Column, Value};
 
 /// The source `memory`.
 pub struct Memory;
+
+/// Each column of `/proc/meminfo` and where it comes from.
+const HELD: [Figure<ColumnDef, Meminfo>; 6] = [
+    (columns::MEM_DIRTY_BYTES, |memory| memory.dirty_bytes),
+    (columns::MEM_WRITEBACK_BYTES, |memory| memory.writeback_bytes),
+    (columns::MEM_CACHED_BYTES, |memory| memory.cached_bytes),
+    (columns::MEM_AVAILABLE_BYTES, |memory| memory.available_bytes),
+    (columns::MEM_FREE_BYTES, |memory| memory.free_bytes),
+    (columns::MEM_SWAP_USED_BYTES, Meminfo::swap_used_bytes),
+];
+
+/// Each column of `/proc/vmstat` and where it comes from.
+const MOVED: [Figure<ColumnDef, Vmstat>; 4] = [
+    (columns::VM_PAGE_IN_BYTES, |moved| moved.page_in_bytes),
+    (columns::VM_PAGE_OUT_BYTES, |moved| moved.page_out_bytes),
+    (columns::VM_SWAP_IN_PAGES, |moved| moved.swap_in_pages),
+    (columns::VM_SWAP_OUT_PAGES, |moved| moved.swap_out_pages),
+];
 
 struct Open(Host);
 
@@ -17,22 +37,8 @@ impl Sampler for Memory {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        let now = |name: &str, doc: &str| {
-            Column::gauge(format!("mem_{name}_bytes"), "bytes", format!("/proc/meminfo: {doc}"))
-        };
-        let moved = |name: &str, unit: &str, doc: &str| Column::counter(name, unit, format!("/proc/vmstat {doc}"));
-        vec![
-            now("dirty", "page cache that waits to be written"),
-            now("writeback", "page cache being written"),
-            now("cached", "page cache, tmpfs and ramfs included"),
-            now("available", "what programs could still get without swapping (the kernel's estimate, Linux 3.14)"),
-            now("free", "unused"),
-            now("swap_used", "swap space in use"),
-            moved("vm_page_in_bytes", "bytes", "pgpgin: read by all block devices of the machine"),
-            moved("vm_page_out_bytes", "bytes", "pgpgout: written by all block devices of the machine"),
-            moved("vm_swap_in_pages", "pages", "pswpin: pages read back from swap"),
-            moved("vm_swap_out_pages", "pages", "pswpout: pages written to swap"),
-        ]
+        let held = HELD.iter().map(|(column, _)| column.column());
+        held.chain(MOVED.iter().map(|(column, _)| column.column())).collect()
     }
 
     fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
@@ -46,18 +52,8 @@ impl Reading for Open {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let memory = meminfo::parse(&self.0.read("/proc/meminfo")?)?;
         let moved = vmstat::parse(&self.0.read("/proc/vmstat")?)?;
-        Ok(vec![
-            count(memory.dirty_bytes),
-            count(memory.writeback_bytes),
-            count(memory.cached_bytes),
-            count(memory.available_bytes),
-            count(memory.free_bytes),
-            count(memory.swap_used_bytes()),
-            count(moved.page_in_bytes),
-            count(moved.page_out_bytes),
-            count(moved.swap_in_pages),
-            count(moved.swap_out_pages),
-        ])
+        let held = HELD.iter().map(|(_, of)| count(of(&memory)));
+        Ok(held.chain(MOVED.iter().map(|(_, of)| count(of(&moved)))).collect())
     }
 }
 

@@ -103,6 +103,9 @@ fn connect(address: &ServerAddress) -> Result<Client> {
     Ok(client)
 }
 
+/// A column and its value in what was read of its source.
+type Figure<C, S> = (C, fn(&S) -> Option<u64>);
+
 /// A whole number, where there is one.
 fn count(number: impl Into<Option<u64>>) -> Option<Value> {
     number.into().map(Value::Count)
@@ -110,13 +113,17 @@ fn count(number: impl Into<Option<u64>>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::ALL;
+    use super::{ALL, Target};
+    use crate::record::facts::DeviceFacts;
     use crate::record::seconds::{client_columns, key_columns};
+    use crate::record::stack::GroundName;
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_column_has_a_name_of_its_own_and_says_where_it_comes_from() {
-        let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&super::Target::default()));
+    fn every_column_has_a_name_of_its_own_with_its_unit_and_says_where_it_comes_from() {
+        let devices = vec![(GroundName("disk".to_owned()), DeviceFacts::default())];
+        let target = Target { devices, server: None };
+        let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));
         let columns: Vec<_> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
         let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(names.len(), columns.len());
@@ -124,6 +131,8 @@ mod tests {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             assert!(column.name.chars().all(plain), "{}", column.name);
             assert!(column.doc.len() > 10 && !column.doc.ends_with('.'), "{}: {}", column.name, column.doc);
+            let says_unit = column.name.split('_').any(|part| part == column.unit);
+            assert!(says_unit || !["ns", "us", "ms", "bytes"].contains(&column.unit.as_str()), "{}", column.name);
         }
     }
 

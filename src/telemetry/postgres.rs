@@ -39,7 +39,7 @@ impl Sampler for Postgres {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        FIGURES.iter().map(|figure| Column::counter(figure.name, figure.unit, figure.doc)).collect()
+        FIGURES.iter().map(|figure| figure.column.column()).collect()
     }
 
     fn open(&self, _host: &Host, target: &Target) -> Result<Box<dyn Reading>> {
@@ -85,7 +85,10 @@ fn values(rows: &[TextRow]) -> Result<Vec<Option<Value>>> {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
-            Error::tool(format!("the server's statistics: `{}` is `{text}`, not a whole number (u64)", figure.name))
+            Error::tool(format!(
+                "the server's statistics: `{}` is `{text}`, not a whole number (u64)",
+                figure.column.name
+            ))
         })
     };
     FIGURES.iter().zip(row).map(number).collect()

@@ -4,12 +4,18 @@ use super::{Reading, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::pressure;
+use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::{Column, Value};
 
 /// The source `pressure`.
 pub struct Pressure;
 
-const RESOURCES: [&str; 3] = ["cpu", "io", "memory"];
+/// What tasks wait for, with the columns of its `some` and its `full`.
+const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
+    ("cpu", [columns::PSI_CPU_SOME_US, columns::PSI_CPU_FULL_US]),
+    ("io", [columns::PSI_IO_SOME_US, columns::PSI_IO_FULL_US]),
+    ("memory", [columns::PSI_MEMORY_SOME_US, columns::PSI_MEMORY_FULL_US]),
+];
 
 struct Open(Host);
 
@@ -19,18 +25,7 @@ impl Sampler for Pressure {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        let of = |resource: &str| {
-            let some =
-                format!("/proc/pressure/{resource}: time in which at least one task of the machine waited for it");
-            let full = format!(
-                "/proc/pressure/{resource}: time in which no task could go on for want of it; cpu has it since Linux 5.13"
-            );
-            [
-                Column::counter(format!("psi_{resource}_some_us"), "us", some),
-                Column::counter(format!("psi_{resource}_full_us"), "us", full),
-            ]
-        };
-        RESOURCES.iter().flat_map(|resource| of(resource)).collect()
+        RESOURCES.iter().flat_map(|(_, some_and_full)| some_and_full.iter().map(ColumnDef::column)).collect()
     }
 
     fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
@@ -44,7 +39,7 @@ impl Sampler for Pressure {
 impl Reading for Open {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let mut row = Vec::with_capacity(2 * RESOURCES.len());
-        for resource in RESOURCES {
+        for (resource, _) in RESOURCES {
             let path = format!("/proc/pressure/{resource}");
             let stalled = pressure::parse(&path, &self.0.read(&path)?)?;
             row.extend([count(stalled.some_us), count(stalled.full_us)]);

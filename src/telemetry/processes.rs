@@ -17,15 +17,13 @@ use super::{Reading, Sampler, Target};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::processes::{Named, cpu_times, named};
-use crate::host::time::{Instant, now};
+use crate::record::columns::{self, ColumnDef, TOP};
 use crate::record::seconds::{Column, Value};
 use std::collections::HashMap;
 
 /// The source `processes`.
 pub struct Processes;
 
-/// How many have columns.
-pub const TOP: usize = 5;
 /// Two for each of them, and two for the others.
 const COLUMNS: usize = 2 * TOP + 2;
 
@@ -37,7 +35,9 @@ type Times = HashMap<u32, u64>;
 
 struct Open {
     host: Host,
-    before: Option<(Instant, Times)>,
+    before: Option<Times>,
+    /// What others used since the first reading.
+    others_ns: u64,
 }
 
 impl Sampler for Processes {
@@ -46,66 +46,33 @@ impl Sampler for Processes {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        let columns = |rank: usize| {
-            let which = format!("number {rank} in CPU time since the row before");
-            let name = format!(
-                "/proc/PID/stat comm: name of the kernel thread or of the processes (all of one name together) that \
-                 come as {which}; absent in row 0 and where fewer ran"
-            );
-            let share = format!(
-                "CPU clock of the process (clock_getcpuclockid): CPU time of {which}, as share of one CPU (1 = one CPU \
-                 in full; several processes or threads can have more)"
-            );
-            [
-                Column::interval(format!("top{rank}_name"), "", name).text(),
-                Column::interval(format!("top{rank}_cpu_share"), "share", share).real(),
-            ]
-        };
-        let others = [
-            Column::interval(
-                "others_name",
-                "",
-                "/proc/PID/stat comm: name of the processes (all of one name together) that used most CPU time since \
-                 the row before of those that neither are pgstrata nor descend from it, threads of the kernel left \
-                 out; absent in row 0 and where none ran",
-            )
-            .text(),
-            Column::interval(
-                "others_cpu_share",
-                "share",
-                "CPU clocks: CPU time since the row before of all processes that neither are pgstrata nor descend \
-                 from it, threads of the kernel left out, as share of one CPU; those that \
-                 ended in between are missed, and those that used less than 0.1 ms",
-            )
-            .real(),
-        ];
-        (1..=TOP).flat_map(columns).chain(others).collect()
+        let top = columns::TOP_NAMES.iter().zip(&columns::TOP_CPU_NS).flat_map(|(name, cpu_ns)| [name, cpu_ns]);
+        top.chain([&columns::OTHERS_NAME, &columns::OTHERS_CPU_NS]).map(ColumnDef::column).collect()
     }
 
     fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
         cpu_times(host)?;
-        Ok(Box::new(Open { host: host.clone(), before: None }))
+        Ok(Box::new(Open { host: host.clone(), before: None, others_ns: 0 }))
     }
 }
 
 impl Reading for Open {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let at = now();
         let times = cpu_times(&self.host)?;
         let mut row = Vec::with_capacity(COLUMNS);
-        if let Some((before_at, before)) = &self.before {
-            let seconds = at.duration_since(*before_at).as_secs_f64();
-            let share = |used_ns: u64| Some(Value::Real(used_ns as f64 / 1e9 / seconds));
+        let mut greediest = None;
+        if let Some(before) = &self.before {
             let used = used(before, &times, std::process::id(), |pid| named(&self.host, pid));
             for (name, used_ns) in busiest(&used) {
-                row.extend([Some(Value::Text(name)), share(used_ns)]);
+                row.extend([Some(Value::Text(name)), Some(Value::Count(used_ns))]);
             }
-            row.resize(2 * TOP, None);
             let (name, used_ns) = others(&used);
-            row.extend([name.map(Value::Text), share(used_ns)]);
+            greediest = name.map(Value::Text);
+            self.others_ns += used_ns;
         }
-        row.resize(COLUMNS, None);
-        self.before = Some((at, times));
+        row.resize(2 * TOP, None);
+        row.extend([greediest, Some(Value::Count(self.others_ns))]);
+        self.before = Some(times);
         Ok(row)
     }
 }
@@ -254,16 +221,30 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_thread_of_ours_is_seen_and_row_zero_is_absent() {
+    fn a_busy_thread_of_ours_is_seen_and_row_zero_has_nobody() {
         let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
-        assert_eq!(reading.sample().unwrap(), vec![None; COLUMNS]);
+        let row = reading.sample().unwrap();
+        assert_eq!(row[..COLUMNS - 1], vec![None; COLUMNS - 1]);
+        assert_eq!(row.last(), Some(&Some(Value::Count(0))), "what others use is counted from the first row on");
         let begun = thread_cpu_us();
         while thread_cpu_us() < begun + 300_000 {}
         let row = reading.sample().unwrap();
         let ours = std::fs::read_to_string("/proc/self/comm").unwrap();
         let at = row.iter().position(|value| *value == Some(Value::Text(ours.trim().to_owned())));
-        let Some(Value::Real(share)) = &row[at.expect("we are among the busiest") + 1] else { panic!("{row:?}") };
-        assert!(*share > 0.01, "{row:?}");
+        let Some(Value::Count(ns)) = &row[at.expect("we are among the busiest") + 1] else { panic!("{row:?}") };
+        assert!(*ns >= 300 * MS, "{row:?}");
+    }
+
+    #[test]
+    fn what_others_use_is_never_less_than_before() {
+        let mut reading = Processes.open(&Host::this(), &Target::default()).unwrap();
+        let mut before = 0;
+        for _ in 0..5 {
+            sleep(Duration::from_millis(20));
+            let Some(Some(Value::Count(now))) = reading.sample().unwrap().pop() else { panic!("always counted") };
+            assert!(now >= before);
+            before = now;
+        }
     }
 
     #[test]

@@ -208,6 +208,7 @@ fn wait_until(moment: &dyn Fn() -> Instant, stop: &AtomicBool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::columns;
     use crate::telemetry::{ALL, count};
     use std::sync::atomic::AtomicU64;
 
@@ -224,7 +225,7 @@ mod tests {
             self.name
         }
         fn columns(&self, _target: &Target) -> Vec<Column> {
-            vec![Column::counter(self.name, "", "a fake")]
+            vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
         }
         fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
             if self.name == "absent" {
@@ -367,8 +368,8 @@ mod tests {
         }
         let last = ticks.last().unwrap();
         let at = |name: &str| recording.columns.iter().position(|column| column.name == name).unwrap();
-        assert!(matches!(last.values[at("cpu_user")], Some(Value::Count(1..))));
-        assert!(matches!(last.values[at("mem_available_bytes")], Some(Value::Count(1..))));
+        assert!(matches!(last.values[at(columns::CPU_USER_NS.name)], Some(Value::Count(1..))));
+        assert!(matches!(last.values[at(columns::MEM_AVAILABLE_BYTES.name)], Some(Value::Count(1..))));
         // No stack and no server were given: those two must be marked absent, with their reasons.
         for source in ["diskstats", "postgres"] {
             let gap = recording.gaps.iter().find(|gap| gap.source == source).unwrap();

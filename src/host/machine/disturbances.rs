@@ -158,14 +158,14 @@ fn huge_pages(modes: &str) -> Option<Disturbance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::proc_stat::CpuTicks;
+    use crate::parse::proc_stat::CpuTimes;
 
     fn names(found: &[Disturbance]) -> Vec<&str> {
         found.iter().map(|disturbance| disturbance.what.as_str()).collect()
     }
 
     fn cpus(user: u64, idle: u64, steal: Option<u64>) -> ProcStat {
-        ProcStat { all: CpuTicks { user, idle, steal, ..CpuTicks::default() }, cpus: 1 }
+        ProcStat { all: CpuTimes { user, idle, steal, ..CpuTimes::default() }, cpus: 1 }
     }
 
     #[test]

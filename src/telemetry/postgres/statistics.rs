@@ -4,18 +4,15 @@
 //! pg_stat_bgwriter since 17, and with it the backends' own writes to pg_stat_io.
 
 use crate::error::{Error, Result};
+use crate::record::columns::{self, ColumnDef};
 
 /// Oldest version whose views are known, as `server_version_num` counts.
 const OLDEST: u32 = 120_000;
 
 /// One figure: its column, and the SQL for it by version.
 pub(super) struct Figure {
-    /// Name of the column.
-    pub(super) name: &'static str,
-    /// Its unit.
-    pub(super) unit: &'static str,
-    /// Its source and meaning.
-    pub(super) doc: &'static str,
+    /// Its column.
+    pub(super) column: ColumnDef,
     /// From which `server_version_num` on which expression holds, oldest first; none before the first. The tables are
     /// those of [`tables`].
     since: &'static [(u32, &'static str)],
@@ -24,155 +21,66 @@ pub(super) struct Figure {
 /// Every figure, in the order of the columns. Times that read zero while nothing is timed are NULL then.
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
-        name: "pg_wal_lsn_bytes",
-        unit: "bytes",
-        doc: "pg_current_wal_insert_lsn(): position in the WAL, headers and the rest of switched segments included; \
-              exact at its moment",
+        column: columns::PG_WAL_LSN_BYTES,
         since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")],
     },
     Figure {
-        name: "pg_wal_bytes",
-        unit: "bytes",
-        doc: "pg_stat_wal.wal_bytes: WAL generated; before PostgreSQL 14 the same as pg_wal_lsn_bytes",
+        column: columns::PG_WAL_BYTES,
         since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"), (140_000, "wal.wal_bytes")],
     },
+    Figure { column: columns::PG_WAL_RECORDS, since: &[(140_000, "wal.wal_records")] },
+    Figure { column: columns::PG_WAL_FPI, since: &[(140_000, "wal.wal_fpi")] },
+    Figure { column: columns::PG_WAL_BUFFERS_FULL, since: &[(140_000, "wal.wal_buffers_full")] },
+    Figure { column: columns::PG_WAL_WRITES, since: &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")] },
     Figure {
-        name: "pg_wal_records",
-        unit: "records",
-        doc: "pg_stat_wal.wal_records; absent before PostgreSQL 14",
-        since: &[(140_000, "wal.wal_records")],
-    },
-    Figure {
-        name: "pg_wal_fpi",
-        unit: "pages",
-        doc: "pg_stat_wal.wal_fpi: pages written in full into the WAL; absent before PostgreSQL 14",
-        since: &[(140_000, "wal.wal_fpi")],
-    },
-    Figure {
-        name: "pg_wal_buffers_full",
-        unit: "operations",
-        doc: "pg_stat_wal.wal_buffers_full: writes because the WAL buffers were full; absent before PostgreSQL 14",
-        since: &[(140_000, "wal.wal_buffers_full")],
-    },
-    Figure {
-        name: "pg_wal_writes",
-        unit: "operations",
-        doc: "pg_stat_wal.wal_write (14 to 17), pg_stat_io writes of object wal, context normal (18): writes of WAL \
-              to its files; absent before PostgreSQL 14",
-        since: &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")],
-    },
-    Figure {
-        name: "pg_wal_write_us",
-        unit: "us",
-        doc: "pg_stat_wal.wal_write_time (14 to 17), pg_stat_io write_time of object wal (18): time in those writes; \
-              absent without track_wal_io_timing",
+        column: columns::PG_WAL_WRITE_US,
         since: &[
             (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_write_time * 1000 END"),
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.write_time * 1000 END"),
         ],
     },
+    Figure { column: columns::PG_WAL_SYNCS, since: &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")] },
     Figure {
-        name: "pg_wal_syncs",
-        unit: "operations",
-        doc: "pg_stat_wal.wal_sync (14 to 17), pg_stat_io fsyncs of object wal, context normal (18): sync calls for \
-              WAL; none with open_datasync and open_sync, whose writes sync; absent before PostgreSQL 14",
-        since: &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")],
-    },
-    Figure {
-        name: "pg_wal_sync_us",
-        unit: "us",
-        doc: "pg_stat_wal.wal_sync_time (14 to 17), pg_stat_io fsync_time of object wal (18): time in those syncs; \
-              absent without track_wal_io_timing",
+        column: columns::PG_WAL_SYNC_US,
         since: &[
             (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_sync_time * 1000 END"),
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.fsync_time * 1000 END"),
         ],
     },
     Figure {
-        name: "pg_buffers_checkpoint",
-        unit: "pages",
-        doc: "pg_stat_bgwriter.buffers_checkpoint (to 16), pg_stat_checkpointer.buffers_written (from 17): pages \
-              written by checkpoints",
+        column: columns::PG_BUFFERS_CHECKPOINT,
         since: &[(OLDEST, "bgwriter.buffers_checkpoint"), (170_000, "checkpointer.buffers_written")],
     },
+    Figure { column: columns::PG_BUFFERS_BGWRITER, since: &[(OLDEST, "bgwriter.buffers_clean")] },
     Figure {
-        name: "pg_buffers_bgwriter",
-        unit: "pages",
-        doc: "pg_stat_bgwriter.buffers_clean: pages written by the background writer",
-        since: &[(OLDEST, "bgwriter.buffers_clean")],
-    },
-    Figure {
-        name: "pg_buffers_backend",
-        unit: "pages",
-        doc: "pg_stat_bgwriter.buffers_backend (to 16), pg_stat_io writes and extends of relations by all but \
-              checkpointer and background writer (from 17): pages that backends wrote themselves",
+        column: columns::PG_BUFFERS_BACKEND,
         since: &[(OLDEST, "bgwriter.buffers_backend"), (170_000, "backend_io.pages")],
     },
     Figure {
-        name: "pg_backend_syncs",
-        unit: "operations",
-        doc: "pg_stat_bgwriter.buffers_backend_fsync (to 16), pg_stat_io fsyncs of relations by all but checkpointer \
-              and background writer (from 17): data files that backends synced themselves",
+        column: columns::PG_BACKEND_SYNCS,
         since: &[(OLDEST, "bgwriter.buffers_backend_fsync"), (170_000, "backend_io.fsyncs")],
     },
     Figure {
-        name: "pg_checkpoints_timed",
-        unit: "checkpoints",
-        doc: "pg_stat_bgwriter.checkpoints_timed (to 16), pg_stat_checkpointer.num_timed (from 17): checkpoints \
-              because it was time",
+        column: columns::PG_CHECKPOINTS_TIMED,
         since: &[(OLDEST, "bgwriter.checkpoints_timed"), (170_000, "checkpointer.num_timed")],
     },
     Figure {
-        name: "pg_checkpoints_requested",
-        unit: "checkpoints",
-        doc: "pg_stat_bgwriter.checkpoints_req (to 16), pg_stat_checkpointer.num_requested (from 17): checkpoints \
-              because of max_wal_size or a command",
+        column: columns::PG_CHECKPOINTS_REQUESTED,
         since: &[(OLDEST, "bgwriter.checkpoints_req"), (170_000, "checkpointer.num_requested")],
     },
     Figure {
-        name: "pg_checkpoint_write_us",
-        unit: "us",
-        doc: "pg_stat_bgwriter.checkpoint_write_time (to 16), pg_stat_checkpointer.write_time (from 17): time in \
-              which checkpoints wrote, their pauses included",
+        column: columns::PG_CHECKPOINT_WRITE_US,
         since: &[(OLDEST, "bgwriter.checkpoint_write_time * 1000"), (170_000, "checkpointer.write_time * 1000")],
     },
     Figure {
-        name: "pg_checkpoint_sync_us",
-        unit: "us",
-        doc: "pg_stat_bgwriter.checkpoint_sync_time (to 16), pg_stat_checkpointer.sync_time (from 17): time in which \
-              checkpoints synced data files",
+        column: columns::PG_CHECKPOINT_SYNC_US,
         since: &[(OLDEST, "bgwriter.checkpoint_sync_time * 1000"), (170_000, "checkpointer.sync_time * 1000")],
     },
-    Figure {
-        name: "pg_blks_read",
-        unit: "pages",
-        doc: "pg_stat_database.blks_read, all databases: pages that were not in shared_buffers",
-        since: &[(OLDEST, "databases.blks_read")],
-    },
-    Figure {
-        name: "pg_blks_hit",
-        unit: "pages",
-        doc: "pg_stat_database.blks_hit, all databases: pages that were in shared_buffers",
-        since: &[(OLDEST, "databases.blks_hit")],
-    },
-    Figure {
-        name: "pg_commits",
-        unit: "transactions",
-        doc: "pg_stat_database.xact_commit, all databases, pgstrata's own (about 11 a second) included",
-        since: &[(OLDEST, "databases.xact_commit")],
-    },
-    Figure {
-        name: "pg_rollbacks",
-        unit: "transactions",
-        doc: "pg_stat_database.xact_rollback, all databases",
-        since: &[(OLDEST, "databases.xact_rollback")],
-    },
-    Figure {
-        name: "pg_temp_bytes",
-        unit: "bytes",
-        doc: "pg_stat_database.temp_bytes, all databases: written to temporary files",
-        since: &[(OLDEST, "databases.temp_bytes")],
-    },
+    Figure { column: columns::PG_BLKS_READ, since: &[(OLDEST, "databases.blks_read")] },
+    Figure { column: columns::PG_BLKS_HIT, since: &[(OLDEST, "databases.blks_hit")] },
+    Figure { column: columns::PG_COMMITS, since: &[(OLDEST, "databases.xact_commit")] },
+    Figure { column: columns::PG_ROLLBACKS, since: &[(OLDEST, "databases.xact_rollback")] },
+    Figure { column: columns::PG_TEMP_BYTES, since: &[(OLDEST, "databases.temp_bytes")] },
 ];
 
 /// The query for all figures of a version: one row, one column a figure in the order of [`FIGURES`], whole numbers or
@@ -187,8 +95,8 @@ pub fn statistics_sql(version_num: u32) -> Result<String> {
         return Err(Error::host(message));
     }
     let expression = |figure: &Figure| match figure.since.iter().rev().find(|(since, _)| *since <= version_num) {
-        Some((_, sql)) => format!("({sql})::bigint AS {}", figure.name),
-        None => format!("NULL::bigint AS {}", figure.name),
+        Some((_, sql)) => format!("({sql})::bigint AS {}", figure.column.name),
+        None => format!("NULL::bigint AS {}", figure.column.name),
     };
     let expressions: Vec<String> = FIGURES.iter().map(expression).collect();
     Ok(format!("SELECT {} FROM {}", expressions.join(", "), tables(version_num).join(", ")))
@@ -303,7 +211,7 @@ mod tests {
         let line = server.psql(&statistics_sql(version_num).unwrap());
         let values: Vec<String> = line.trim_end_matches('\n').split('|').map(str::to_owned).collect();
         assert_eq!(values.len(), FIGURES.len(), "{line}");
-        FIGURES.iter().map(|figure| figure.name).zip(values).collect()
+        FIGURES.iter().map(|figure| figure.column.name).zip(values).collect()
     }
 
     fn number(answer: &[(&str, String)], name: &str) -> u64 {

@@ -1,0 +1,80 @@
+//! Trials that have every column that analysis reads, and what becomes of the findings when one is missing.
+
+use super::input::{Seconds, TrialInput};
+use super::reads;
+use super::story::{Act, Story, disk};
+use crate::analyse::Analysis;
+use crate::record::columns;
+use crate::record::seconds::{ColumnKind, ColumnType};
+use crate::record::trial::TrialRecord;
+
+/// The devices of the trials, from top to bottom.
+const DEVICES: [&str; 4] = ["loop3", "dm_0", "vda1", "vda"];
+
+/// The run of one trial on the devices of [`rows`], without its trial, and the record of that.
+pub fn run(rows: usize) -> (Story, TrialRecord) {
+    let mut act = Act::on("ext4").trials(&[1]);
+    act.stack.devices = DEVICES.into_iter().zip(0..).map(|(name, depth)| disk(depth, name)).collect();
+    let mut story = Story::of(1, None).with(&act);
+    let mut record = story.trials.remove(0).record;
+    record.counts.as_mut().unwrap().elapsed_us = (rows as u64 - 1) * 1_000_000;
+    (story, record)
+}
+
+/// Every column that analysis reads, counters growing by ragged steps; nothing is done in the second `stall`.
+pub fn rows(rows: usize, stall: usize) -> Seconds {
+    let mut seconds = Seconds::new(rows);
+    let (all, after_start): (Vec<bool>, Vec<bool>) = (0..rows).map(|row| (true, row > 0)).unzip();
+    let listed = reads::COLUMNS.into_iter().flatten();
+    for column in listed.clone().filter(|column| column.of == ColumnType::Text) {
+        seconds.push_texts(column.name, vec![Some("postgres"); rows]);
+    }
+    for column in &columns::TOP_CPU_NS {
+        seconds.push_counts(column.name, vec![300_000_000; rows], &after_start);
+    }
+    let done = |row: usize| if row == stall { 0 } else { 1000 + (row as u64 * 31) % 97 };
+    seconds.push_counts(columns::CLIENT_DONE.name, (0..rows).map(done).collect(), &after_start);
+    let slowest = (0..rows).map(|row| done(row) * 7).collect();
+    seconds.push_counts(columns::CLIENT_LATENCY_US_MAX.name, slowest, &after_start);
+    // Rows come a fifth of a second late by turns, so that rates depend on the clock.
+    let clock = (0..rows as u64).map(|row| row * 1_000_000 + row % 2 * 200_000).collect();
+    seconds.push_counts(columns::TIME_US.name, clock, &all);
+    let numbers = listed.filter(|column| column.of == ColumnType::Count && column.kind != ColumnKind::Interval);
+    let mut growing: Vec<String> = numbers.map(|column| column.name.to_owned()).collect();
+    growing.retain(|name| name != columns::TIME_US.name);
+    for device in DEVICES {
+        growing.extend(reads::DEVICE_COLUMNS.iter().map(|column| column.name(&format!("dev_{device}"))));
+    }
+    for (place, name) in growing.into_iter().enumerate() {
+        let mut sum = 0;
+        let values = (0..rows).map(|row| {
+            sum += ((row * 7919 + place * 104_729) % 1_000_003) as u64;
+            sum
+        });
+        seconds.push_counts(name, values.collect(), &all);
+    }
+    seconds
+}
+
+/// What is found of a trial without the columns that `missing` says, as JSON.
+fn found_without(missing: impl Fn(&str) -> bool) -> String {
+    const ROWS: usize = 61;
+    let (story, record) = run(ROWS);
+    let mut seconds = rows(ROWS, 30);
+    seconds.retain(|name| !missing(name));
+    let mut analysis = Analysis::new(story.input);
+    analysis.add_trial(TrialInput { record, seconds, latencies: Vec::new() });
+    serde_json::to_string(&analysis.finish()).unwrap()
+}
+
+#[test]
+fn every_column_that_is_listed_as_read_changes_what_is_found() {
+    let whole = found_without(|_| false);
+    assert!(whole == found_without(|_| false), "nothing but the columns may differ");
+    for column in reads::COLUMNS.into_iter().flatten() {
+        assert!(whole != found_without(|name| name == column.name), "nothing reads {}", column.name);
+    }
+    for column in &reads::DEVICE_COLUMNS {
+        assert!(whole != found_without(|name| column.includes(name)), "nothing reads {column:?}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The definition of every column of `seconds.parquet`: name, unit, kind, type and meaning, once for whoever writes it
+//! and whoever reads it.
+//!
+//! A name ends with the unit where that is a unit of time or size. Counters are stored raw, and there are no rates and no
+//! shares. The columns of block devices are families: each device of the stack has one of every family.
+
+mod client;
+mod machine;
+mod postgres;
+
+pub use client::*;
+pub use machine::*;
+pub use postgres::*;
+
+use super::seconds::{Column, ColumnKind, ColumnType};
+
+/// The definition of one column, as [`Column`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnDef {
+    /// Name in the file.
+    pub name: &'static str,
+    /// Unit; empty for text.
+    pub unit: &'static str,
+    /// What its number means.
+    pub kind: ColumnKind,
+    /// How it is stored.
+    pub of: ColumnType,
+    /// One sentence with the source.
+    pub doc: &'static str,
+}
+
+impl ColumnDef {
+    /// The same column stored as text.
+    const fn text(self) -> ColumnDef {
+        ColumnDef { of: ColumnType::Text, ..self }
+    }
+
+    /// The column.
+    #[must_use]
+    pub fn column(&self) -> Column {
+        Column {
+            name: self.name.to_owned(),
+            unit: self.unit.to_owned(),
+            kind: self.kind,
+            of: self.of,
+            doc: self.doc.to_owned(),
+        }
+    }
+}
+
+/// A counter.
+const fn counter(name: &'static str, unit: &'static str, doc: &'static str) -> ColumnDef {
+    ColumnDef { name, unit, kind: ColumnKind::Counter, of: ColumnType::Count, doc }
+}
+
+/// A state at the moment of the row.
+const fn gauge(name: &'static str, unit: &'static str, doc: &'static str) -> ColumnDef {
+    ColumnDef { kind: ColumnKind::Gauge, ..counter(name, unit, doc) }
+}
+
+/// A whole number of what happened since the row before.
+const fn interval(name: &'static str, unit: &'static str, doc: &'static str) -> ColumnDef {
+    ColumnDef { kind: ColumnKind::Interval, ..counter(name, unit, doc) }
+}
+
+/// The definition of a column that every block device of a stack has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceColumn(ColumnDef);
+
+impl DeviceColumn {
+    /// Name of the column of one device, whose columns begin with `prefix` ([`super::seconds::device_prefixes`]).
+    #[must_use]
+    pub fn name(&self, prefix: &str) -> String {
+        format!("{prefix}_{}", self.0.name)
+    }
+
+    /// The column of one device.
+    #[must_use]
+    pub fn column(&self, prefix: &str) -> Column {
+        Column { name: self.name(prefix), ..self.0.column() }
+    }
+
+    /// Whether the column of this name can be one of this family.
+    #[must_use]
+    pub fn includes(&self, name: &str) -> bool {
+        let device = name.strip_prefix("dev_").and_then(|rest| rest.strip_suffix(self.0.name));
+        device.is_some_and(|device| device.len() > 1 && device.ends_with('_'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_includes_the_columns_of_all_devices_and_no_others() {
+        for name in ["dev_d1_flushes", "dev_xfs_loop_flushes", "dev_a_2_flushes"] {
+            assert!(DEVICE_FLUSHES.includes(name), "{name}");
+        }
+        for name in ["d1_flushes", "dev_flushes", "dev_d1_flush_ms", "dev__flushe", "dev_d1"] {
+            assert!(!DEVICE_FLUSHES.includes(name), "{name}");
+        }
+        assert!(DEVICE_FLUSHES.includes(&DEVICE_FLUSHES.name("dev_sda")));
+    }
+}

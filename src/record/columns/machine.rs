@@ -1,0 +1,183 @@
+//! Columns of the machine: its block devices, CPUs, memory, pressure and processes.
+
+#![expect(missing_docs, reason = "a definition says what its column means")]
+
+use super::{ColumnDef, DeviceColumn, counter, gauge, interval};
+
+pub const DEVICE_NAME: DeviceColumn = DeviceColumn(gauge("name", "", "kernel name of the device of this node").text());
+pub const DEVICE_READS: DeviceColumn = DeviceColumn(counter("reads", "operations", "/proc/diskstats: reads completed"));
+pub const DEVICE_READ_BYTES: DeviceColumn =
+    DeviceColumn(counter("read_bytes", "bytes", "/proc/diskstats: bytes read (sectors of 512 bytes)"));
+pub const DEVICE_READ_MS: DeviceColumn =
+    DeviceColumn(counter("read_ms", "ms", "/proc/diskstats: time of all reads added up"));
+pub const DEVICE_WRITES: DeviceColumn =
+    DeviceColumn(counter("writes", "operations", "/proc/diskstats: writes completed"));
+pub const DEVICE_WRITE_BYTES: DeviceColumn =
+    DeviceColumn(counter("write_bytes", "bytes", "/proc/diskstats: bytes written (sectors of 512 bytes)"));
+pub const DEVICE_WRITE_MS: DeviceColumn =
+    DeviceColumn(counter("write_ms", "ms", "/proc/diskstats: time of all writes added up"));
+pub const DEVICE_DISCARDS: DeviceColumn =
+    DeviceColumn(counter("discards", "operations", "/proc/diskstats: discards completed; absent before Linux 4.18"));
+pub const DEVICE_FLUSHES: DeviceColumn = DeviceColumn(counter(
+    "flushes",
+    "operations",
+    "/proc/diskstats: flushes completed; absent before Linux 5.5 and for partitions, whose disk counts them",
+));
+pub const DEVICE_FLUSH_MS: DeviceColumn =
+    DeviceColumn(counter("flush_ms", "ms", "/proc/diskstats: time of all flushes added up; absent as the flushes are"));
+pub const DEVICE_BUSY_MS: DeviceColumn =
+    DeviceColumn(counter("busy_ms", "ms", "/proc/diskstats: time with at least one request in flight"));
+pub const DEVICE_QUEUE_MS: DeviceColumn =
+    DeviceColumn(counter("queue_ms", "ms", "/proc/diskstats: time weighted with the number of requests in flight"));
+pub const DEVICE_IN_FLIGHT: DeviceColumn =
+    DeviceColumn(gauge("in_flight", "operations", "/proc/diskstats: requests in flight now"));
+
+/// Every column of a block device.
+pub const DEVICE: [DeviceColumn; 13] = [
+    DEVICE_NAME,
+    DEVICE_READS,
+    DEVICE_READ_BYTES,
+    DEVICE_READ_MS,
+    DEVICE_WRITES,
+    DEVICE_WRITE_BYTES,
+    DEVICE_WRITE_MS,
+    DEVICE_DISCARDS,
+    DEVICE_FLUSHES,
+    DEVICE_FLUSH_MS,
+    DEVICE_BUSY_MS,
+    DEVICE_QUEUE_MS,
+    DEVICE_IN_FLIGHT,
+];
+
+pub const CPU_USER_NS: ColumnDef = counter(
+    "cpu_user_ns",
+    "ns",
+    "/proc/stat user: time of all CPUs together in programs, guests' time included, in steps of 10 ms",
+);
+pub const CPU_NICE_NS: ColumnDef = counter(
+    "cpu_nice_ns",
+    "ns",
+    "/proc/stat nice: time of all CPUs together in programs of lowered priority, in steps of 10 ms",
+);
+pub const CPU_SYSTEM_NS: ColumnDef =
+    counter("cpu_system_ns", "ns", "/proc/stat system: time of all CPUs together in the kernel, in steps of 10 ms");
+pub const CPU_IDLE_NS: ColumnDef =
+    counter("cpu_idle_ns", "ns", "/proc/stat idle: time of all CPUs together with nothing to do, in steps of 10 ms");
+pub const CPU_IOWAIT_NS: ColumnDef = counter(
+    "cpu_iowait_ns",
+    "ns",
+    "/proc/stat iowait: time of all CPUs together idle while a task waited for storage, in steps of 10 ms",
+);
+pub const CPU_IRQ_NS: ColumnDef =
+    counter("cpu_irq_ns", "ns", "/proc/stat irq: time of all CPUs together in hardware interrupts, in steps of 10 ms");
+pub const CPU_SOFTIRQ_NS: ColumnDef = counter(
+    "cpu_softirq_ns",
+    "ns",
+    "/proc/stat softirq: time of all CPUs together in soft interrupts, in steps of 10 ms",
+);
+pub const CPU_STEAL_NS: ColumnDef = counter(
+    "cpu_steal_ns",
+    "ns",
+    "/proc/stat steal: time of all CPUs together taken by the hypervisor for other guests, in steps of 10 ms",
+);
+
+/// All states of the CPUs: their sum is the time of all CPUs.
+pub const CPU_TIMES: [ColumnDef; 8] =
+    [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IDLE_NS, CPU_IOWAIT_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS, CPU_STEAL_NS];
+
+pub const CPU_COUNT: ColumnDef = gauge("cpu_count", "cpus", "/proc/stat: CPUs online");
+
+pub const MEM_DIRTY_BYTES: ColumnDef =
+    gauge("mem_dirty_bytes", "bytes", "/proc/meminfo: page cache that waits to be written");
+pub const MEM_WRITEBACK_BYTES: ColumnDef =
+    gauge("mem_writeback_bytes", "bytes", "/proc/meminfo: page cache being written");
+pub const MEM_CACHED_BYTES: ColumnDef =
+    gauge("mem_cached_bytes", "bytes", "/proc/meminfo: page cache, tmpfs and ramfs included");
+pub const MEM_AVAILABLE_BYTES: ColumnDef = gauge(
+    "mem_available_bytes",
+    "bytes",
+    "/proc/meminfo: what programs could still get without swapping (the kernel's estimate, Linux 3.14)",
+);
+pub const MEM_FREE_BYTES: ColumnDef = gauge("mem_free_bytes", "bytes", "/proc/meminfo: unused");
+pub const MEM_SWAP_USED_BYTES: ColumnDef = gauge("mem_swap_used_bytes", "bytes", "/proc/meminfo: swap space in use");
+pub const VM_PAGE_IN_BYTES: ColumnDef =
+    counter("vm_page_in_bytes", "bytes", "/proc/vmstat pgpgin: read by all block devices of the machine");
+pub const VM_PAGE_OUT_BYTES: ColumnDef =
+    counter("vm_page_out_bytes", "bytes", "/proc/vmstat pgpgout: written by all block devices of the machine");
+pub const VM_SWAP_IN_PAGES: ColumnDef =
+    counter("vm_swap_in_pages", "pages", "/proc/vmstat pswpin: pages read back from swap");
+pub const VM_SWAP_OUT_PAGES: ColumnDef =
+    counter("vm_swap_out_pages", "pages", "/proc/vmstat pswpout: pages written to swap");
+
+pub const PSI_CPU_SOME_US: ColumnDef = counter(
+    "psi_cpu_some_us",
+    "us",
+    "/proc/pressure/cpu: time in which at least one task of the machine waited for it",
+);
+pub const PSI_CPU_FULL_US: ColumnDef = counter(
+    "psi_cpu_full_us",
+    "us",
+    "/proc/pressure/cpu: time in which no task could go on for want of it; cpu has it since Linux 5.13",
+);
+pub const PSI_IO_SOME_US: ColumnDef =
+    counter("psi_io_some_us", "us", "/proc/pressure/io: time in which at least one task of the machine waited for it");
+pub const PSI_IO_FULL_US: ColumnDef =
+    counter("psi_io_full_us", "us", "/proc/pressure/io: time in which no task could go on for want of it");
+pub const PSI_MEMORY_SOME_US: ColumnDef = counter(
+    "psi_memory_some_us",
+    "us",
+    "/proc/pressure/memory: time in which at least one task of the machine waited for it",
+);
+pub const PSI_MEMORY_FULL_US: ColumnDef =
+    counter("psi_memory_full_us", "us", "/proc/pressure/memory: time in which no task could go on for want of it");
+
+/// Kernel threads and processes that have columns.
+pub const TOP: usize = 5;
+
+/// Names of the busiest, the busiest first.
+pub const TOP_NAMES: [ColumnDef; TOP] =
+    [top_name("top1_name"), top_name("top2_name"), top_name("top3_name"), top_name("top4_name"), top_name("top5_name")];
+
+/// CPU time of the busiest, in the order of [`TOP_NAMES`].
+pub const TOP_CPU_NS: [ColumnDef; TOP] = [
+    top_cpu("top1_cpu_ns"),
+    top_cpu("top2_cpu_ns"),
+    top_cpu("top3_cpu_ns"),
+    top_cpu("top4_cpu_ns"),
+    top_cpu("top5_cpu_ns"),
+];
+
+const fn top_name(name: &'static str) -> ColumnDef {
+    interval(
+        name,
+        "",
+        "/proc/PID/stat comm: name of the kernel thread or of the processes (all of one name together) that \
+         come at this rank in CPU time since the row before; absent in row 0 and where fewer ran",
+    )
+    .text()
+}
+
+const fn top_cpu(name: &'static str) -> ColumnDef {
+    interval(
+        name,
+        "ns",
+        "CPU clock of the process (clock_getcpuclockid): CPU time since the row before of those that the \
+         rank's name names",
+    )
+}
+
+pub const OTHERS_NAME: ColumnDef = interval(
+    "others_name",
+    "",
+    "/proc/PID/stat comm: name of the processes (all of one name together) that used most CPU time since \
+     the row before of those that neither are pgstrata nor descend from it, threads of the kernel left \
+     out; absent in row 0 and where none ran",
+)
+.text();
+pub const OTHERS_CPU_NS: ColumnDef = counter(
+    "others_cpu_ns",
+    "ns",
+    "CPU clocks: CPU time since the first reading of all processes that neither are pgstrata nor descend from it, \
+     threads of the kernel left out; those that ended between two rows are missed, and those that used \
+     less than 0.1 ms",
+);
