@@ -89,7 +89,7 @@ fn the_terminal_begins_with_the_verdict_and_names_what_was_not_run() {
     assert!(first.contains("Linux 6.18.2), PostgreSQL 15.18. 45 of 48 trials measured"), "{first}");
     assert!(at("tpcb, clients 16\n") < at("Volatile: may lose everything at a power cut"));
     assert!(at("(1)  tmpfs") < at("Before you believe a figure"));
-    assert!(at("Before you believe a figure") < at("btrfs, tpcb, clients 1, trials 1–3 (ended in load)"));
+    assert!(at("Before you believe a figure") < at("btrfs, tpcb, clients 1, trials 1–3 (ended while load)"));
     assert!(at("copying the data failed: no space left on device") < at("try: give the loop image"));
 }
 
