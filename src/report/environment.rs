@@ -75,9 +75,9 @@ fn add_machine<'a>(table: &mut Table, host: &HostFacts, trials: impl Iterator<It
             value.map_or_else(|| Cell::text("not known").style("absent"), |value| Cell::text(value).style("reason"));
         table.push(vec![Cell::text(name).style("name"), value]);
     }
-    let mut knobs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut knobs: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
     for (name, value) in trials.flat_map(|trial| &trial.knobs) {
-        knobs.entry(name).or_default().insert(knob_text(name, value));
+        knobs.entry(name).or_default().insert(value);
     }
     for (name, values) in knobs {
         let values = values.iter().map(|value| knob_text(name, value)).collect::<Vec<_>>().join("; ");
