@@ -159,6 +159,7 @@ impl Known {
             }
         }
         unmet.extend(knobs::unmet(host, &case.machine));
+        unmet.extend(tablespaces_unmet(case));
         if let Some(postgres) = &case.postgres {
             let lacks = || postgres_unmet(host, &postgres.bin);
             unmet.extend(self.servers.entry(postgres.bin.clone()).or_insert_with(lacks).clone());
@@ -175,8 +176,20 @@ impl Known {
 pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
     let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack) };
     unmet.extend(knobs::unmet(host, &case.machine));
+    unmet.extend(tablespaces_unmet(case));
     unmet.extend(case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin)));
     unmet
+}
+
+/// Tablespaces that the workload wants to use and the stack does not have.
+fn tablespaces_unmet(case: &CaseSpec) -> Vec<Unmet> {
+    let named = workload(&case.workload.kind).map(|workload| workload.tablespaces(&case.workload.options));
+    let missing = named.unwrap_or_default().into_iter().filter(|name| !case.stack.tablespaces.contains_key(name));
+    let unmet = missing.map(|name| Unmet {
+        what: format!("the tablespace {name} in the stack {}", case.stack.name),
+        hint: format!("add tablespace = {{ {name} = {{ ... }} }} to the stack, or exclude the case"),
+    });
+    unmet.collect()
 }
 
 fn postgres_unmet(host: &Host, bin: &str) -> Option<Unmet> {

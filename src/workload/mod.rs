@@ -130,6 +130,19 @@ pub trait Workload: Sync {
     /// # Errors
     /// With the tool's own words.
     fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    /// The tablespaces that the options name.
+    fn tablespaces(&self, options: &Options) -> Vec<String> {
+        let _ = options;
+        Vec::new()
+    }
+    /// Moves its data into the tablespaces that the options name, once these are there and the server runs.
+    ///
+    /// # Errors
+    /// With the server's own words.
+    fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
+        let _ = (place, options);
+        Ok(())
+    }
     /// Runs unmeasured for the warm-up. Does nothing where the plan has none.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use crate::record::operation::CacheState;
 use crate::record::stack::End;
 use crate::run::template;
 use crate::run::undo;
+use crate::workload::Place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,6 +41,16 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     for (name, folder) in &tablespaces {
         client.query(&server::create_tablespace(name, folder)?)?;
     }
+    let raw = trial.staging.raw();
+    let place = Place {
+        host: &session.host,
+        folder: &folder,
+        server: Some(&server),
+        user: &session.user,
+        interrupt: &session.interrupt,
+        raw: &raw,
+    };
+    trial.workload.place_data(&place, &trial.case.workload.options)?;
     client.query("CHECKPOINT")?;
     let facts = server.facts()?;
     trial.record.data = Some(DataFacts {

@@ -26,7 +26,10 @@ use std::time::Duration;
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Options that are kept as the plan gave them: figures may depend on them.
-const SETTINGS: [&str; 4] = ["duration", "warmup", "cache", "jobs"];
+const SETTINGS: [&str; 6] = ["duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace"];
+
+/// Options that name a tablespace, and what is moved there.
+const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
 
 /// The workload `pgbench`.
 #[derive(Debug)]
@@ -110,6 +113,21 @@ impl Workload for Pgbench {
         let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
         client.query("checkpoint").map(drop)
+    }
+
+    fn tablespaces(&self, options: &Options) -> Vec<String> {
+        MOVED.iter().filter_map(|(key, _)| options.text(key)).map(str::to_owned).collect()
+    }
+
+    fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
+        for (key, what) in MOVED {
+            let Some(tablespace) = options.text(key) else { continue };
+            let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
+            client.set_limit(CHECKPOINT_LIMIT)?;
+            let name = tablespace.replace('"', "\"\"");
+            client.query(&format!("ALTER {what} ALL IN TABLESPACE pg_default SET TABLESPACE \"{name}\""))?;
+        }
+        Ok(())
     }
 
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()> {

@@ -85,6 +85,20 @@ pub const SPECS: &[OptionSpec] = &[
         doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all",
     },
     OptionSpec {
+        key: "tablespace",
+        kind: OptionKind::Text,
+        required: false,
+        default: Some("none: with the data directory"),
+        doc: "tablespace of the stack that the tables are moved to before the measurement",
+    },
+    OptionSpec {
+        key: "index_tablespace",
+        kind: OptionKind::Text,
+        required: false,
+        default: Some("none: with the data directory"),
+        doc: "tablespace of the stack that the indexes are moved to before the measurement",
+    },
+    OptionSpec {
         key: "cache",
         kind: OptionKind::OneOf(&["warm", "cold"]),
         required: false,

@@ -292,3 +292,31 @@ fn more_clients_than_scale_is_warned_of() {
     assert!(half.expected > Bytes(500 << 20) && half.expected < Bytes(520 << 20));
     assert_eq!(Pgbench.spans(&options(&[])), (Micros(10_000_000), Micros(3_000_000)));
 }
+
+#[test]
+fn tables_and_indexes_lie_in_the_tablespaces_that_the_options_name() {
+    let Some(bench) = Bench::new() else { return };
+    let server = bench.server.as_ref().unwrap();
+    let mut client = server.connect(DATABASE).unwrap();
+    for name in ["hot", "cold"] {
+        let folder = bench.folder.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        crate::host::files::give_to(&folder, &server.spec.user).unwrap();
+        client.query(&crate::cluster::server::create_tablespace(name, &folder).unwrap()).unwrap();
+    }
+    let named = options(&[
+        ("tablespace", OptionValue::Text("hot".to_owned())),
+        ("index_tablespace", OptionValue::Text("cold".to_owned())),
+    ]);
+    assert_eq!(Pgbench.tablespaces(&named), ["hot", "cold"]);
+    Pgbench.place_data(&bench.place(), &named).unwrap();
+    let sql = "select t.spcname, c.relname from pg_class c join pg_tablespace t on t.oid = c.reltablespace \
+               where c.relname like 'pgbench_accounts%' order by 2";
+    let found = client.query(sql).unwrap();
+    let found: Vec<[&str; 2]> =
+        found.iter().map(|row| [row[0].as_deref().unwrap(), row[1].as_deref().unwrap()]).collect();
+    assert_eq!(found, [["hot", "pgbench_accounts"], ["cold", "pgbench_accounts_pkey"]]);
+    let unknown = options(&[("tablespace", OptionValue::Text("no\"ne".to_owned()))]);
+    let error = Pgbench.place_data(&bench.place(), &unknown).unwrap_err().to_string();
+    assert!(error.contains("no\"ne"), "{error}");
+}
