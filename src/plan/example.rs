@@ -74,7 +74,15 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
     comment(
         &mut out,
         "",
-        "wal = \"STACK\" puts pg_wal on another stack. reuse = true lets trials share one stack that ages.",
+        "Several devices: devices = { NAME = LAYER, ... }, or devices = { LAYER = VALUE, count = 4 } for d1 to d4. A layer \
+         stands on whatever nothing else uses, or on what it names: filesystem = { ext4 = { on = \"a\", journal = \"b\" } }.",
+    );
+    comment(
+        &mut out,
+        "",
+        "wal = LAYER puts pg_wal on a filesystem of its own, wal = \"STACK\" on another stack; tablespace = { NAME = LAYER } \
+         makes tablespaces. reuse = true lets trials share one stack that ages. Any option can be a list, which is an axis; \
+         an option that is a list takes a list of lists.",
     );
     for entry in Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)) {
         out.push_str(&entry_shown(entry));
@@ -283,6 +291,10 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
 fn entry_shown(entry: &Entry) -> String {
     let mut out = String::from("\n");
     comment(&mut out, "", &format!("{}: {}", entry.name, entry.doc));
+    let width = entry.takes.iter().map(|take| take.key.len()).max().unwrap_or(0);
+    for take in entry.takes {
+        comment(&mut out, &format!("   {:<width$}  ", take.key), take.doc);
+    }
     options_shown(entry.options, "   ", &mut out);
     out
 }
