@@ -145,8 +145,12 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
-            let has_no_winner = matches!(comparison.outcome, Outcome::NotRepeated | Outcome::NoInterval);
-            let style = if has_no_winner { "quiet" } else { "" };
+            let style = match comparison.outcome {
+                Outcome::Faster => "faster",
+                Outcome::Slower => "slower",
+                Outcome::NoDifferenceSeen => "",
+                Outcome::NotRepeated | Outcome::NoInterval => "quiet",
+            };
             (
                 Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
                 Cell::text(says)
@@ -162,7 +166,7 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
         }
     };
     let name = Cell::text(row_label(row)).csv(vec![row.measure.clone(), row.unit.clone()]);
-    vec![name, number(&row.reference), number(&row.value), ratio_cell, says.clone()]
+    vec![name, number(&row.reference), number(&row.value), ratio_cell, says]
 }
 
 /// A figure and its ends with all their digits.
@@ -229,16 +233,6 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
         table.push(std::iter::once(Cell::text(&fact.key).style("name")).chain(values).collect());
     }
     table
-}
-
-/// What a ratio says as the style sheet has it.
-pub(super) fn outcome_key(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Faster => "faster",
-        Outcome::Slower => "slower",
-        Outcome::NoDifferenceSeen => "same",
-        Outcome::NotRepeated | Outcome::NoInterval => "open",
-    }
 }
 
 /// What holds for several sides, once, with their marks.
