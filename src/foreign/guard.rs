@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn kept(text: &str, value: f64, line: &str) -> bool {
-        let figure = Figure { name: "rate".into(), unit: "", value, text: text.into(), line: 3 };
+        let figure = Figure { name: "rate".into(), unit: String::new(), value, text: text.into(), line: 3 };
         let row = Row { figures: vec![figure], line: 3, ..Row::default() };
         let mut output = Output { rows: vec![row], ..Output::default() };
         check(
@@ -150,7 +150,7 @@ mod tests {
         let row = |texts: &[&str]| {
             let figure = |text: &&str| Figure {
                 name: "rate".into(),
-                unit: "",
+                unit: String::new(),
                 value: text.parse().unwrap(),
                 text: (*text).into(),
                 line: 1,

@@ -1,6 +1,5 @@
 //! A pgbench log as a stream: counts and a histogram, in memory that does not grow with it.
 
-use crate::foreign::read::output::Unread;
 use crate::foreign::read::pgbench_log::{self, End, Optional, Reader};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
@@ -48,7 +47,7 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     let mut output = ImportedOutput {
         tool: "pgbench -l".to_owned(),
         lines: (1, u32::try_from(end.lines).unwrap_or(u32::MAX)),
-        unread: end.unread.iter().cloned().map(unread).collect(),
+        unread: end.unread.clone(),
         ..ImportedOutput::default()
     };
     if let Some(optional) = end.kind {
@@ -66,10 +65,6 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
         output.notes.push(format!("{more} further lines could not be read"));
     }
     Ok((tally.finish(&end), output))
-}
-
-fn unread(unread: Unread) -> (u32, String, String) {
-    (unread.line, unread.text, unread.wanted)
 }
 
 /// How often each time was, in steps of less than 0.1 %: the eleven leading bits of it are kept. HdrHistogram does the
@@ -203,7 +198,7 @@ mod tests {
         let latency = ImportedTimes { count: 3, sum_us: 1100, most_us: 900, steps: vec![(100, 2), (900, 1)] };
         assert_eq!((log.latency, log.lag, log.retried), (latency, None, None));
         assert_eq!((output.tool.as_str(), output.lines), ("pgbench -l", (1, 6)));
-        assert_eq!((output.unread[0].0, output.unread[0].1.as_str()), (6, "nonsense 5"));
+        assert_eq!((output.unread[0].line, output.unread[0].text.as_str()), (6, "nonsense 5"));
     }
 
     #[test]

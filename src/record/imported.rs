@@ -118,8 +118,19 @@ pub struct ImportedOutput {
     pub rows: Vec<ImportedRow>,
     /// What a reader should know.
     pub notes: Vec<String>,
-    /// Lines that could not be read: number, text, what was wanted.
-    pub unread: Vec<(u32, String, String)>,
+    /// Lines that stand inside it and could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// A line that is there and could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// Its number.
+    pub line: u32,
+    /// The line, shortened to 200 characters.
+    pub text: String,
+    /// What was wanted there.
+    pub wanted: String,
 }
 
 /// One row.

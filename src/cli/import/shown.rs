@@ -6,7 +6,7 @@ use crate::cli::out;
 use crate::error::Result;
 use crate::foreign::Reading;
 use crate::host::command::quoted;
-use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
+use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes, Unread};
 use crate::report;
 use crate::units::{grouped, significant};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
             text.push_str(&row_line(row));
         }
         let most = if rows { usize::MAX } else { MOST_UNREAD };
-        for (line, found, wanted) in output.unread.iter().take(most) {
+        for Unread { line, text: found, wanted } in output.unread.iter().take(most) {
             text.push_str(&format!("    line {line} could not be read: `{}`; wanted {wanted}\n", out::harmless(found)));
         }
         if output.unread.len() > most {

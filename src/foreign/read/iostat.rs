@@ -231,7 +231,7 @@ impl Reader {
         // Tables of one report have no column in common (`-h`); other columns than before are another iostat's.
         let shares = |seen: &Vec<String>| *seen != header.columns && seen.iter().any(|it| header.columns.contains(it));
         let strange = |current: &Current| match header.tool {
-            Some(tool) => current.output.tool != tool && !matches!(current.output.tool, "iostat" | "iostat -x"),
+            Some(tool) => current.output.tool != tool && !matches!(&*current.output.tool, "iostat" | "iostat -x"),
             None => matches!(current.names, Names::Wide(_)),
         };
         if self.current.as_ref().is_some_and(|current| strange(current) || current.seen.iter().any(shares)) {
@@ -243,7 +243,7 @@ impl Reader {
             None => self.open(line, tool),
         };
         if current.output.tool == "iostat" {
-            current.output.tool = tool;
+            tool.clone_into(&mut current.output.tool);
         }
         if current.seen.contains(&header.columns) || (header.tool.is_none() && !current.seen.is_empty()) {
             current.next_report();
@@ -275,7 +275,7 @@ impl Reader {
         self.close();
         // Without `-y`, which Linux alone has, the first report of every iostat is an average since boot.
         let since_boot = called.map(|arguments| !table::has_option(&arguments, 'y'));
-        let output = Output { tool, lines: (line.number, line.number), ..Output::default() };
+        let output = table::output(tool, line.number);
         let (names, time, seen) = (Names::None, self.time.take(), Vec::new());
         self.current.insert(Current { output, names, report: 1, time, seen, since_boot })
     }
@@ -319,8 +319,8 @@ impl Current {
         let (rows, odd) = found.unwrap_or_else(|wanted| (Vec::new(), vec![wanted]));
         self.output.unread.extend(odd.into_iter().map(|wanted| table::unread(line, wanted)));
         for mut row in rows {
-            let mut labels = vec![("report", report.to_string())];
-            labels.extend(self.time.clone().map(|time| ("time", time)));
+            let time = self.time.clone().map(|time| ("time", time));
+            let mut labels = table::owned([("report", report.to_string())].into_iter().chain(time));
             labels.append(&mut row.labels);
             let since_boot = if report == 1 { self.since_boot } else { Some(false) };
             self.output.rows.push(Row { labels, since_boot, ..row });

@@ -204,16 +204,9 @@ impl Reading {
     }
 
     fn open(&mut self, line: Line<'_>) -> &mut Output {
-        let command = &mut self.command;
-        &mut self
-            .output
-            .get_or_insert_with(|| {
-                let facts = command.take().map(|command| ("command".to_owned(), command));
-                let lines = (line.number, line.number);
-                let facts = facts.into_iter().collect();
-                (Output { tool: "pg_test_fsync", lines, facts, ..Output::default() }, Vec::new())
-            })
-            .0
+        let (output, _) = self.output.get_or_insert_with(|| (table::output("pg_test_fsync", line.number), Vec::new()));
+        output.facts.extend(self.command.take().map(|command| ("command".to_owned(), command)));
+        output
     }
 
     fn row(&mut self, line: Line<'_>, row: &PrintedRow<'_>) {
@@ -224,14 +217,14 @@ impl Reading {
         let Some((output, tests)) = &mut self.output else { return };
         extend(output, line.number);
         let labels = |test: Test| {
-            let mut labels = vec![("test", test.label().to_owned())];
+            let mut labels = table::owned([("test", test.label().to_owned())]);
             if let Some(bytes) = row.write_bytes {
                 if bytes > 0 && ALL_WRITES.is_multiple_of(bytes) {
-                    labels.push(("writes", (ALL_WRITES / bytes).to_string()));
+                    labels.push(("writes".to_owned(), (ALL_WRITES / bytes).to_string()));
                 }
-                labels.push(("write_bytes", bytes.to_string()));
+                labels.push(("write_bytes".to_owned(), bytes.to_string()));
             }
-            labels.push(("method", row.method.clone()));
+            labels.push(("method".to_owned(), row.method.clone()));
             labels
         };
         let Some(labels) = test.map(labels).filter(|new| output.rows.iter().all(|known| known.labels != *new)) else {
@@ -239,7 +232,7 @@ impl Reading {
             output.unread.push(table::unread(line, wanted));
             return;
         };
-        let mut read = table::row(labels, line.number);
+        let mut read = Row { labels, line: line.number, ..Row::default() };
         match row.value {
             Value::Rate(rate, time) => {
                 let Some((value, us)) = rate_and_time(rate, time) else {
@@ -300,7 +293,7 @@ impl Reading {
         output.lines.1 = output.unread.iter().map(|unread| unread.line).chain([last]).max().unwrap_or(last);
         if let Some(bytes) = sizes.first().filter(|bytes| sizes.iter().all(|size| size == *bytes)) {
             for row in output.rows.iter_mut().filter(|row| row.labels.len() == 2) {
-                row.labels.insert(1, ("write_bytes", bytes.to_string()));
+                row.labels.insert(1, ("write_bytes".to_owned(), bytes.to_string()));
             }
         }
         output.version = version(&output, &said).map(str::to_owned);

@@ -185,8 +185,9 @@ impl Reading {
     }
 
     fn begin(&mut self, line: u32) -> &mut Output {
-        let facts = self.command.take().map(|command| ("command".to_owned(), command)).into_iter().collect();
-        self.outputs.push(Output { tool: "pgbench", lines: (line, line), facts, ..Output::default() });
+        let mut output = table::output("pgbench", line);
+        output.facts.extend(self.command.take().map(|command| ("command".to_owned(), command)));
+        self.outputs.push(output);
         (self.summary, self.script, self.statements) = (None, None, None);
         let last = self.outputs.len() - 1;
         &mut self.outputs[last]

@@ -217,9 +217,8 @@ impl Reader {
         if let Some(header) = Header::of(line.text) {
             if self.current.as_ref().is_none_or(|(current, _)| *current != header) {
                 self.end();
-                let lines = (line.number, line.number);
-                self.current =
-                    Some((header.clone(), Output { tool: header.system.tool(), lines, ..Output::default() }));
+                let output = table::output(header.system.tool(), line.number);
+                self.current = Some((header, output));
             }
             return;
         }

@@ -49,8 +49,7 @@ fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
 
 fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
     let columns = heading(&table::words(lines[at].text))?;
-    let number = lines[at].number;
-    let mut output = Output { tool: "zfs get", lines: (number, number), ..Output::default() };
+    let mut output = table::output("zfs get", lines[at].number);
     let mut used = 1;
     let mut name = None;
     while let Some(line) = lines.get(at + used) {
@@ -73,9 +72,11 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
         table::extend(&mut output, line.number);
         used += 1;
     }
-    let known = |property: &str| output.rows.iter().any(|row| row.labels.contains(&("property", property.to_owned())));
+    let known = |property: &str| {
+        output.rows.iter().any(|row| row.labels.iter().any(|(name, value)| name == "property" && value == property))
+    };
     if ["health", "autoexpand", "failmode", "ashift"].into_iter().any(known) {
-        output.tool = "zpool get";
+        "zpool get".clone_into(&mut output.tool);
     }
     let any = !output.rows.is_empty() || !output.unread.is_empty();
     any.then_some((output, used))
@@ -84,7 +85,7 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
 /// One property, or none where the words are not such a row.
 fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<Row> {
     let mut rest = words;
-    let mut labels = Vec::new();
+    let mut labels: Vec<(&str, String)> = Vec::new();
     for &column in columns.iter().take_while(|column| matches!(**column, "name" | "property")) {
         let (first, behind) = rest.split_first()?;
         let is_property = first.starts_with(|c: char| c.is_ascii_lowercase()) && !first.ends_with([':', ',', '.']);

@@ -93,11 +93,11 @@ fn memory_has_the_unit_that_the_text_says() {
 #[test]
 fn freebsd_and_illumos_are_read() {
     let found = outputs(FREEBSD).remove(0);
-    assert_eq!((found.tool, value(&found, "free_bytes")), ("vmstat (FreeBSD)", Some(1.2 * 1024f64.powi(3))));
+    assert_eq!((found.tool.as_str(), value(&found, "free_bytes")), ("vmstat (FreeBSD)", Some(1.2 * 1024f64.powi(3))));
     assert_eq!((value(&found, "system_calls_per_s"), value(&found, "system_percent")), (Some(712.0), Some(2.0)));
     assert_eq!((value(&found, "ops_per_s"), found.rows[1].labels[1].1.as_str()), (Some(5.0), "da0"));
     let found = outputs(ILLUMOS).remove(0);
-    assert_eq!((found.tool, value(&found, "page_in_bytes_per_s")), ("vmstat (illumos)", Some(4096.0)));
+    assert_eq!((found.tool.as_str(), value(&found, "page_in_bytes_per_s")), ("vmstat (illumos)", Some(4096.0)));
     assert_eq!(value(&found, "memory_deficit_bytes"), Some(0.0));
 }
 
