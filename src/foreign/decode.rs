@@ -18,12 +18,12 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<Text, String> {
     if let Some((big, rest)) = sixteen_bits(&bytes) {
         let text = from_sixteen_bits(rest, big);
         if binary_share(text.bytes()) {
-            return Err(what_binary(&bytes).to_owned());
+            return Err(what_binary(&bytes));
         }
         return Ok(Text { text: plain(text), encoding: Some(if big { "UTF-16BE" } else { "UTF-16LE" }) });
     }
     if is_binary(&bytes) {
-        return Err(what_binary(&bytes).to_owned());
+        return Err(what_binary(&bytes));
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Text { text: plain(text), encoding: None }),
@@ -53,21 +53,14 @@ fn binary_share(bytes: impl Iterator<Item = u8>) -> bool {
 }
 
 /// What binary bytes are, by how they begin.
-fn what_binary(bytes: &[u8]) -> &'static str {
-    const KNOWN: [(&[u8], &str); 9] = [
-        (b"PK\x03\x04", "a zip archive: unpack it first"),
-        (b"BZh", "packed with bzip2: unpack it first"),
-        (b"7z\xbc\xaf", "a 7-Zip archive: unpack it first"),
-        (b"\x7fELF", "a program"),
-        (b"%PDF", "a PDF"),
-        (b"\x89PNG", "a picture"),
-        (b"\xff\xd8\xff", "a picture"),
-        (b"GIF8", "a picture"),
-        (b"\x04\x22\x4d\x18", "packed with lz4: unpack it first"),
-    ];
-    let known = KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
-    let tar = bytes.get(257..262) == Some(b"ustar");
-    known.unwrap_or(if tar { "a tar archive: unpack it first" } else { "binary, not text" })
+fn what_binary(bytes: &[u8]) -> String {
+    const ARCHIVES: [(&[u8], &str); 4] =
+        [(b"PK\x03\x04", "zip"), (b"BZh", "bzip2"), (b"7z\xbc\xaf", "7-Zip"), (b"\x04\x22\x4d\x18", "lz4")];
+    match ARCHIVES.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        Some((_, name)) => format!("packed with {name}: unpack it first"),
+        None if bytes.get(257..262) == Some(b"ustar") => "a tar archive: unpack it first".to_owned(),
+        None => "binary, not text".to_owned(),
+    }
 }
 
 /// Whether text is UTF-16: its byte order (big first) and what follows its mark.
@@ -160,7 +153,8 @@ mod tests {
         tar[257..262].copy_from_slice(b"ustar");
         tar[100] = 0;
         for (bytes, what) in [
-            (&b"\x7fELF\0\0\0"[..], "a program"),
+            (&b"\x7fELF\0\0\0"[..], "binary, not text"),
+            (b"PK\x03\x04\0\0\0", "packed with zip: unpack it first"),
             (&tar, "a tar archive: unpack it first"),
             (&[1, 2, 3, 4, 5], "binary, not text"),
             (b"text with one zero\0", "binary, not text"),

@@ -68,6 +68,20 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
     read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.clone())
 }
 
+/// The name most like the wanted one, where one is like it: it holds that, or nearly is that.
+#[must_use]
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const NEAR: f64 = 0.6;
+    // Shorter parts are in too many names.
+    const SHORTEST_PART: usize = 3;
+    let likeness = |name: &str| {
+        let part = if name.contains(wanted) && wanted.len() >= SHORTEST_PART { NEAR } else { 0.0 };
+        strsim::normalized_damerau_levenshtein(name, wanted).max(part)
+    };
+    let near = names.into_iter().map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= NEAR);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
 /// Reads one file that messages call `name`.
 fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     let mut tap = Tap::new(reader);

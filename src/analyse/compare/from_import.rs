@@ -5,7 +5,7 @@
 
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{self, kilobytes, pieces};
-use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::shelf::rules_sync::beyond_storage;
 use crate::record::imported::{
@@ -234,7 +234,7 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
 /// What the facts say of where the data lay and what a sync survives.
 struct Standing {
     medium: Medium,
-    data: DataPlace,
+    data: Medium,
     /// What a sync survives, whoever asks for it.
     of_sync: Durability,
     /// What a commit survives: the server's own settings decide too.
@@ -252,9 +252,9 @@ impl Standing {
             _ => medium_of(filesystem.as_deref(), facts),
         };
         let data = match get(&["data.fits", "data.place"]).as_deref() {
-            Some("memory" | "ram" | "shared_buffers" | "yes") => DataPlace::Memory,
-            Some("disk" | "neither" | "no") => DataPlace::Disk,
-            _ => DataPlace::Unknown,
+            Some("memory" | "ram" | "shared_buffers" | "yes") => Medium::Memory,
+            Some("disk" | "neither" | "no") => Medium::Disk,
+            _ => Medium::Unknown,
         };
         let of = |class, reason: &str| Some(Durability { class, reason: reason.to_owned() });
         let volatile = |reason: &str| of(DurabilityClass::Volatile, reason);
@@ -289,7 +289,7 @@ impl Standing {
     fn stamp(&self, measure: &mut Measure) {
         let is_server = measure.family == "pgbench";
         measure.medium = self.medium;
-        measure.data = if is_server { self.data } else { DataPlace::Unknown };
+        measure.data = if is_server { self.data } else { Medium::Unknown };
         let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
         let synced = measure.unsynced_form.is_none() && !reads;
         measure.durability = synced.then(|| if is_server { &self.of_commit } else { &self.of_sync }.clone());

@@ -5,7 +5,7 @@ mod imports;
 use super::findings::{ComparisonFindings, Method, Outcome, Reason};
 use super::from_run::RunSource;
 use super::judge::objection;
-use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use super::{compare, from_probe, from_run, ratio};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
@@ -140,7 +140,7 @@ fn files_in_memory_are_not_held_against_files_on_a_device() {
 #[test]
 fn data_that_fit_into_ram_are_not_held_against_data_that_do_not() {
     let read = |data| Measure { data, ..tps(5.0) };
-    assert_eq!(refusal(read(DataPlace::Disk), read(DataPlace::Memory)).0, Reason::DataInMemoryAgainstDisk);
+    assert_eq!(refusal(read(Medium::Disk), read(Medium::Memory)).0, Reason::DataInMemoryAgainstDisk);
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn any_measure() -> impl Strategy<Value = Measure> {
         Just(Figure::Percentile("p95".to_owned()))
     ];
     let medium = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
-    let data = prop_oneof![Just(DataPlace::Memory), Just(DataPlace::Disk), Just(DataPlace::Unknown)];
+    let data = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
     let lasting = prop_oneof![
         Just(None),
         Just(class(DurabilityClass::Flushed)),
