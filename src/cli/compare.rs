@@ -4,6 +4,7 @@ mod outputs;
 
 use super::out;
 use super::probe::{Progress, interrupt, seconds};
+use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
 use crate::analyse::compare::{self, from_import, from_probe, from_run, single};
@@ -303,7 +304,7 @@ fn missing(text: &str) -> Error {
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
     let error = Error::user(format!("there is no {text}"));
     // What lies in a folder of results is nothing to be probed.
-    if let Some(folder) = parent.filter(|folder| is_of_results(folder)) {
+    if let Some(folder) = parent.filter(|folder| folder.join(RUN).is_file() || ImportFolder::is_one(folder)) {
         let case = path.file_name().unwrap_or_default().to_string_lossy();
         return error.hint(format!("a case of a folder stands behind a colon: {}:{case}", folder.display()));
     }
@@ -311,14 +312,4 @@ fn missing(text: &str) -> Error {
         Some(name) => error.hint(format!("did you mean `{name}`? {}", capital(FORMS))),
         None => error.hint(FORMS),
     }
-}
-
-/// Whether a folder is one of a run or an import.
-fn is_of_results(folder: &Path) -> bool {
-    folder.join(RUN).is_file() || ImportFolder::is_one(folder)
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

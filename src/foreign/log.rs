@@ -1,5 +1,6 @@
 //! A pgbench log as a stream: counts and a histogram, in memory that does not grow with it.
 
+use super::unpack::fill;
 use crate::foreign::read::pgbench_log::{self, End, Optional, Reader};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
@@ -33,15 +34,12 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     let mut tally = Tally::default();
     let mut reader = Reader::new();
     reader.push(without_mark(sample), |transaction| tally.take(&transaction));
-    let mut piece = vec![0; PIECE];
     loop {
-        let length = match rest.read(&mut piece) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        reader.push(&piece[..length], |transaction| tally.take(&transaction));
+        let piece = fill(rest, PIECE)?;
+        if piece.is_empty() {
+            break;
+        }
+        reader.push(&piece, |transaction| tally.take(&transaction));
     }
     let end = reader.finish(|transaction| tally.take(&transaction));
     let mut output = ImportedOutput {

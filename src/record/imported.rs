@@ -1,7 +1,6 @@
 //! `import.json`: what was read from other people's output, each number as it stood there. No rate is computed, no unit
 //! is guessed; what the text does not tell is listed as unknown.
 
-use super::probe::ProbeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -78,8 +77,6 @@ pub struct ImportedTrial {
     pub outputs: Vec<ImportedOutput>,
     /// A pgbench log, read to histograms.
     pub log: Option<ImportedLog>,
-    /// A probe of this program, where a live folder stands beside what was published.
-    pub probe: Option<Box<ProbeRecord>>,
 }
 
 /// A file that was read.

@@ -4,7 +4,7 @@
 //! no run of this program has; they are left out, and said so.
 
 use super::facts::{Facts, medium_of_filesystem};
-use super::from_probe::{self, kilobytes, pieces};
+use super::from_probe::{kilobytes, pieces};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::shelf::rules_sync::beyond_storage;
@@ -73,8 +73,6 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 None => passes.push(found),
             }
         }
-        let probe = trial.probe.iter().flat_map(|probe| from_probe::side(bare.argument, &bare.label, probe).measures);
-        passes[0].extend(probe);
         sides.resize(sides.len().max(passes.len()), Vec::new());
         passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push((trial, pass)));
         read.extend(trial.files.iter().map(|file| file.sha256.as_str()).filter(|sum| !sum.is_empty()));

@@ -1,5 +1,6 @@
 //! `iostat` of Linux (sysstat), and `iostat -x` of FreeBSD and illumos: devices, processors, terminal. Absent on purpose:
-//! tables with the disks side by side (macOS, and without `-x`), which do not tell reads from writes; `-r` of illumos.
+//! tables with the disks side by side (macOS, and without `-x`), which do not tell reads from writes; totals (`-I`); `-r` of
+//! illumos.
 //!
 //! Figures have the same names and units on every system. Latency is queue and device together, as a request sees it;
 //! `k` and `M` of every iostat are powers of 1024, a sector is 512 bytes.
@@ -11,8 +12,7 @@
 //! | `ops_per_s` | ops/s | tps | tps | tps |
 //! | `read_bytes_per_s`, `write_`, `discard_` | B/s | rsec/s rkB/s rMB/s kB_read/s Blk_read/s | kr/s kw/s | kr/s Mr/s |
 //! | `bytes_per_s` | B/s | kB/s (`-s`) | MB/s | |
-//! | `read_bytes`, `write_bytes`, `discard_bytes` | B | kB_read (a total) | kr/i (`-I`) | kr/i (`-I`) |
-//! | `read_ops`, `write_ops`, `ops`, `bytes` | count, B | | r/i w/i xfrs MB (`-I`) | r/i w/i |
+//! | `read_bytes`, `write_bytes`, `discard_bytes` | B | kB_read (a total) | | |
 //! | `read_merges_per_s`, `write_`, `discard_`, `merges_per_s` | requests/s | rrqm/s rqm/s | | |
 //! | `read_merged_percent`, `write_`, `discard_` | % | %rrqm | | |
 //! | `request_bytes`, `read_request_bytes`, `write_`, `discard_` | B | avgrq-sz areq-sz rareq-sz | | |
@@ -22,7 +22,6 @@
 //! | `latency_us`, `read_latency_us`, `write_`, `discard_`, `flush_`, `other_` | us | await r_await | svc_t ms/t ms/r ms/o | svc_t |
 //! | `wait_latency_us`, `active_latency_us` | us | | | wsvc_t asvc_t |
 //! | `service_time_us` (not to be trusted, gone since 12.1.2) | us | svctm | | |
-//! | `latency_total_us`, `busy_us` | us | | tsvc_t/i sb/i | |
 //! | `util_percent`, `wait_util_percent` | % | %util | %b | %b %w |
 //! | `soft_errors`, `hard_errors`, `transport_errors`, `errors` | count | | | s/w h/w trn tot |
 //! | `user_percent`, `nice_`, `system_`, `iowait_`, `steal_`, `interrupt_`, `idle_` | % | avg-cpu | us ni sy in id | us sy wt id |
@@ -134,7 +133,7 @@ fn tool_of(columns: &[&str], capital: bool) -> &'static str {
     let has = |column: &str| columns.contains(&column);
     if has("actv") || has("trn") {
         "iostat (illumos)"
-    } else if has("qlen") || has("tsvc_t/i") {
+    } else if has("qlen") {
         "iostat -x (FreeBSD)"
     } else if capital && !has("tps") || has("%util") {
         "iostat -x"

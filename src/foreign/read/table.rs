@@ -49,7 +49,7 @@ pub(super) fn span_us(text: &str) -> Option<f64> {
 }
 
 /// A figure from its parts.
-pub(super) fn figure(name: &str, unit: &'static str, value: f64, text: &str, line: u32) -> Figure {
+pub(super) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
     Figure { name: name.to_owned(), unit: unit.to_owned(), value, text: text.to_owned(), line }
 }
 

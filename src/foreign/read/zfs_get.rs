@@ -35,13 +35,8 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 
 /// The columns that a heading of `get` names.
 fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
-    const ALL: [(&str, &str); 5] = [
-        ("NAME", "name"),
-        ("PROPERTY", "property"),
-        ("VALUE", "value"),
-        ("RECEIVED", "received"),
-        ("SOURCE", "source"),
-    ];
+    const ALL: [(&str, &str); 4] =
+        [("NAME", "name"), ("PROPERTY", "property"), ("VALUE", "value"), ("SOURCE", "source")];
     let columns: Option<Vec<_>> =
         words.iter().map(|word| ALL.iter().find(|(printed, _)| printed == word).map(|(_, name)| *name)).collect();
     columns.filter(|columns| columns.contains(&"property") && columns.contains(&"value"))
@@ -106,12 +101,6 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
         rest = before;
         source = Some(found.join(" "));
     }
-    let mut received = None;
-    if columns.contains(&"received") {
-        let (last, before) = rest.split_last()?;
-        rest = before;
-        received = Some((*last).to_owned());
-    }
     let value = rest.join(" ");
     // Without a source at its end a sentence looks like a property: only short values count then.
     if value.is_empty() && source.is_none() || source.is_none() && rest.len() > 5 {
@@ -122,7 +111,6 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
         number(property, &value).map(|(number, unit)| table::figure(property, unit, number, &value, line.number));
     let absent = matches!(value.as_str(), "-" | "none").then(|| value.clone());
     labels.push(("value", value));
-    labels.extend(received.map(|received| ("received", received)));
     labels.extend(source.map(|source| ("source", source)));
     Some(Row { figures: figure.into_iter().collect(), absent, ..table::row(labels, line.number) })
 }

@@ -195,21 +195,14 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     let columns = vec![Column::text("sides"), Column::text("why not"), Column::text("measures")];
     let mut table = Table::new("refused", "Refusals", columns);
-    for refusal in &findings.refused {
-        let measures = Cell::text(some_of(&refusal.measures)).csv(vec![refusal.measures.join("; ")]);
+    let refused = findings.refused.iter().map(|it| (marks(findings, it.sides), it.words.clone(), &it.measures));
+    let alone = findings.alone.iter().map(|it| (findings.sides[it.side].mark.clone(), it));
+    let alone = alone.map(|(mark, it)| (mark.clone(), format!("only {mark} measured it"), &it.measures));
+    for (marks, why, measures) in refused.chain(alone) {
         table.push(vec![
-            Cell::text(marks(findings, refusal.sides)).style("tight"),
-            Cell::text(&refusal.words).style("reason"),
-            measures.style("reason"),
-        ]);
-    }
-    for alone in &findings.alone {
-        let measures = Cell::text(some_of(&alone.measures)).csv(vec![alone.measures.join("; ")]);
-        let mark = &findings.sides[alone.side].mark;
-        table.push(vec![
-            Cell::text(mark).style("tight"),
-            Cell::text(format!("only {mark} measured it")).style("reason"),
-            measures.style("reason"),
+            Cell::text(marks).style("tight"),
+            Cell::text(why).style("reason"),
+            Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason"),
         ]);
     }
     table

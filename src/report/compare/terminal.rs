@@ -1,11 +1,11 @@
 //! A comparison for a terminal of 100 columns, plain UTF-8 without colours. Every text from outside goes through
 //! `printable`: a terminal obeys control characters.
 
-use super::super::terminal::{WIDTH, align_right, indented, paragraph, plain_table, printable, width};
+use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
 use super::tables::{
     about, families, family_title, grouped, marks, not_compared, ratio, row_label, some_of, told_by, value,
 };
-use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, PairFinding, Reason, Row};
+use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Reason, Row};
 use comfy_table::{ColumnConstraint, Width};
 
 /// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
@@ -120,19 +120,14 @@ fn facts(findings: &ComparisonFindings) -> String {
     if findings.facts_that_differ.is_empty() {
         text.push_str(&paragraph("  ", "None of those that more than one side tells."));
     }
-    findings.facts_that_differ.iter().for_each(|fact| text.push_str(&fact_lines(findings, fact)));
+    for fact in &findings.facts_that_differ {
+        text.push_str(&paragraph("  ", &fact.key));
+        for (side, value) in findings.sides.iter().zip(&fact.values) {
+            text.push_str(&paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("not told")));
+        }
+    }
     for (who, keys) in told_by(findings) {
         text.push_str(&paragraph("  ", &format!("Told by {who} only: {}.", keys.join(", "))));
-    }
-    text
-}
-
-fn fact_lines(findings: &ComparisonFindings, fact: &FactDifference) -> String {
-    let mut text = paragraph("  ", &fact.key);
-    for (side, value) in findings.sides.iter().zip(&fact.values) {
-        let mark = format!("    {}  ", side.mark);
-        debug_assert!(width(&mark) < usize::from(WIDTH));
-        text.push_str(&paragraph(&mark, value.as_deref().unwrap_or("not told")));
     }
     text
 }
