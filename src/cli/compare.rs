@@ -4,6 +4,7 @@ mod outputs;
 
 use super::out;
 use super::probe::{Progress, interrupt, seconds};
+use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
 use crate::analyse::compare::{self, from_import, from_probe, from_run, single};
@@ -36,8 +37,6 @@ const TURNS: &str = "folders in turn";
 /// What a side may be, for errors.
 const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
                      shelf:NAME:CASE, or any other folder, which is probed (FOLDER/. even where it holds outputs)";
-/// Likeness from which on a name is worth proposing, 0 to 1.
-const NEAR: f64 = 0.6;
 
 const HELP: &str = "Examples:
   pgstrata compare shelf:freebsd10-zfs-fsync-2014 .   published rows beside a probe of this folder
@@ -282,7 +281,7 @@ fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce()
     match case {
         Some(case) if sides.is_empty() => {
             let names = names();
-            let hint = match near(case, &names) {
+            let hint = match foreign::nearest(case, names.iter().map(String::as_str)) {
                 Some(name) => format!("did you mean `{name}`? There are {}", names.join("; ")),
                 None => format!("there are {}", names.join("; ")),
             };
@@ -305,31 +304,12 @@ fn missing(text: &str) -> Error {
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
     let error = Error::user(format!("there is no {text}"));
     // What lies in a folder of results is nothing to be probed.
-    if let Some(folder) = parent.filter(|folder| is_of_results(folder)) {
+    if let Some(folder) = parent.filter(|folder| folder.join(RUN).is_file() || ImportFolder::is_one(folder)) {
         let case = path.file_name().unwrap_or_default().to_string_lossy();
         return error.hint(format!("a case of a folder stands behind a colon: {}:{case}", folder.display()));
     }
-    // The name of a publication without what stands before it is near as well.
-    let wanted = [text.to_owned(), format!("{SHELF}{text}")];
-    match wanted.iter().find_map(|wanted| near(wanted, &names)) {
+    match foreign::nearest(text, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `{name}`? {}", capital(FORMS))),
         None => error.hint(FORMS),
     }
-}
-
-/// Whether a folder is one of a run or an import.
-fn is_of_results(folder: &Path) -> bool {
-    folder.join(RUN).is_file() || ImportFolder::is_one(folder)
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// The name most like the wanted one, where one is like it.
-fn near(wanted: &str, names: &[String]) -> Option<String> {
-    let likeness = |name: &String| strsim::normalized_damerau_levenshtein(wanted, name);
-    let nearest = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    (likeness(nearest) >= NEAR).then(|| nearest.clone())
 }

@@ -227,7 +227,7 @@ fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> 
             return Err(Error::user(format!("{key} is set twice")).hint("set each key once"));
         }
         match key.strip_prefix("origin.") {
-            Some(part) => *origin_part(&mut record.origin, part)? = Some(value.clone()),
+            Some(part) => set_origin(&mut record.origin, part, value)?,
             None => {
                 if let Some(known) = misspelt(key) {
                     return Err(Error::user(format!("there is no fact {key} that anything goes by"))
@@ -242,23 +242,13 @@ fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> 
     Ok(())
 }
 
-fn origin_part<'a>(origin: &'a mut Origin, part: &str) -> Result<&'a mut Option<String>> {
-    Ok(match part {
-        "title" => &mut origin.title,
-        "author" => &mut origin.author,
-        "published" => &mut origin.published,
-        "measured" => &mut origin.measured,
-        "language" => &mut origin.language,
-        "machine" => &mut origin.machine,
-        "storage" => &mut origin.storage,
-        "system" => &mut origin.system,
-        "postgresql" => &mut origin.postgresql,
-        _ => {
-            return Err(Error::user(format!("there is no origin.{part}")).hint(
-                "origin has title, author, published, measured, language, machine, storage, system, postgresql",
-            ));
-        }
-    })
+/// Sets a part of the origin by its name in `import.json`.
+fn set_origin(origin: &mut Origin, part: &str, value: &str) -> Result<()> {
+    let mut parts = serde_json::to_value(&*origin).or_store(|| "write an origin".to_owned())?;
+    parts[part] = value.into();
+    *origin = serde_json::from_value(parts)
+        .map_err(|e| Error::user(format!("there is no origin.{part}")).hint(format!("{e}")))?;
+    Ok(())
 }
 
 /// A name that can be part of a folder's.

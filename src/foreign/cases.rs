@@ -106,35 +106,25 @@ fn joined(one: &ImportedLog, other: &ImportedLog) -> ImportedLog {
         done: one.done + other.done,
         skipped: one.skipped + other.skipped,
         failed: one.failed + other.failed,
-        retried: both(one.retried, other.retried, |one, other| (one.0 + other.0, one.1 + other.1)),
+        retried: one.retried.zip(other.retried).map(|(one, other)| (one.0 + other.0, one.1 + other.1)),
         span_us: span(u64::min, |it| it.0).zip(span(u64::max, |it| it.1)),
         latency: joined_times(&one.latency, &other.latency),
-        lag: both(one.lag.as_ref(), other.lag.as_ref(), joined_times),
+        lag: one.lag.as_ref().zip(other.lag.as_ref()).map(|(one, other)| joined_times(one, other)),
         column_untold: one.column_untold || other.column_untold,
         lines_unread: one.lines_unread + other.lines_unread,
     }
 }
 
-/// What both logs have, together.
-fn both<T, U>(one: Option<T>, other: Option<T>, join: impl FnOnce(T, T) -> U) -> Option<U> {
-    Some(join(one?, other?))
-}
-
-/// Counts by key, added up in the order of the keys.
-fn summed<K: Ord + Clone>(one: &[(K, u64)], other: &[(K, u64)]) -> Vec<(K, u64)> {
-    let mut sums: BTreeMap<K, u64> = BTreeMap::new();
-    for (key, count) in one.iter().chain(other) {
-        *sums.entry(key.clone()).or_default() += count;
-    }
-    sums.into_iter().collect()
-}
-
 fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
+    let mut steps: BTreeMap<u64, u64> = BTreeMap::new();
+    for (us, count) in one.steps.iter().chain(&other.steps) {
+        *steps.entry(*us).or_default() += count;
+    }
     ImportedTimes {
         count: one.count + other.count,
         sum_us: one.sum_us.saturating_add(other.sum_us),
         most_us: one.most_us.max(other.most_us),
-        steps: summed(&one.steps, &other.steps),
+        steps: steps.into_iter().collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A pgbench log as a stream: counts and a histogram, in memory that does not grow with it.
 
-use crate::foreign::read::output::Unread;
+use super::unpack::fill;
 use crate::foreign::read::pgbench_log::{self, End, Optional, Reader};
 use crate::parse::pgbench_log::{Ended, Transaction};
 use crate::record::imported::{ImportedLog, ImportedOutput, ImportedTimes};
@@ -31,31 +31,27 @@ fn without_mark(bytes: &[u8]) -> &[u8] {
 /// # Errors
 /// Of the reader.
 pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLog, ImportedOutput)> {
-    let mut tally = Tally::new();
+    let mut tally = Tally::default();
     let mut reader = Reader::new();
     reader.push(without_mark(sample), |transaction| tally.take(&transaction));
-    let mut piece = vec![0; PIECE];
     loop {
-        let length = match rest.read(&mut piece) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        reader.push(&piece[..length], |transaction| tally.take(&transaction));
+        let piece = fill(rest, PIECE)?;
+        if piece.is_empty() {
+            break;
+        }
+        reader.push(&piece, |transaction| tally.take(&transaction));
     }
     let end = reader.finish(|transaction| tally.take(&transaction));
     let mut output = ImportedOutput {
         tool: "pgbench -l".to_owned(),
         lines: (1, u32::try_from(end.lines).unwrap_or(u32::MAX)),
-        unread: end.unread.iter().cloned().map(unread).collect(),
+        unread: end.unread.clone(),
         ..ImportedOutput::default()
     };
     if let Some(optional) = end.kind {
         let columns = match optional {
             Optional::None => "none",
             Optional::Lag => "lag behind the schedule",
-            Optional::Retries => "retries",
             Optional::LagAndRetries => "lag behind the schedule, retries",
             Optional::Untold => "one, lag or retries: its lines do not tell which",
         };
@@ -68,17 +64,18 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
     Ok((tally.finish(&end), output))
 }
 
-fn unread(unread: Unread) -> (u32, String, String) {
-    (unread.line, unread.text, unread.wanted)
-}
-
 /// How often each time was, in steps of less than 0.1 %: the eleven leading bits of it are kept. HdrHistogram does the
 /// same with three digits and takes a quarter of the whole time of reading a log for it.
 struct Times {
-    count: u64,
-    sum_us: u64,
-    most_us: u64,
+    all: ImportedTimes,
     steps: Vec<u64>,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        let shifts = (u64::BITS - Times::BITS) as usize;
+        Times { all: ImportedTimes::default(), steps: vec![0; (shifts + 2) * Times::STEPS] }
+    }
 }
 
 impl Times {
@@ -87,77 +84,54 @@ impl Times {
     /// Steps between a power of two and the next.
     const STEPS: usize = 1 << (Times::BITS - 1);
 
-    fn new() -> Times {
-        let shifts = (u64::BITS - Times::BITS) as usize;
-        Times { count: 0, sum_us: 0, most_us: 0, steps: vec![0; (shifts + 2) * Times::STEPS] }
-    }
-
     #[inline]
     fn take(&mut self, us: u64) {
-        self.count += 1;
-        self.sum_us = self.sum_us.saturating_add(us);
-        self.most_us = self.most_us.max(us);
+        self.all.count += 1;
+        self.all.sum_us = self.all.sum_us.saturating_add(us);
+        self.all.most_us = self.all.most_us.max(us);
         let shift = (u64::BITS - Times::BITS).saturating_sub(us.leading_zeros());
         // The bits that are kept of a number with a shift are at least STEPS, so steps of different shifts do not meet.
         self.steps[shift as usize * Times::STEPS + (us >> shift) as usize] += 1;
     }
 
     /// With the largest time of each step.
-    fn finish(&self) -> ImportedTimes {
+    fn finish(self) -> ImportedTimes {
         let largest = |step: usize| {
             let shift = (step / Times::STEPS).saturating_sub(1);
             let bits = (step - shift * Times::STEPS) as u64;
-            ((bits << shift) | ((1u64 << shift) - 1)).min(self.most_us)
+            ((bits << shift) | ((1u64 << shift) - 1)).min(self.all.most_us)
         };
         let used = self.steps.iter().enumerate().filter(|(_, count)| **count > 0);
         let steps = used.map(|(step, count)| (largest(step), *count)).collect();
-        ImportedTimes { count: self.count, sum_us: self.sum_us, most_us: self.most_us, steps }
+        ImportedTimes { steps, ..self.all }
     }
 }
 
 /// What is counted of transactions.
+#[derive(Default)]
 struct Tally {
-    done: u64,
-    skipped: u64,
-    failed: u64,
-    retried: u64,
-    retries: u64,
-    first_us: u64,
-    last_us: u64,
+    log: ImportedLog,
+    retried: (u64, u64),
     latency: Times,
     lag: Times,
 }
 
 impl Tally {
-    fn new() -> Tally {
-        Tally {
-            done: 0,
-            skipped: 0,
-            failed: 0,
-            retried: 0,
-            retries: 0,
-            first_us: u64::MAX,
-            last_us: 0,
-            latency: Times::new(),
-            lag: Times::new(),
-        }
-    }
-
     fn take(&mut self, transaction: &Transaction) {
         let at_us = transaction.at_us;
         if at_us > 0 {
-            self.first_us = self.first_us.min(at_us);
-            self.last_us = self.last_us.max(at_us);
+            let (first, last) = self.log.span_us.unwrap_or((at_us, at_us));
+            self.log.span_us = Some((first.min(at_us), last.max(at_us)));
         }
         if let Some(retries @ 1..) = transaction.retries {
-            self.retried += 1;
-            self.retries += retries;
+            self.retried.0 += 1;
+            self.retried.1 += retries;
         }
         match transaction.ended {
-            Ended::Skipped => self.skipped += 1,
-            Ended::Failed(_) => self.failed += 1,
+            Ended::Skipped => self.log.skipped += 1,
+            Ended::Failed(_) => self.log.failed += 1,
             Ended::Done(us) => {
-                self.done += 1;
+                self.log.done += 1;
                 self.latency.take(us);
                 if let Some(us) = transaction.lag_us {
                     self.lag.take(us);
@@ -167,19 +141,15 @@ impl Tally {
     }
 
     fn finish(self, end: &End) -> ImportedLog {
-        let has = |columns: &[Optional]| end.kind.is_some_and(|kind| columns.contains(&kind));
-        let has_lag = has(&[Optional::Lag, Optional::LagAndRetries]);
-        let has_retries = has(&[Optional::Retries, Optional::LagAndRetries]);
+        let has_lag = matches!(end.kind, Some(Optional::Lag | Optional::LagAndRetries));
+        let has_retries = end.kind == Some(Optional::LagAndRetries);
         ImportedLog {
-            done: self.done,
-            skipped: self.skipped,
-            failed: self.failed,
-            retried: has_retries.then_some((self.retried, self.retries)),
-            span_us: (self.last_us > 0).then_some((self.first_us, self.last_us)),
+            retried: has_retries.then_some(self.retried),
             latency: self.latency.finish(),
             lag: has_lag.then(|| self.lag.finish()),
-            column_untold: has(&[Optional::Untold]),
+            column_untold: end.kind == Some(Optional::Untold),
             lines_unread: end.lines_unread,
+            ..self.log
         }
     }
 }
@@ -203,7 +173,7 @@ mod tests {
         let latency = ImportedTimes { count: 3, sum_us: 1100, most_us: 900, steps: vec![(100, 2), (900, 1)] };
         assert_eq!((log.latency, log.lag, log.retried), (latency, None, None));
         assert_eq!((output.tool.as_str(), output.lines), ("pgbench -l", (1, 6)));
-        assert_eq!((output.unread[0].0, output.unread[0].1.as_str()), (6, "nonsense 5"));
+        assert_eq!((output.unread[0].line, output.unread[0].text.as_str()), (6, "nonsense 5"));
     }
 
     #[test]
@@ -239,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_smallest_and_the_largest_latency_have_a_step() {
-        let mut latencies = Times::new();
+        let mut latencies = Times::default();
         let all = [0, 1, 2047, 2048, 2049, 4095, 4096, u64::MAX >> 1, u64::MAX];
         all.iter().for_each(|us| latencies.take(*us));
         let steps = [(0, 1), (1, 1), (2047, 1), (2049, 2), (4095, 1), (4099, 1), (u64::MAX >> 1, 1), (u64::MAX, 1)];

@@ -120,7 +120,7 @@ impl Manifest {
                     let found: Vec<&String> = there.iter().filter(|file| matches(pattern.get_ref(), file)).collect();
                     if found.is_empty() {
                         let what = format!("`trials`: there is no file {}", pattern.get_ref());
-                        return Err(wrong(pattern.span().start, what).hint(nearest(pattern.get_ref(), there)));
+                        return Err(wrong(pattern.span().start, what).hint(instead(pattern.get_ref(), there)));
                     }
                     let new = found.into_iter().filter(|file| !of_trial.contains(file)).cloned().collect::<Vec<_>>();
                     of_trial.extend(new);
@@ -194,11 +194,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// What to do about a name that is not there.
-fn nearest(name: &str, there: &[String]) -> String {
-    const NEAR: f64 = 0.6;
-    let likeness = |known: &&String| strsim::normalized_damerau_levenshtein(name, known);
-    let nearest = there.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    match nearest.filter(|nearest| likeness(nearest) >= NEAR) {
+fn instead(name: &str, there: &[String]) -> String {
+    match super::nearest(name, there.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None => format!("names are relative to the folder of {NAME}, without ./ and .."),
     }

@@ -19,8 +19,8 @@ pub use cases::{by_file, trial, unknown};
 
 use crate::error::{Context, Error, Result};
 use crate::foreign::clean as web;
-use crate::foreign::read::output::{Figure, Line, Output, Row};
-use crate::record::imported::{ImportedFigure, ImportedFile, ImportedLog, ImportedOutput, ImportedRow};
+use crate::foreign::read::output::{Line, Output};
+use crate::record::imported::{ImportedFile, ImportedLog};
 use std::io::Read;
 use unpack::{Packing, Tap, fill};
 
@@ -30,7 +30,7 @@ pub struct Reading {
     /// The file.
     pub file: ImportedFile,
     /// What was found in it, in the order of its lines; each says `file: 0`. A log of transactions is one without rows.
-    pub outputs: Vec<ImportedOutput>,
+    pub outputs: Vec<Output>,
     /// A pgbench log.
     pub log: Option<ImportedLog>,
 }
@@ -65,7 +65,21 @@ pub fn recognised(reader: &mut dyn Read) -> Option<String> {
         return Some("pgbench -l".to_owned());
     }
     let text = decode::decode(sample).ok()?.text;
-    read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.to_owned())
+    read::outputs(&web::lines(&text), true).first().map(|taken| taken.output.tool.clone())
+}
+
+/// The name most like the wanted one, where one is like it: it holds that, or nearly is that.
+#[must_use]
+pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const NEAR: f64 = 0.6;
+    // Shorter parts are in too many names.
+    const SHORTEST_PART: usize = 3;
+    let likeness = |name: &str| {
+        let part = if name.contains(wanted) && wanted.len() >= SHORTEST_PART { NEAR } else { 0.0 };
+        strsim::normalized_damerau_levenshtein(name, wanted).max(part)
+    };
+    let near = names.into_iter().map(|name| (likeness(name), name)).filter(|(likeness, _)| *likeness >= NEAR);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 /// Reads one file that messages call `name`.
@@ -160,7 +174,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
     reading.file.lines_of_no_output = other_lines(&lines, &ranges);
-    reading.outputs = taken.into_iter().map(|it| imported(it.output)).collect();
+    reading.outputs = taken.into_iter().map(|it| it.output).collect();
     Ok(())
 }
 
@@ -193,38 +207,4 @@ fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
         }
     }
     runs
-}
-
-/// An output as it is stored.
-fn imported(output: Output) -> ImportedOutput {
-    ImportedOutput {
-        file: 0,
-        tool: output.tool.to_owned(),
-        version: output.version,
-        lines: output.lines,
-        facts: output.facts,
-        rows: output.rows.into_iter().map(row).collect(),
-        notes: output.notes,
-        unread: output.unread.into_iter().map(|it| (it.line, it.text, it.wanted)).collect(),
-    }
-}
-
-fn row(row: Row) -> ImportedRow {
-    ImportedRow {
-        labels: row.labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        figures: row.figures.into_iter().map(figure).collect(),
-        absent: row.absent,
-        since_boot: row.since_boot,
-        line: row.line,
-    }
-}
-
-fn figure(figure: Figure) -> ImportedFigure {
-    ImportedFigure {
-        name: figure.name,
-        unit: figure.unit.to_owned(),
-        value: figure.value,
-        text: figure.text,
-        line: figure.line,
-    }
 }

@@ -41,19 +41,10 @@ pub fn all() -> Result<Vec<Publication>> {
 }
 
 fn unknown(name: &str) -> Error {
-    const NEAR: f64 = 0.6;
-    // Shorter parts are in too many names.
-    const SHORTEST_PART: usize = 3;
-    let names = names();
-    let likeness = |known: &str| {
-        let part = if known.contains(name) && name.len() >= SHORTEST_PART { NEAR } else { 0.0 };
-        strsim::normalized_damerau_levenshtein(known, name).max(part)
-    };
-    let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let error = Error::user(format!("there is no publication `{name}` on the shelf"));
-    match nearest.filter(|nearest| likeness(nearest) >= NEAR) {
+    match super::nearest(name, names()) {
         Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
-        None => error.hint(format!("there are {}", names.join(", "))),
+        None => error.hint(format!("there are {}", names().join(", "))),
     }
 }
 

@@ -20,6 +20,10 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            // Plans are no output of a tool.
+            if path.ends_with("plans") {
+                continue;
+            }
             if path.is_dir() { folders.push(path) } else { files.push(path) }
         }
     }
@@ -56,8 +60,8 @@ fn a_text_of_no_known_tool_is_refused_with_its_first_line_and_what_is_known() {
 fn what_is_empty_or_no_text_is_refused_by_what_it_is() {
     assert_eq!(refused(b""), "some.txt is empty");
     assert_eq!(refused(b" \n\t\r\n"), "some.txt is empty");
-    assert!(refused(b"\x7fELF\x02\x01\x01\0\0\0\0").contains("it is a program"));
-    assert!(refused(b"PK\x03\x04\x14\0\0\0").contains("it is a zip archive: unpack it first"));
+    assert!(refused(b"\x7fELF\x02\x01\x01\0\0\0\0").contains("it is binary, not text"));
+    assert!(refused(b"PK\x03\x04\x14\0\0\0").contains("it is packed with zip: unpack it first"));
     assert!(refused(&[7, 1, 2, 3, 0, 200, 14]).contains("it is binary, not text"));
 }
 
@@ -87,18 +91,6 @@ fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
     assert!(on_one_line.len() > 256 * 1024);
     let rows = |text: &str| of(text.as_bytes()).unwrap().outputs[0].rows.len();
     assert_eq!(rows(&on_one_line), rows(&json));
-}
-
-#[test]
-fn the_fields_of_a_table_that_commas_part_are_read() {
-    let table = "extended device statistics\n\
-                 r/s,w/s,kr/s,kw/s,wait,actv,wsvc_t,asvc_t,%w,%b,device\n\
-                 0.3,4.5,10.2,33.1,0.0,0.1,0.5,12.3,0,1,c0t0d0\n\
-                 1.3,204.5,10.2,8233.1,0.7,1.1,2.5,5.3,3,45,c1t1d0\n";
-    let reading = of(table.as_bytes()).unwrap();
-    let rows = &reading.outputs[0].rows;
-    assert_eq!(rows.iter().map(|row| row.figures.len()).collect::<Vec<_>>(), [10, 10]);
-    assert_eq!((rows[1].figures[3].value, reading.outputs[0].unread.len()), (8233.1 * 1024.0, 0));
 }
 
 #[test]

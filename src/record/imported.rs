@@ -1,7 +1,6 @@
 //! `import.json`: what was read from other people's output, each number as it stood there. No rate is computed, no unit
 //! is guessed; what the text does not tell is listed as unknown.
 
-use super::probe::ProbeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -78,8 +77,6 @@ pub struct ImportedTrial {
     pub outputs: Vec<ImportedOutput>,
     /// A pgbench log, read to histograms.
     pub log: Option<ImportedLog>,
-    /// A probe of this program, where a live folder stands beside what was published.
-    pub probe: Option<Box<ProbeRecord>>,
 }
 
 /// A file that was read.
@@ -118,8 +115,19 @@ pub struct ImportedOutput {
     pub rows: Vec<ImportedRow>,
     /// What a reader should know.
     pub notes: Vec<String>,
-    /// Lines that could not be read: number, text, what was wanted.
-    pub unread: Vec<(u32, String, String)>,
+    /// Lines that stand inside it and could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// A line that is there and could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// Its number.
+    pub line: u32,
+    /// The line, shortened to 200 characters.
+    pub text: String,
+    /// What was wanted there.
+    pub wanted: String,
 }
 
 /// One row.

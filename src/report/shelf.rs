@@ -5,7 +5,7 @@ use super::terminal::{align_right, indented, paragraph, plain_table, printable, 
 use crate::analyse::shelf::findings::{
     CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
 };
-use crate::units::{grouped, significant};
+use crate::analyse::shelf::words::rate;
 use comfy_table::{ColumnConstraint, Width};
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub fn list(all: &[ShelfFindings]) -> String {
     table.set_header(["name", "date", "what varied", "cases", "figures"]);
     for found in all {
         let figures: usize = found.cases.iter().map(|case| case.figures).sum();
-        let date = found.origin.published.clone().unwrap_or_else(absent);
+        let date = found.origin.published.clone().unwrap_or_else(|| "–".to_owned());
         let figures = if figures == 0 { "design".to_owned() } else { figures.to_string() };
         let cells = [found.name.clone(), date, found.varied.clone(), found.cases.len().to_string(), figures];
         table.add_row(cells.iter().map(|cell| printable(cell)));
@@ -51,10 +51,6 @@ pub fn show(found: &ShelfFindings) -> String {
     text.push_str(&items("Before you believe a figure", &found.caveats));
     text.push_str(&items("Not told", &found.unknown));
     text
-}
-
-fn absent() -> String {
-    "–".to_owned()
 }
 
 /// Title, author, date, machine, procedure.
@@ -102,7 +98,7 @@ fn cases(cases: &[CaseFinding]) -> String {
         let fact = |key: &&String| case.facts.get(*key).cloned().unwrap_or_default();
         let figure = |(name, unit): &(&str, &str)| {
             let found = case.main.iter().find(|it| it.name == *name && it.unit == *unit);
-            found.map_or_else(String::new, |it| shown(it.value))
+            found.map_or_else(String::new, |it| rate(it.value))
         };
         let cells = std::iter::once(case.name.clone()).chain(facts.iter().map(fact)).chain(figures.iter().map(figure));
         let read = if case.figures == 0 { String::new() } else { case.figures.to_string() };
@@ -121,11 +117,6 @@ fn cases(cases: &[CaseFinding]) -> String {
     indented(&table) + &paragraph("  ", note)
 }
 
-/// A rate: whole from 1000 on, three digits below.
-fn shown(value: f64) -> String {
-    if value >= 1000.0 { grouped(value.round() as u64) } else { significant(value) }
-}
-
 /// Where a case comes from and what to know of it, for those of which there is something to say.
 fn case_caveats(cases: &[CaseFinding]) -> String {
     let of = |case: &CaseFinding| {
@@ -139,17 +130,11 @@ fn case_caveats(cases: &[CaseFinding]) -> String {
 fn conclusion(found: &ConclusionFinding) -> String {
     let mut text = paragraph("  - ", &format!("It says: {}.", found.says));
     text.push_str(&paragraph("    ", &format!("{}.", verdict(found.support))));
-    let sentences = found.comparisons.iter().map(comparison).chain(found.because.iter().cloned());
+    let odd = |it: &Comparison| if it.support == Support::Contradicted { " (the other way round)" } else { "" };
+    let compared = found.comparisons.iter().map(|it| format!("{}{}", it.sentence, odd(it)));
+    let sentences = compared.chain(found.because.iter().cloned());
     sentences.for_each(|sentence| text.push_str(&paragraph("      · ", &sentence)));
     text
-}
-
-fn comparison(found: &Comparison) -> String {
-    let odd = match found.support {
-        Support::Contradicted => " (the other way round)",
-        _ => "",
-    };
-    format!("{}{odd}", found.sentence)
 }
 
 /// What the figures say, in capitals as a heading.

@@ -8,14 +8,15 @@
 //! ```
 //!
 //! Made beside its place, synced, and renamed into it, whole or not at all. Whoever makes one holds a lock on it; what
-//! nobody holds was left by an import that was killed, and the next one clears it.
+//! nobody holds was left by an import that was killed, and the next one clears it. Making one with its lock, and clearing,
+//! are done under a lock on the folder of results, so that none is seen before it is locked.
 
 use super::folder::{folder_name, json, read_versioned};
 use super::staging::sync_tree;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::imported::{self, ImportRecord};
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -106,34 +107,21 @@ impl ImportStaging {
     /// When `results` cannot be written, with what would make it go.
     pub fn begin(results: &Path, started: &str, name: &str) -> Result<ImportStaging> {
         fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(elsewhere)?;
+        let _alone = wait_for(results);
         let name = folder_name(started, &format!("{PREFIX}{name}"));
-        for n in 1u32.. {
-            let place = if n == 1 { results.join(&name) } else { results.join(format!("{name}-{n}")) };
-            let beside = files::beside(&place);
-            if place.exists() {
-                continue;
-            }
-            // Another import may be on its way to the same place.
-            match fs::create_dir(&beside) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                made => made.or_store(|| format!("make the folder {}", beside.display())).map_err(elsewhere)?,
-            }
-            let held = match hold(&beside) {
-                Ok(Some(held)) => held,
-                // Another import took it for a dead one's before it was locked, and clears it.
-                Ok(None) => continue,
-                Err(error) => return Err(error).or_store(|| format!("open {}", beside.display())),
-            };
-            let staging = ImportStaging { place, beside, _held: held };
-            if staging.place.exists() {
-                // Another one has just been renamed into it.
-                continue;
-            }
-            let raw = staging.beside.join(RAW);
-            fs::create_dir(&raw).or_store(|| format!("make the folder {}", raw.display())).map_err(elsewhere)?;
-            return Ok(staging);
-        }
-        Err(Error::store(format!("no name is free for {name} in {}", results.display())))
+        let numbered = (2u32..).map(|n| results.join(format!("{name}-{n}")));
+        // The other one may be in its place, or on its way there.
+        let is_new = |place: &PathBuf| !place.exists() && !files::beside(place).exists();
+        let mut places = std::iter::once(results.join(&name)).chain(numbered);
+        let place = places.find(is_new).unwrap_or_default();
+        let beside = files::beside(&place);
+        fs::create_dir_all(beside.join(RAW))
+            .or_store(|| format!("make the folder {}", beside.display()))
+            .map_err(elsewhere)?;
+        let held = File::open(&beside).or_store(|| format!("open {}", beside.display()))?;
+        // Where the filesystem has no locks, nobody clears anything.
+        files::lock(&held).ok();
+        Ok(ImportStaging { place, beside, _held: held })
     }
 
     /// A file to copy what is given under this name into, and where that lies below `raw/`.
@@ -193,20 +181,24 @@ pub fn elsewhere(error: Error) -> Error {
 /// somebody still holds, is another user's, or holds anything that an import does not make.
 #[must_use]
 pub fn clear_dead(results: &Path) -> Vec<(PathBuf, io::Result<()>)> {
-    let Ok(entries) = fs::read_dir(results) else { return Vec::new() };
-    let mut named: Vec<PathBuf> =
-        entries.flatten().filter(|entry| is_beside(&entry.file_name().to_string_lossy())).map(|it| it.path()).collect();
-    named.sort();
-    let mut cleared = Vec::new();
-    for path in named {
-        // Held until it is gone: nobody else makes or clears one there meanwhile.
-        let Some(held) = locked(&path) else { continue };
-        if is_ours(&path) {
-            cleared.push((path.clone(), fs::remove_dir_all(&path)));
-        }
-        drop(held);
-    }
-    cleared
+    let (Some(_alone), Ok(entries)) = (wait_for(results), fs::read_dir(results)) else { return Vec::new() };
+    let named = entries.flatten().filter(|entry| is_beside(&entry.file_name().to_string_lossy()));
+    let mut dead: Vec<PathBuf> =
+        named.map(|entry| entry.path()).filter(|path| is_ours(path) && is_free(path)).collect();
+    dead.sort();
+    dead.into_iter().map(|path| (path.clone(), fs::remove_dir_all(&path))).collect()
+}
+
+/// The lock of the folder of results, as long as what is returned lives.
+fn wait_for(results: &Path) -> Option<File> {
+    let folder = File::open(results).ok()?;
+    flock(&folder, FlockOperation::LockExclusive).ok()?;
+    Some(folder)
+}
+
+/// Whether nobody holds a folder.
+fn is_free(path: &Path) -> bool {
+    File::open(path).is_ok_and(|folder| files::lock(&folder).is_ok())
 }
 
 /// `.2026-11-21-0241-import-x.part`.
@@ -221,7 +213,7 @@ fn is_beside(name: &str) -> bool {
 /// Whether a folder is of this user and holds only what an import makes.
 fn is_ours(path: &Path) -> bool {
     let me = rustix::process::geteuid();
-    let of_me = |facts: fs::Metadata| me.is_root() || facts.uid() == me.as_raw();
+    let of_me = |facts: fs::Metadata| facts.is_dir() && (me.is_root() || facts.uid() == me.as_raw());
     let part = files::beside(Path::new(IMPORT));
     let known = |entry: io::Result<fs::DirEntry>| {
         entry.is_ok_and(|entry| {
@@ -231,38 +223,6 @@ fn is_ours(path: &Path) -> bool {
         })
     };
     fs::symlink_metadata(path).is_ok_and(of_me) && fs::read_dir(path).is_ok_and(|mut list| list.all(known))
-}
-
-/// Opens and locks a folder that was just made; `None` where another import has it, or has removed it.
-fn hold(path: &Path) -> io::Result<Option<File>> {
-    let folder = match open_folder(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-        // Where the filesystem has no locks, nobody clears anything: a living import cannot be told from a dead one.
-        _ => Ok(is_at(&folder, path).then_some(folder)),
-    }
-}
-
-/// The lock of a folder that nobody holds.
-fn locked(path: &Path) -> Option<File> {
-    let folder = open_folder(path).ok()?;
-    flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
-    is_at(&folder, path).then_some(folder)
-}
-
-fn open_folder(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(CWD, path, flags, Mode::empty())?.into())
-}
-
-/// Whether a folder that was opened still has this name: another import may have removed it and a third made it anew.
-fn is_at(folder: &File, path: &Path) -> bool {
-    let identity = |facts: fs::Metadata| (facts.dev(), facts.ino());
-    let opened = folder.metadata().map(identity).ok();
-    opened.is_some() && opened == fs::symlink_metadata(path).map(identity).ok()
 }
 
 impl Drop for ImportStaging {
@@ -344,21 +304,6 @@ mod tests {
         {
             assert!(!is_beside(other), "{other}");
         }
-    }
-
-    #[test]
-    fn a_folder_that_another_import_removed_or_made_anew_is_not_held() {
-        let results = tempfile::tempdir().unwrap();
-        let path = results.path().join("x");
-        assert!(hold(&path).unwrap().is_none());
-        fs::create_dir(&path).unwrap();
-        let held = hold(&path).unwrap().unwrap();
-        assert!(hold(&path).unwrap().is_none() && locked(&path).is_none());
-        fs::rename(&path, results.path().join("y")).unwrap();
-        fs::create_dir(&path).unwrap();
-        assert!(!is_at(&held, &path));
-        drop(held);
-        assert!(locked(&path).is_some());
     }
 
     #[test]

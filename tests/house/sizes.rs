@@ -24,7 +24,7 @@ const WING: [&str; 13] = [
     "src/record/publication.rs",
 ];
 /// Lines of code of the wing, tests aside.
-const LINES_OF_THE_WING: usize = 11_000;
+const LINES_OF_THE_WING: usize = 10_000;
 
 /// Lines outside of `#[cfg(test)]`; none of a file of tests.
 fn lines_of_code(source: &Source) -> usize {

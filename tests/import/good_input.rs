@@ -10,7 +10,7 @@ fn latin_1_and_utf_16_give_the_same_numbers_as_utf_8() {
     let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b' ')).collect();
     assert!(String::from_utf8(latin.clone()).is_err(), "the text has letters beyond ASCII");
     let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let big: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_be_bytes).collect();
     desk.put("utf8.txt", &text);
     desk.put("mark.txt", format!("\u{feff}{}", text.replace('\n', "\r\n")));
     desk.put("latin.txt", latin);

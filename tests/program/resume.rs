@@ -40,9 +40,7 @@ fn scripts_lie_beside_the_plan_and_are_found_again_by_a_run_that_is_resumed_from
     let output = command.current_dir(&elsewhere).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert!(stderr(&output).contains("2 trials complete, 1 left"), "{}", said(&output));
-    let told =
-        "resumed on another machine: 1 of the trials there already differ from what follows in host name elsewhere";
-    assert!(stderr(&output).contains(told), "{}", said(&output));
+    assert!(!stderr(&output).contains("another machine"), "{}", said(&output));
     assert!(folder.join("trials/t.w/3/trial.json").exists());
 }
 

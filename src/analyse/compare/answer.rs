@@ -42,37 +42,30 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     let of_rates = comparison.method.is_of_single_runs() && row.more_is_better;
     let points = of_rates && lie_apart(row) && single::points_a_way(comparison.ratio);
     let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
+    let measure = &row.measure;
     let first = match comparison.outcome {
-        Outcome::Faster | Outcome::Slower => {
-            let word = if comparison.outcome == Outcome::Faster { "faster" } else { "slower" };
-            format!("{side} is {word} than {reference}: {ratio} times its {} ({interval}).", row.measure)
-        }
+        Outcome::Faster => format!("{side} is faster than {reference}: {ratio} times its {measure} ({interval})."),
+        Outcome::Slower => format!("{side} is slower than {reference}: {ratio} times its {measure} ({interval})."),
         Outcome::NoDifferenceSeen => {
-            format!(
-                "No difference is seen between {side} and {reference} in {}: {ratio} times ({interval}).",
-                row.measure
-            )
+            format!("No difference is seen between {side} and {reference} in {measure}: {ratio} times ({interval}).")
         }
-        Outcome::NotRepeated => format!(
-            "{side} has {ratio} times the {} of {reference}, but neither is called faster: nothing was repeated ({interval} \
-             {}{points}).",
-            row.measure, comparison.how
-        ),
-        Outcome::NoInterval => format!(
-            "{side} has {ratio} times the {} of {reference}, but neither is called faster ({interval}{points}).",
-            row.measure
-        ),
+        Outcome::NotRepeated | Outcome::NoInterval => {
+            let why = if comparison.outcome == Outcome::NotRepeated {
+                format!(": nothing was repeated ({interval} {}{points})", comparison.how)
+            } else {
+                format!(" ({interval}{points})")
+            };
+            format!("{side} has {ratio} times the {measure} of {reference}, but neither is called faster{why}.")
+        }
     };
-    let (faster, slower) = (count(&compared, Outcome::Faster), count(&compared, Outcome::Slower));
-    let (same, open) = (count(&compared, Outcome::NoDifferenceSeen), count(&compared, Outcome::NoInterval));
-    let once = count(&compared, Outcome::NotRepeated);
     let counts = [
-        (faster, "faster"),
-        (slower, "slower"),
-        (same, "no difference seen"),
-        (once, "apart but not repeated"),
-        (open, "without an interval"),
+        (Outcome::Faster, "faster"),
+        (Outcome::Slower, "slower"),
+        (Outcome::NoDifferenceSeen, "no difference seen"),
+        (Outcome::NotRepeated, "apart but not repeated"),
+        (Outcome::NoInterval, "without an interval"),
     ];
+    let counts = counts.map(|(outcome, word)| (compared.iter().filter(|it| it.2.outcome == outcome).count(), word));
     let counts: Vec<String> =
         counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let figures = if compared.len() == 1 { "figure" } else { "figures" };
@@ -89,10 +82,6 @@ fn lie_apart(row: &Row) -> bool {
     one.1 < other.0 || other.1 < one.0
 }
 
-fn count(compared: &[(&PairFinding, &Row, &Comparison)], outcome: Outcome) -> usize {
-    compared.iter().filter(|(_, _, comparison)| comparison.outcome == outcome).count()
-}
-
 fn nothing(findings: &ComparisonFindings) -> String {
     match findings.refused.first() {
         Some(refusal) => format!("Nothing can be compared. {}.", capital(&refusal.words)),
@@ -100,7 +89,9 @@ fn nothing(findings: &ComparisonFindings) -> String {
     }
 }
 
-fn capital(text: &str) -> String {
+/// A text with a capital at its beginning.
+#[must_use]
+pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -4,8 +4,8 @@
 //! no run of this program has; they are left out, and said so.
 
 use super::facts::{Facts, medium_of_filesystem};
-use super::from_probe::{self, kilobytes, pieces};
-use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::from_probe::{kilobytes, pieces};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::durability::by_promise;
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::shelf::rules_sync::beyond_storage;
@@ -74,8 +74,6 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
                 None => passes.push(found),
             }
         }
-        let probe = trial.probe.iter().flat_map(|probe| from_probe::side(bare.argument, &bare.label, probe).measures);
-        passes[0].extend(probe);
         sides.resize(sides.len().max(passes.len()), Vec::new());
         passes.into_iter().enumerate().for_each(|(place, pass)| sides[place].push((trial, pass)));
         read.extend(trial.files.iter().map(|file| file.sha256.as_str()).filter(|sum| !sum.is_empty()));
@@ -235,7 +233,7 @@ fn medium_of(filesystem: Option<&str>, facts: &BTreeMap<String, String>) -> Medi
 /// What the facts say of where the data lay and what a sync survives.
 struct Standing {
     medium: Medium,
-    data: DataPlace,
+    data: Medium,
     /// What a sync survives, whoever asks for it.
     of_sync: Durability,
     /// What a commit survives: the server's own settings decide too.
@@ -253,9 +251,9 @@ impl Standing {
             _ => medium_of(filesystem.as_deref(), facts),
         };
         let data = match get(&["data.fits", "data.place"]).as_deref() {
-            Some("memory" | "ram" | "shared_buffers" | "yes") => DataPlace::Memory,
-            Some("disk" | "neither" | "no") => DataPlace::Disk,
-            _ => DataPlace::Unknown,
+            Some("memory" | "ram" | "shared_buffers" | "yes") => Medium::Memory,
+            Some("disk" | "neither" | "no") => Medium::Disk,
+            _ => Medium::Unknown,
         };
         let volatile = |reason: &str| {
             let class = DurabilityClass::Volatile;
@@ -285,7 +283,7 @@ impl Standing {
     fn stamp(&self, measure: &mut Measure) {
         let is_server = measure.family == "pgbench";
         measure.medium = self.medium;
-        measure.data = if is_server { self.data } else { DataPlace::Unknown };
+        measure.data = if is_server { self.data } else { Medium::Unknown };
         let reads = measure.conditions.iter().any(|c| c.value.as_deref() == Some("select-only"));
         let synced = measure.unsynced_form.is_none() && !reads;
         measure.durability = synced.then(|| if is_server { &self.of_commit } else { &self.of_sync }.clone());

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, medium};
 use super::from_probe;
-use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
 use crate::analyse::load;
 use crate::analyse::measures::{rate_of, slice_rates};
@@ -251,9 +251,9 @@ impl Case<'_> {
     fn measure(&self, conditions: &[Condition], item: &str, figure: Figure, unit: &str, value: f64) -> Measure {
         let (family, conditions) = (&self.spec.workload.kind, conditions.to_vec());
         let data = match self.found.fits {
-            Some(Fits::SharedBuffers | Fits::Memory) => DataPlace::Memory,
-            Some(Fits::Neither) => DataPlace::Disk,
-            None => DataPlace::Unknown,
+            Some(Fits::SharedBuffers | Fits::Memory) => Medium::Memory,
+            Some(Fits::Neither) => Medium::Disk,
+            None => Medium::Unknown,
         };
         let (durability, medium) = (self.durability(), self.medium());
         Measure { durability, medium, data, ..Measure::new(family, conditions, item, figure, unit, value) }

@@ -1,7 +1,7 @@
 //! Whether two figures may be held against each other. The answer is the same whichever stands first.
 
 use super::findings::Reason;
-use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, UnsyncedForm};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::ranking::class_word;
 
@@ -116,8 +116,8 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
     if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.medium, b.medium) {
         return Some(Objection::new(Reason::MemoryAgainstDisk, "files", medium_word(a.medium), medium_word(b.medium)));
     }
-    if let (DataPlace::Memory, DataPlace::Disk) | (DataPlace::Disk, DataPlace::Memory) = (a.data, b.data) {
-        let word = |measure: &Measure| if measure.data == DataPlace::Memory { "fit into RAM" } else { "on disk" };
+    if let (Medium::Memory, Medium::Disk) | (Medium::Disk, Medium::Memory) = (a.data, b.data) {
+        let word = |measure: &Measure| if measure.data == Medium::Memory { "fit into RAM" } else { "on disk" };
         return Some(Objection::new(Reason::DataInMemoryAgainstDisk, "data", word(a), word(b)));
     }
     let class = |measure: &Measure| measure.durability.as_ref().map(|found| found.class);

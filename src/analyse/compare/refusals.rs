@@ -26,26 +26,23 @@ pub fn between(sides: &[Side], one: usize, other: usize) -> Vec<Refusal> {
     let marks = (mark(places.0), mark(places.1));
     let mut entries: Vec<Entry> = Vec::new();
     for measure in &a.measures {
-        let subject = || b.measures.iter().filter(|found| found.subject() == measure.subject());
-        match subject().find(|found| same_measure(measure, found)) {
+        match same_subject(measure, b).find(|found| same_measure(measure, found)) {
             Some(found) => add(&mut entries, objection(measure, found), measure, found),
-            None => nearest(measure, subject()).into_iter().for_each(|found| {
-                let objection = weightiest_difference(measure, found);
-                add(&mut entries, objection, measure, found);
-            }),
+            None => nearest(measure, same_subject(measure, b))
+                .into_iter()
+                .for_each(|found| add(&mut entries, weightiest_difference(measure, found), measure, found)),
         }
     }
-    for measure in &b.measures {
-        let subject = || a.measures.iter().filter(|found| found.subject() == measure.subject());
-        if subject().any(|found| same_measure(found, measure)) {
-            continue;
-        }
-        for found in nearest(measure, subject()) {
-            let objection = weightiest_difference(found, measure);
-            add(&mut entries, objection, found, measure);
-        }
+    for measure in b.measures.iter().filter(|it| !same_subject(it, a).any(|found| same_measure(found, it))) {
+        nearest(measure, same_subject(measure, a))
+            .into_iter()
+            .for_each(|found| add(&mut entries, weightiest_difference(found, measure), found, measure));
     }
     entries.into_iter().map(|entry| entry.refusal(places, &marks)).collect()
+}
+
+fn same_subject<'a>(measure: &Measure, side: &'a Side) -> impl Iterator<Item = &'a Measure> {
+    side.measures.iter().filter(|found| found.subject() == measure.subject())
 }
 
 /// Those that differ from a measure in the fewest conditions.

@@ -61,8 +61,8 @@ pub struct Measure {
     pub durability: Option<Durability>,
     /// Where what was written lay.
     pub medium: Medium,
-    /// Where what was read lay.
-    pub data: DataPlace,
+    /// Where what was read lay; unknown where nothing was.
+    pub data: Medium,
     /// Why there is no figure: the tool could not do it there. The value means nothing then.
     pub absent: Option<String>,
     /// Why the figure is no measure: a sync failed.
@@ -149,17 +149,6 @@ pub enum Medium {
     Unknown,
 }
 
-/// Where reads came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DataPlace {
-    /// The data fit into memory.
-    Memory,
-    /// They do not.
-    Disk,
-    /// It is not told, or nothing was read.
-    Unknown,
-}
-
 /// Forms of the test of pg_test_fsync without a sync: until 13 it opened and closed the file for each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsyncedForm {
@@ -217,7 +206,7 @@ impl Measure {
             spread: Spread::None,
             durability: None,
             medium: Medium::Unknown,
-            data: DataPlace::Unknown,
+            data: Medium::Unknown,
             absent: None,
             failure: None,
             unsynced_form: None,

@@ -5,7 +5,7 @@ mod imports;
 use super::findings::{ComparisonFindings, Method, Outcome, Reason};
 use super::from_run::RunSource;
 use super::judge::objection;
-use super::side::{Condition, ConditionKind, DataPlace, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
+use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use super::{compare, from_probe, from_run, ratio};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe::sample;
@@ -140,7 +140,7 @@ fn files_in_memory_are_not_held_against_files_on_a_device() {
 #[test]
 fn data_that_fit_into_ram_are_not_held_against_data_that_do_not() {
     let read = |data| Measure { data, ..tps(5.0) };
-    assert_eq!(refusal(read(DataPlace::Disk), read(DataPlace::Memory)).0, Reason::DataInMemoryAgainstDisk);
+    assert_eq!(refusal(read(Medium::Disk), read(Medium::Memory)).0, Reason::DataInMemoryAgainstDisk);
 }
 
 #[test]
@@ -203,9 +203,8 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let found = two(tps(100.0), tps(300.0));
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
-    assert!(comparison.how.contains("single run without spread"));
-    let points =
-        "neither is called faster (no interval: a single run without spread; the ratio is more than runs on idle";
+    assert!(comparison.how.contains("was run once"));
+    let points = "neither is called faster (no interval: one of the two was run once, and how it scatters is not known; the ratio is more than runs on idle";
     assert!(found.answer.contains(points), "{}", found.answer);
     assert!(!two(tps(100.0), tps(290.0)).answer.contains("scatter"));
     assert!(found.caveats.iter().any(|caveat| caveat.contains("without repeats") && caveat.contains("show no winner")));
@@ -221,7 +220,10 @@ fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
     assert_eq!(found.outcome, Outcome::NoDifferenceSeen);
     assert!(found.how.contains("without common blocks"), "{}", found.how);
     let found = measure(of("r", &[110.0]), of("r", &[100.0]));
-    assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: a single trial each"));
+    assert_eq!(
+        (found.outcome, found.how.as_str()),
+        (Outcome::NoInterval, "no interval: one of the two was run once, and how it scatters is not known")
+    );
 }
 
 #[test]
@@ -480,7 +482,7 @@ fn any_measure() -> impl Strategy<Value = Measure> {
         Just(Figure::Percentile("p95".to_owned()))
     ];
     let medium = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
-    let data = prop_oneof![Just(DataPlace::Memory), Just(DataPlace::Disk), Just(DataPlace::Unknown)];
+    let data = prop_oneof![Just(Medium::Memory), Just(Medium::Disk), Just(Medium::Unknown)];
     let lasting = prop_oneof![
         Just(None),
         Just(class(DurabilityClass::Flushed)),

@@ -13,7 +13,7 @@ pub(in crate::analyse) mod rules_sync;
 mod select;
 #[cfg(test)]
 mod tests;
-mod words;
+pub mod words;
 
 use super::compare::single;
 use crate::record::publication::Publication;

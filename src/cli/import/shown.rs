@@ -6,7 +6,7 @@ use crate::cli::out;
 use crate::error::Result;
 use crate::foreign::Reading;
 use crate::host::command::quoted;
-use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes};
+use crate::record::imported::{ImportRecord, ImportedLog, ImportedOutput, ImportedRow, ImportedTimes, Unread};
 use crate::report;
 use crate::units::{grouped, significant};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
             text.push_str(&row_line(row));
         }
         let most = if rows { usize::MAX } else { MOST_UNREAD };
-        for (line, found, wanted) in output.unread.iter().take(most) {
+        for Unread { line, text: found, wanted } in output.unread.iter().take(most) {
             text.push_str(&format!("    line {line} could not be read: `{}`; wanted {wanted}\n", out::harmless(found)));
         }
         if output.unread.len() > most {
@@ -85,9 +85,8 @@ fn log_in_words(log: &ImportedLog) -> String {
         Some((first, last)) => format!("{} to {}", second(first), second(last)),
         None => "without dates".to_owned(),
     };
-    let mut parts = vec![format!("{} done{}", grouped(log.done), times(&log.latency, "latency"))];
-    parts.push(format!("{} skipped", grouped(log.skipped)));
-    parts.push(format!("{} failed", grouped(log.failed)));
+    let done = format!("{} done{}", grouped(log.done), times(&log.latency, "latency"));
+    let mut parts = vec![done, format!("{} skipped, {} failed", grouped(log.skipped), grouped(log.failed))];
     if let Some((transactions, retries)) = log.retried {
         parts.push(format!("{} tried again, {} times in all", grouped(transactions), grouped(retries)));
     }
@@ -174,15 +173,12 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
         text.push_str("  what you know of it: --set origin.machine=... --set stack.filesystem=...\n");
     }
     text.push_str(&said(remarks));
-    match folder.map(|folder| out::harmless(&folder.display().to_string())) {
-        Some(folder) if is_comparable(record) => {
-            text.push_str(&format!(
-                "\nstored      {folder}\ncompare     pgstrata compare {} .\n",
-                quoted(folder.as_ref())
-            ));
-        }
-        Some(folder) => text.push_str(&format!("\nstored      {folder}\n")),
-        None => text.push_str("\nnothing was stored\n"),
+    let Some(folder) = folder.map(|folder| out::harmless(&folder.display().to_string())) else {
+        return out::bytes(format!("{text}\nnothing was stored\n").as_bytes());
+    };
+    text.push_str(&format!("\nstored      {folder}\n"));
+    if is_comparable(record) {
+        text.push_str(&format!("compare     pgstrata compare {} .\n", quoted(folder.as_ref())));
     }
     out::bytes(text.as_bytes())
 }

@@ -104,7 +104,7 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     fn paths(text: &str) -> (Vec<String>, Output, usize) {
-        let (mut told, mut output) = (Vec::new(), Output::default());
+        let (mut told, mut output) = (Vec::new(), table::output("", 1));
         let used = document(&clean::lines(text), &mut output, |_, leaf| {
             told.push(format!("{}={}@{}", leaf.path.join("."), leaf.text, leaf.line));
         });

@@ -33,7 +33,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
             continue;
         }
         if !joins {
-            outputs.push(Output { tool: "mount", lines: (line.number, line.number), ..Output::default() });
+            outputs.push(table::output("mount", line.number));
             joins = true;
         }
         let Some(output) = outputs.last_mut() else { continue };
@@ -174,8 +174,12 @@ mod tests {
                     /dev/sda1 on / type ext4 (rw,errors=remount-ro,commit=60)\n\
                     nas:/vol on /mnt type nfs4 (rw,vers=4.2,rsize=1048576,timeo=600,retrans=2,port=0)\n";
         let found = outputs(text);
-        let figures: Vec<_> =
-            found[0].rows.iter().flat_map(|row| &row.figures).map(|it| (it.name.as_str(), it.value, it.unit)).collect();
+        let figures: Vec<_> = found[0]
+            .rows
+            .iter()
+            .flat_map(|row| &row.figures)
+            .map(|it| (it.name.as_str(), it.value, it.unit.as_str()))
+            .collect();
         let expected = [
             ("logbufs", 8.0, "count"),
             ("logbsize_bytes", 262_144.0, "B"),

@@ -34,96 +34,72 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     reading.outputs
 }
 
-/// Which test a row is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Test {
-    OneWrite,
-    TwoWrites,
-    Sizes,
-    Descriptor,
-    NotSynced,
-}
+const ONE_WRITE: &str = "one write";
+const TWO_WRITES: &str = "two writes";
+const SIZES: &str = "open_sync sizes";
+const DESCRIPTOR: &str = "descriptor";
+const NOT_SYNCED: &str = "not synced";
 
-impl Test {
-    fn label(self) -> &'static str {
-        match self {
-            Test::OneWrite => "one write",
-            Test::TwoWrites => "two writes",
-            Test::Sizes => "open_sync sizes",
-            Test::Descriptor => "descriptor",
-            Test::NotSynced => "not synced",
-        }
-    }
-}
+/// A test, and the size of its writes where its heading says it.
+type Heading = (&'static str, Option<u64>);
 
 /// `8kB` in bytes.
 fn kilobytes(word: &str) -> Option<u64> {
     word.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The heading of a table: its test, and the size of its writes where that is said.
-fn heading(words: &[&str]) -> Option<(Test, Option<u64>)> {
-    match words {
-        ["Compare", "file", "sync", "methods", "using", "one", size, "write:"] => {
-            Some((Test::OneWrite, Some(kilobytes(size)?)))
-        }
-        ["Compare", "file", "sync", "methods", "using", "two", size, "writes:"] => {
-            Some((Test::TwoWrites, Some(kilobytes(size)?)))
-        }
-        ["Compare", "open_sync", "with", "different", "write", "sizes:"] => Some((Test::Sizes, None)),
+/// The heading of a table.
+fn heading(words: &[&str]) -> Option<Heading> {
+    let (test, size) = match words {
+        ["Compare", "file", "sync", "methods", "using", "one", size, "write:"] => (ONE_WRITE, size),
+        ["Compare", "file", "sync", "methods", "using", "two", size, "writes:"] => (TWO_WRITES, size),
+        ["Non-Sync'ed" | "Non-sync'ed", size, "writes:"] => (NOT_SYNCED, size),
+        ["Compare", "open_sync", "with", "different", "write", "sizes:"] => return Some((SIZES, None)),
         ["Test", "if", "fsync", "on", "non-write", "file", "descriptor", "is", "honored:"] => {
-            Some((Test::Descriptor, None))
+            return Some((DESCRIPTOR, None));
         }
-        ["Non-Sync'ed" | "Non-sync'ed", size, "writes:"] => Some((Test::NotSynced, Some(kilobytes(size)?))),
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((test, Some(kilobytes(size)?)))
 }
 
 /// A row as its words tell it.
 struct PrintedRow<'a> {
     /// `None` for a method: its heading tells.
-    test: Option<Test>,
+    test: Option<&'static str>,
     method: String,
     /// Of a row of sizes, bytes of one write.
     write_bytes: Option<u64>,
-    value: Value<'a>,
-}
-
-enum Value<'a> {
-    /// Operations a second and perhaps microseconds an operation, as they stand there.
-    Rate(&'a str, Option<&'a str>),
-    /// No figure; with an asterisk the filesystem is why.
-    Absent { asterisk: bool },
+    /// Operations a second and perhaps microseconds an operation, as they stand there; else why there is no figure.
+    value: Result<(&'a str, Option<&'a str>), &'static str>,
 }
 
 impl<'a> PrintedRow<'a> {
     fn of(words: &[&'a str]) -> Option<PrintedRow<'a>> {
         let (name, value) = match words {
-            [name @ .., rate, "ops/sec", us, "usecs/op"] => (name, Value::Rate(rate, Some(us))),
-            [name @ .., rate, "ops/sec"] => (name, Value::Rate(rate, None)),
-            [name @ .., "n/a"] => (name, Value::Absent { asterisk: false }),
-            [name @ .., "n/a*"] => (name, Value::Absent { asterisk: true }),
+            [name @ .., rate, "ops/sec", us, "usecs/op"] => (name, Ok((*rate, Some(*us)))),
+            [name @ .., rate, "ops/sec"] => (name, Ok((*rate, None))),
+            [name @ .., "n/a"] => (name, Err("n/a: not built in on this platform")),
+            [name @ .., "n/a*"] => {
+                (name, Err("n/a*: this file system with its mount options does not take direct I/O"))
+            }
             _ => return None,
         };
         let (test, method, write_bytes) = match name {
             [method] if METHODS.contains(method) => (None, (*method).to_owned(), None),
-            ["write"] => (Some(Test::NotSynced), "write".to_owned(), None),
-            ["write,", "fsync,", "close"] | ["write,", "close,", "fsync"] => {
-                (Some(Test::Descriptor), name.join(" "), None)
-            }
+            ["write"] => (Some(NOT_SYNCED), "write".to_owned(), None),
+            ["write,", "fsync,", "close"] | ["write,", "close,", "fsync"] => (Some(DESCRIPTOR), name.join(" "), None),
             // Version 9.1 says no number of writes.
-            [size, "open_sync", "write" | "writes"] => {
-                (Some(Test::Sizes), "open_sync".to_owned(), Some(kilobytes(size)?))
-            }
+            [size, "open_sync", "write" | "writes"] => (Some(SIZES), "open_sync".to_owned(), Some(kilobytes(size)?)),
             [writes, "*", size, "open_sync", "write" | "writes"] => {
                 let bytes = kilobytes(size)?;
                 // A size whose count does not make up the whole has lost a digit.
-                let fits = writes.parse::<u64>().ok()?.checked_mul(bytes) == Some(ALL_WRITES);
-                (Some(Test::Sizes), "open_sync".to_owned(), Some(bytes).filter(|_| fits))
+                (writes.parse::<u64>().ok()?.checked_mul(bytes)? == ALL_WRITES).then_some(())?;
+                (Some(SIZES), "open_sync".to_owned(), Some(bytes))
             }
             _ => return None,
         };
-        (test != Some(Test::Sizes) || write_bytes.is_some()).then_some(PrintedRow { test, method, write_bytes, value })
+        Some(PrintedRow { test, method, write_bytes, value })
     }
 }
 
@@ -154,12 +130,12 @@ fn rate_and_time(rate: &str, time: Option<&str>) -> Option<(f64, Option<f64>)> {
 #[derive(Default)]
 struct Reading {
     outputs: Vec<Output>,
-    /// The one that is being read, and which test each of its rows is of.
-    output: Option<(Output, Vec<Option<Test>>)>,
+    /// The one that is being read.
+    output: Option<Output>,
     /// The last command behind a prompt that calls the program.
     command: Option<String>,
     /// The heading over what comes.
-    heading: Option<(Test, Option<u64>)>,
+    heading: Option<Heading>,
     /// Whether rows stand under it already.
     rows_under_it: bool,
     /// Sizes that headings say: that of WAL blocks, so the same in each.
@@ -183,15 +159,18 @@ impl Reading {
             output.rows.push(Row { line: line.number, figures, ..Row::default() });
             self.said.extend((words[1] == "second").then_some("second"));
         } else if let Some((test, size)) = heading(&words) {
-            if self.has(|known| *known == Some(test)) || test == Test::OneWrite && self.has(Option::is_some) {
+            if self
+                .output
+                .as_ref()
+                .is_some_and(|output| rows(output).any(|row| row.labels[0].1 == test || test == ONE_WRITE))
+            {
                 self.close();
             }
             self.heading = Some((test, size));
             self.rows_under_it = false;
             self.sizes.extend(size);
             self.said.extend(["Non-Sync'ed", "Non-sync'ed"].iter().find(|word| words[0] == **word));
-            let output = self.open(line);
-            extend(output, line.number);
+            self.open(line);
         } else if let Some(row) = PrintedRow::of(&words) {
             self.row(line, &row);
         } else {
@@ -199,64 +178,43 @@ impl Reading {
         }
     }
 
-    fn has(&self, wanted: impl Fn(&Option<Test>) -> bool) -> bool {
-        self.output.as_ref().is_some_and(|(_, tests)| tests.iter().any(wanted))
-    }
-
     fn open(&mut self, line: Line<'_>) -> &mut Output {
-        let command = &mut self.command;
-        &mut self
-            .output
-            .get_or_insert_with(|| {
-                let facts = command.take().map(|command| ("command".to_owned(), command));
-                let lines = (line.number, line.number);
-                let facts = facts.into_iter().collect();
-                (Output { tool: "pg_test_fsync", lines, facts, ..Output::default() }, Vec::new())
-            })
-            .0
+        let output = self.output.get_or_insert_with(|| table::output("pg_test_fsync", line.number));
+        output.facts.extend(self.command.take().map(|command| ("command".to_owned(), command)));
+        extend(output, line.number);
+        output
     }
 
     fn row(&mut self, line: Line<'_>, row: &PrintedRow<'_>) {
-        let under = self.heading.filter(|(test, _)| matches!(test, Test::OneWrite | Test::TwoWrites));
+        let under = self.heading.filter(|(test, _)| matches!(*test, ONE_WRITE | TWO_WRITES));
         let test = row.test.or(under.map(|(test, _)| test));
         self.rows_under_it = true;
-        self.open(line);
-        let Some((output, tests)) = &mut self.output else { return };
-        extend(output, line.number);
-        let labels = |test: Test| {
-            let mut labels = vec![("test", test.label().to_owned())];
-            if let Some(bytes) = row.write_bytes {
-                if bytes > 0 && ALL_WRITES.is_multiple_of(bytes) {
-                    labels.push(("writes", (ALL_WRITES / bytes).to_string()));
-                }
-                labels.push(("write_bytes", bytes.to_string()));
-            }
-            labels.push(("method", row.method.clone()));
-            labels
-        };
-        let Some(labels) = test.map(labels).filter(|new| output.rows.iter().all(|known| known.labels != *new)) else {
-            let wanted = "a row under its heading that is not there yet";
-            output.unread.push(table::unread(line, wanted));
-            return;
-        };
+        let output = self.open(line);
+        let mut labels = vec![("test", test.unwrap_or_default().to_owned())];
+        if let Some(bytes) = row.write_bytes {
+            let whole = bytes > 0 && ALL_WRITES.is_multiple_of(bytes);
+            labels.extend(whole.then(|| ("writes", (ALL_WRITES / bytes).to_string())));
+            labels.push(("write_bytes", bytes.to_string()));
+        }
+        labels.push(("method", row.method.clone()));
         let mut read = table::row(labels, line.number);
-        match row.value {
-            Value::Rate(rate, time) => {
-                let Some((value, us)) = rate_and_time(rate, time) else {
-                    output.unread.push(table::unread(line, "a rate with three decimals, and a time that fits it"));
-                    return;
-                };
+        if test.is_none() || output.rows.iter().any(|known| known.labels == read.labels) {
+            output.unread.push(table::unread(line, "a row under its heading that is not there yet"));
+            return;
+        }
+        match row.value.map(|(rate, time)| (rate, time, rate_and_time(rate, time))) {
+            Ok((rate, time, Some((value, us)))) => {
                 read.figures.push(figure("rate", "ops/s", value, rate, line.number));
                 let us = us.zip(time).map(|(us, time)| figure("latency_mean", "us", us, time, line.number));
                 read.figures.extend(us);
             }
-            Value::Absent { asterisk: false } => read.absent = Some("n/a: not built in on this platform".to_owned()),
-            Value::Absent { asterisk: true } => {
-                read.absent = Some("n/a*: this file system with its mount options does not take direct I/O".to_owned());
+            Ok(_) => {
+                output.unread.push(table::unread(line, "a rate with three decimals, and a time that fits it"));
+                return;
             }
+            Err(why) => read.absent = Some(why.to_owned()),
         }
         output.rows.push(read);
-        tests.push(test);
     }
 
     /// A line that is no head, heading or row.
@@ -270,7 +228,7 @@ impl Reading {
         let direct = [("F_NOCACHE supported", "F_NOCACHE"), ("O_DIRECT supported", "O_DIRECT")];
         let direct = direct.iter().find(|(words, _)| text.contains(words)).map(|(_, name)| *name);
         let direct = direct.or(text.contains("Direct I/O is not supported").then_some("not supported"));
-        if let (Some(direct), Some((output, _))) = (direct, &mut self.output) {
+        if let (Some(direct), Some(output)) = (direct, &mut self.output) {
             output.facts.push(("direct I/O".to_owned(), direct.to_owned()));
             extend(output, line.number);
             return;
@@ -279,7 +237,7 @@ impl Reading {
         if self.rows_under_it || text.contains("Compare file sync") {
             self.heading = self.heading.filter(|_| of_heading && !self.rows_under_it);
         }
-        let Some((output, _)) = &mut self.output else { return };
+        let Some(output) = &mut self.output else { return };
         if ["write failed", "fsync failed", "open failed"].iter().any(|end| text.contains(end)) {
             table::note(output, "the tool ended early: a write or sync failed");
         }
@@ -294,21 +252,27 @@ impl Reading {
     fn close(&mut self) {
         (self.heading, self.rows_under_it) = (None, false);
         let (sizes, said) = (std::mem::take(&mut self.sizes), std::mem::take(&mut self.said));
-        let Some((mut output, tests)) = self.output.take().filter(|(_, tests)| !tests.is_empty()) else { return };
+        let Some(mut output) = self.output.take().filter(|output| rows(output).next().is_some()) else { return };
         let last = output.rows.iter().map(|row| row.line).max().unwrap_or_default();
         output.unread.retain(|unread| unread.line <= last || !unread.wanted.starts_with("a row of pg_test_fsync"));
         output.lines.1 = output.unread.iter().map(|unread| unread.line).chain([last]).max().unwrap_or(last);
         if let Some(bytes) = sizes.first().filter(|bytes| sizes.iter().all(|size| size == *bytes)) {
             for row in output.rows.iter_mut().filter(|row| row.labels.len() == 2) {
-                row.labels.insert(1, ("write_bytes", bytes.to_string()));
+                row.labels.insert(1, ("write_bytes".to_owned(), bytes.to_string()));
             }
         }
         output.version = version(&output, &said).map(str::to_owned);
-        if tests.len() < ALL_ROWS {
-            output.notes.push(format!("{} of its {ALL_ROWS} rows are there", tests.len()));
+        let count = rows(&output).count();
+        if count < ALL_ROWS {
+            output.notes.push(format!("{count} of its {ALL_ROWS} rows are there"));
         }
         self.outputs.push(output);
     }
+}
+
+/// The rows of an output that are no figure of its head.
+fn rows(output: &Output) -> impl Iterator<Item = &Row> {
+    output.rows.iter().filter(|row| !row.labels.is_empty())
 }
 
 /// `5 seconds per test`, `2000 operations per test`: the figure of the head.

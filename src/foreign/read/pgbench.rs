@@ -110,14 +110,10 @@ fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
         let value = number(&rest[..end])?;
         // A count has no decimals.
         (unit != "count" || value.fract() == 0.0).then_some(())?;
-        figures.push(figure(name, unit_of(unit), value, &rest[..end], line));
+        figures.push(figure(name, unit, value, &rest[..end], line));
         rest = &rest[end..];
     }
     rest.is_empty().then_some(figures)
-}
-
-fn unit_of(unit: &str) -> &'static str {
-    ["count", "%", "ms", "s", "tx/s"].into_iter().find(|known| *known == unit).unwrap_or_default()
 }
 
 /// Whether a text begins as a line that fits the template does.
@@ -185,8 +181,9 @@ impl Reading {
     }
 
     fn begin(&mut self, line: u32) -> &mut Output {
-        let facts = self.command.take().map(|command| ("command".to_owned(), command)).into_iter().collect();
-        self.outputs.push(Output { tool: "pgbench", lines: (line, line), facts, ..Output::default() });
+        let mut output = table::output("pgbench", line);
+        output.facts.extend(self.command.take().map(|command| ("command".to_owned(), command)));
+        self.outputs.push(output);
         (self.summary, self.script, self.statements) = (None, None, None);
         let last = self.outputs.len() - 1;
         &mut self.outputs[last]

@@ -17,8 +17,6 @@ pub enum Optional {
     None,
     /// Lag behind the schedule.
     Lag,
-    /// Retries.
-    Retries,
     /// Both.
     LagAndRetries,
     /// One of which the lines do not tell which it is; it is left out.
@@ -28,7 +26,7 @@ pub enum Optional {
 impl Optional {
     fn columns(self) -> Columns {
         let lag = matches!(self, Optional::Lag | Optional::LagAndRetries | Optional::Untold);
-        Columns { lag, retries: matches!(self, Optional::Retries | Optional::LagAndRetries) }
+        Columns { lag, retries: self == Optional::LagAndRetries }
     }
 }
 
@@ -36,60 +34,29 @@ impl Optional {
 #[must_use]
 pub fn kind(sample: &[u8]) -> Option<Optional> {
     const MOST_LINES: usize = 20_000;
+    // Lags are microseconds, and some of a hundred are beyond any number of retries.
+    const NO_RETRIES_ABOVE: u64 = 1000;
     let end = sample.iter().rposition(|byte| *byte == b'\n').map_or(sample.len(), |at| at + 1);
     let mut by_columns = [0usize; 3];
-    let mut seventh = Seventh::default();
+    let mut is_lag = false;
     for line in sample[..end].split(|byte| *byte == b'\n').take(MOST_LINES) {
         let Ok(line) = std::str::from_utf8(line) else { continue };
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if is_transaction(&words) {
             by_columns[words.len() - 6] += 1;
             if words.len() == 7 {
-                seventh.see(words[2], words[6]);
+                // Only with a rate is a transaction skipped.
+                is_lag |= words[2] == "skipped" || words[6].parse::<u64>().is_ok_and(|it| it > NO_RETRIES_ABOVE);
             }
         }
     }
     let most = by_columns.iter().copied().max().filter(|most| *most > 0)?;
     Some(match by_columns.iter().position(|count| *count == most) {
-        Some(1) => seventh.told(),
+        Some(1) if is_lag => Optional::Lag,
+        Some(1) => Optional::Untold,
         Some(2) => Optional::LagAndRetries,
         _ => Optional::None,
     })
-}
-
-/// What the values of a seventh column tell.
-#[derive(Default)]
-struct Seventh {
-    lines: usize,
-    above_latency: bool,
-    skipped: bool,
-    most: u64,
-}
-
-impl Seventh {
-    fn see(&mut self, time: &str, value: &str) {
-        let value: u64 = value.parse().unwrap_or(u64::MAX);
-        self.lines += 1;
-        self.skipped |= time == "skipped";
-        // A latency is counted from the due moment on, so it has the lag in it.
-        self.above_latency |= time.parse().is_ok_and(|time: u64| value > time.saturating_add(1));
-        self.most = self.most.max(value);
-    }
-
-    /// Only with a rate is a transaction skipped. Lags are microseconds, and some of a hundred are beyond any number of
-    /// retries.
-    fn told(&self) -> Optional {
-        const NO_RETRIES_ABOVE: u64 = 1000;
-        const NO_LAGS_BELOW: u64 = 30;
-        const ENOUGH_LINES: usize = 100;
-        match self {
-            Seventh { skipped: true, .. } => Optional::Lag,
-            Seventh { above_latency: true, most, .. } if *most <= NO_RETRIES_ABOVE => Optional::Retries,
-            Seventh { most, .. } if *most > NO_RETRIES_ABOVE => Optional::Lag,
-            Seventh { lines: ENOUGH_LINES.., most, .. } if *most < NO_LAGS_BELOW => Optional::Retries,
-            _ => Optional::Untold,
-        }
-    }
 }
 
 /// Whether the words are a transaction's. Its date tells it from other tables of whole numbers.
@@ -289,7 +256,7 @@ fn lenient(line: &[u8], optional: Optional) -> Option<Transaction> {
     }
     let optional = match (words.len(), optional) {
         (6, _) => Optional::None,
-        (7, Optional::Lag | Optional::Retries) => optional,
+        (7, Optional::Lag) => optional,
         (7, _) => Optional::Untold,
         _ => Optional::LagAndRetries,
     };

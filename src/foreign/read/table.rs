@@ -49,8 +49,13 @@ pub(super) fn span_us(text: &str) -> Option<f64> {
 }
 
 /// A figure from its parts.
-pub(super) fn figure(name: &str, unit: &'static str, value: f64, text: &str, line: u32) -> Figure {
-    Figure { name: name.to_owned(), unit, value, text: text.to_owned(), line }
+pub(super) fn figure(name: &str, unit: &str, value: f64, text: &str, line: u32) -> Figure {
+    Figure { name: name.to_owned(), unit: unit.to_owned(), value, text: text.to_owned(), line }
+}
+
+/// An output that begins with this line.
+pub(super) fn output(tool: &str, line: u32) -> Output {
+    Output { tool: tool.to_owned(), lines: (line, line), ..Output::default() }
 }
 
 /// A line that is there and could not be read.
@@ -60,9 +65,6 @@ pub(super) fn unread(line: Line<'_>, wanted: impl Into<String>) -> Unread {
 
 /// Counts the line to the output.
 pub(super) fn extend(output: &mut Output, line: u32) {
-    if output.lines == (0, 0) {
-        output.lines = (line, line);
-    }
     output.lines = (output.lines.0.min(line), output.lines.1.max(line));
 }
 
@@ -85,7 +87,12 @@ pub(super) fn note(output: &mut Output, text: impl Into<String>) {
 
 /// A row without figures yet.
 pub(super) fn row(labels: Vec<(&'static str, String)>, line: u32) -> Row {
-    Row { labels, line, ..Row::default() }
+    Row { labels: owned(labels), line, ..Row::default() }
+}
+
+/// Names that this program gives, as they are stored.
+pub(super) fn owned(named: impl IntoIterator<Item = (&'static str, String)>) -> Vec<(String, String)> {
+    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Whether the line holds a time stamp and nothing else, as `-t` and `-T` print them.

@@ -35,13 +35,8 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 
 /// The columns that a heading of `get` names.
 fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
-    const ALL: [(&str, &str); 5] = [
-        ("NAME", "name"),
-        ("PROPERTY", "property"),
-        ("VALUE", "value"),
-        ("RECEIVED", "received"),
-        ("SOURCE", "source"),
-    ];
+    const ALL: [(&str, &str); 4] =
+        [("NAME", "name"), ("PROPERTY", "property"), ("VALUE", "value"), ("SOURCE", "source")];
     let columns: Option<Vec<_>> =
         words.iter().map(|word| ALL.iter().find(|(printed, _)| printed == word).map(|(_, name)| *name)).collect();
     columns.filter(|columns| columns.contains(&"property") && columns.contains(&"value"))
@@ -49,8 +44,7 @@ fn heading(words: &[&str]) -> Option<Vec<&'static str>> {
 
 fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
     let columns = heading(&table::words(lines[at].text))?;
-    let number = lines[at].number;
-    let mut output = Output { tool: "zfs get", lines: (number, number), ..Output::default() };
+    let mut output = table::output("zfs get", lines[at].number);
     let mut used = 1;
     let mut name = None;
     while let Some(line) = lines.get(at + used) {
@@ -73,9 +67,11 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
         table::extend(&mut output, line.number);
         used += 1;
     }
-    let known = |property: &str| output.rows.iter().any(|row| row.labels.contains(&("property", property.to_owned())));
+    let known = |property: &str| {
+        output.rows.iter().any(|row| row.labels.iter().any(|(name, value)| name == "property" && value == property))
+    };
     if ["health", "autoexpand", "failmode", "ashift"].into_iter().any(known) {
-        output.tool = "zpool get";
+        "zpool get".clone_into(&mut output.tool);
     }
     let any = !output.rows.is_empty() || !output.unread.is_empty();
     any.then_some((output, used))
@@ -84,7 +80,7 @@ fn properties(lines: &[Line<'_>], at: usize) -> Option<(Output, usize)> {
 /// One property, or none where the words are not such a row.
 fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<Row> {
     let mut rest = words;
-    let mut labels = Vec::new();
+    let mut labels: Vec<(&str, String)> = Vec::new();
     for &column in columns.iter().take_while(|column| matches!(**column, "name" | "property")) {
         let (first, behind) = rest.split_first()?;
         let is_property = first.starts_with(|c: char| c.is_ascii_lowercase()) && !first.ends_with([':', ',', '.']);
@@ -105,12 +101,6 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
         rest = before;
         source = Some(found.join(" "));
     }
-    let mut received = None;
-    if columns.contains(&"received") {
-        let (last, before) = rest.split_last()?;
-        rest = before;
-        received = Some((*last).to_owned());
-    }
     let value = rest.join(" ");
     // Without a source at its end a sentence looks like a property: only short values count then.
     if value.is_empty() && source.is_none() || source.is_none() && rest.len() > 5 {
@@ -121,7 +111,6 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
         number(property, &value).map(|(number, unit)| table::figure(property, unit, number, &value, line.number));
     let absent = matches!(value.as_str(), "-" | "none").then(|| value.clone());
     labels.push(("value", value));
-    labels.extend(received.map(|received| ("received", received)));
     labels.extend(source.map(|source| ("source", source)));
     Some(Row { figures: figure.into_iter().collect(), absent, ..table::row(labels, line.number) })
 }

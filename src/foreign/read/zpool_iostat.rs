@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         if self.current.as_ref().is_none_or(|current| current.columns != columns) {
             let called = self.called.take();
             self.close();
-            let output = Output { tool: TOOL, lines: (line.number, line.number), ..Output::default() };
+            let output = table::output(TOOL, line.number);
             let (time, pools, block) = (self.time.take(), Vec::new(), Vec::new());
             self.current = Some(Current { output, columns, called, report: 1, time, pools, cut: false, block });
         }
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         if output.rows.is_empty() && output.unread.is_empty() {
             return;
         }
-        let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| *name == "report" && value == "1");
+        let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| name == "report" && value == "1");
         output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
         if since_import.is_none() {
             let text = "whether the first report is an average since the pool was imported cannot be known";
@@ -283,7 +283,7 @@ impl<'a> Current<'a> {
             let mut labels = vec![("report", self.report.to_string())];
             labels.extend(self.time.clone().map(|time| ("time", time)));
             labels.extend(place);
-            self.output.rows.push(Row { labels, since_boot: Some(false), ..read.row });
+            self.output.rows.push(Row { labels: table::owned(labels), ..read.row });
         }
     }
 }

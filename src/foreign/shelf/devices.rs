@@ -39,12 +39,9 @@ pub(super) fn cases(file: &str, text: &str) -> Result<Vec<ImportedCase>> {
     let devices: Devices = toml::from_str(text).map_err(|e| Error::bug(format!("{file}: {e}")))?;
     let stored = ImportedFile {
         name: file.to_owned(),
-        raw: None,
         sha256: Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
         bytes: text.len() as u64,
-        packed: None,
-        encoding: None,
-        lines_of_no_output: Vec::new(),
+        ..ImportedFile::default()
     };
     Ok(devices.device.into_iter().map(|device| case(&stored, text, device)).collect())
 }

@@ -1,6 +1,5 @@
 //! A comparison as text for a terminal and as a page. JSON is the findings themselves.
 
-mod chart;
 mod page;
 mod tables;
 mod terminal;

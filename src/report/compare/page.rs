@@ -2,7 +2,6 @@
 
 use super::super::page::{STYLE, base64, sum};
 use super::super::table::Table;
-use super::chart::{Chart, chart};
 use super::tables::{facts_table, grouped, pair_table, refused_table, sides_table, told_by};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::error::{Error, Result};
@@ -33,7 +32,6 @@ struct PairView {
     title: String,
     caveat: Option<String>,
     sheet: Sheet,
-    chart: Option<Chart>,
 }
 
 /// The page.
@@ -84,7 +82,6 @@ fn pairs(findings: &ComparisonFindings) -> Vec<PairView> {
             title: format!("{marks}: {} against {}", labels[0], labels[1]),
             caveat: pair.caveat.clone(),
             sheet: Sheet::of(table),
-            chart: chart(pair),
         }
     };
     shown.map(view).collect()

@@ -145,8 +145,12 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
     let (ratio_cell, says) = match &row.comparison {
         Some(comparison) => {
             let (figure, interval, says) = ratio(comparison);
-            let has_no_winner = matches!(comparison.outcome, Outcome::NotRepeated | Outcome::NoInterval);
-            let style = if has_no_winner { "quiet" } else { "" };
+            let style = match comparison.outcome {
+                Outcome::Faster => "faster",
+                Outcome::Slower => "slower",
+                Outcome::NoDifferenceSeen => "",
+                Outcome::NotRepeated | Outcome::NoInterval => "quiet",
+            };
             (
                 Cell::text(figure).aside(interval).csv(full(comparison.ratio, comparison.low, comparison.high)),
                 Cell::text(says)
@@ -162,7 +166,7 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
         }
     };
     let name = Cell::text(row_label(row)).csv(vec![row.measure.clone(), row.unit.clone()]);
-    vec![name, number(&row.reference), number(&row.value), ratio_cell, says.clone()]
+    vec![name, number(&row.reference), number(&row.value), ratio_cell, says]
 }
 
 /// A figure and its ends with all their digits.
@@ -191,21 +195,14 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
     let columns = vec![Column::text("sides"), Column::text("why not"), Column::text("measures")];
     let mut table = Table::new("refused", "Refusals", columns);
-    for refusal in &findings.refused {
-        let measures = Cell::text(some_of(&refusal.measures)).csv(vec![refusal.measures.join("; ")]);
+    let refused = findings.refused.iter().map(|it| (marks(findings, it.sides), it.words.clone(), &it.measures));
+    let alone = findings.alone.iter().map(|it| (findings.sides[it.side].mark.clone(), it));
+    let alone = alone.map(|(mark, it)| (mark.clone(), format!("only {mark} measured it"), &it.measures));
+    for (marks, why, measures) in refused.chain(alone) {
         table.push(vec![
-            Cell::text(marks(findings, refusal.sides)).style("tight"),
-            Cell::text(&refusal.words).style("reason"),
-            measures.style("reason"),
-        ]);
-    }
-    for alone in &findings.alone {
-        let measures = Cell::text(some_of(&alone.measures)).csv(vec![alone.measures.join("; ")]);
-        let mark = &findings.sides[alone.side].mark;
-        table.push(vec![
-            Cell::text(mark).style("tight"),
-            Cell::text(format!("only {mark} measured it")).style("reason"),
-            measures.style("reason"),
+            Cell::text(marks).style("tight"),
+            Cell::text(why).style("reason"),
+            Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason"),
         ]);
     }
     table
@@ -229,16 +226,6 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
         table.push(std::iter::once(Cell::text(&fact.key).style("name")).chain(values).collect());
     }
     table
-}
-
-/// What a ratio says as the style sheet has it.
-pub(super) fn outcome_key(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Faster => "faster",
-        Outcome::Slower => "slower",
-        Outcome::NoDifferenceSeen => "same",
-        Outcome::NotRepeated | Outcome::NoInterval => "open",
-    }
 }
 
 /// What holds for several sides, once, with their marks.

@@ -1,19 +1,15 @@
 //! A comparison for a terminal of 100 columns, plain UTF-8 without colours. Every text from outside goes through
 //! `printable`: a terminal obeys control characters.
 
-use super::super::terminal::{WIDTH, align_right, indented, paragraph, plain_table, printable, width};
+use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
 use super::tables::{
     about, families, family_title, grouped, marks, not_compared, ratio, row_label, some_of, told_by, value,
 };
-use crate::analyse::compare::findings::{ComparisonFindings, FactDifference, PairFinding, Reason, Row};
+use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Reason, Row};
 use comfy_table::{ColumnConstraint, Width};
 
 /// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
 const COLUMNS: [u16; 4] = [22, 25, 25, 26];
-/// Most sides whose facts stand in columns.
-const MOST_COLUMNS: usize = 3;
-/// Width of the column of facts' names.
-const FACT: u16 = 28;
 
 /// The whole report; no line is longer than 100 columns.
 #[must_use]
@@ -123,38 +119,15 @@ fn facts(findings: &ComparisonFindings) -> String {
     let mut text = "\nFacts that differ: the candidate causes\n".to_owned();
     if findings.facts_that_differ.is_empty() {
         text.push_str(&paragraph("  ", "None of those that more than one side tells."));
-    } else if findings.sides.len() <= MOST_COLUMNS {
-        text.push_str(&fact_table(findings));
-    } else {
-        findings.facts_that_differ.iter().for_each(|fact| text.push_str(&fact_lines(findings, fact)));
+    }
+    for fact in &findings.facts_that_differ {
+        text.push_str(&paragraph("  ", &fact.key));
+        for (side, value) in findings.sides.iter().zip(&fact.values) {
+            text.push_str(&paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("not told")));
+        }
     }
     for (who, keys) in told_by(findings) {
         text.push_str(&paragraph("  ", &format!("Told by {who} only: {}.", keys.join(", "))));
-    }
-    text
-}
-
-fn fact_table(findings: &ComparisonFindings) -> String {
-    let mut table = plain_table();
-    let sides = findings.sides.iter().map(|side| side.mark.clone());
-    table.set_header(std::iter::once(String::new()).chain(sides));
-    for fact in &findings.facts_that_differ {
-        let values = fact.values.iter().map(|value| value.as_deref().map_or("not told".to_owned(), printable));
-        table.add_row(std::iter::once(printable(&fact.key)).chain(values));
-    }
-    let sides = u16::try_from(findings.sides.len().max(1)).unwrap_or(u16::MAX);
-    let each = (WIDTH - 2 - FACT) / sides;
-    let widths = std::iter::once(FACT).chain((0..sides).map(|_| each));
-    table.set_constraints(widths.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
-    indented(&table)
-}
-
-fn fact_lines(findings: &ComparisonFindings, fact: &FactDifference) -> String {
-    let mut text = paragraph("  ", &fact.key);
-    for (side, value) in findings.sides.iter().zip(&fact.values) {
-        let mark = format!("    {}  ", side.mark);
-        debug_assert!(width(&mark) < usize::from(WIDTH));
-        text.push_str(&paragraph(&mark, value.as_deref().unwrap_or("not told")));
     }
     text
 }

@@ -1,6 +1,6 @@
-//! What the columns of every iostat mean: one name for one thing, whatever the system calls it.
+//! What the columns of an iostat mean: one name for one thing, whatever the system calls it.
 //!
-//! Sources: iostat(1) of sysstat 9 to 12, iostat(8) of FreeBSD 8 to 14, iostat(8) of macOS, iostat(8) of illumos.
+//! Sources: iostat(1) of sysstat 9 to 12, iostat(8) of FreeBSD 8 to 14, iostat(8) of illumos.
 
 use super::super::table::{KIB, Known};
 
@@ -12,14 +12,11 @@ const MS: f64 = 1000.0;
 /// Columns of a device that mean the same, what they mean, unit and factor. Names of the systems do not contradict each
 /// other.
 const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
-    (&["r/s", "rps"], "read_ops_per_s", "ops/s", 1.0),
-    (&["w/s", "wps"], "write_ops_per_s", "ops/s", 1.0),
+    (&["r/s"], "read_ops_per_s", "ops/s", 1.0),
+    (&["w/s"], "write_ops_per_s", "ops/s", 1.0),
     (&["d/s"], "discard_ops_per_s", "ops/s", 1.0),
     (&["f/s"], "flush_ops_per_s", "ops/s", 1.0),
     (&["tps"], "ops_per_s", "ops/s", 1.0),
-    (&["r/i"], "read_ops", "count", 1.0),
-    (&["w/i"], "write_ops", "count", 1.0),
-    (&["xfrs"], "ops", "count", 1.0),
     (&["rsec/s", "Blk_read/s"], "read_bytes_per_s", "B/s", SECTOR),
     (&["wsec/s", "Blk_wrtn/s"], "write_bytes_per_s", "B/s", SECTOR),
     (&["dsec/s", "Blk_dscd/s"], "discard_bytes_per_s", "B/s", SECTOR),
@@ -29,19 +26,18 @@ const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
     (&["rMB/s", "Mr/s", "MB_read/s"], "read_bytes_per_s", "B/s", MIB),
     (&["wMB/s", "Mw/s", "MB_wrtn/s"], "write_bytes_per_s", "B/s", MIB),
     (&["dMB/s", "MB_dscd/s"], "discard_bytes_per_s", "B/s", MIB),
-    (&["kr/i", "kB_read"], "read_bytes", "B", KIB),
-    (&["kw/i", "kB_wrtn"], "write_bytes", "B", KIB),
-    (&["Mr/i", "MB_read"], "read_bytes", "B", MIB),
-    (&["Mw/i", "MB_wrtn"], "write_bytes", "B", MIB),
+    (&["kB_read"], "read_bytes", "B", KIB),
+    (&["kB_wrtn"], "write_bytes", "B", KIB),
+    (&["MB_read"], "read_bytes", "B", MIB),
+    (&["MB_wrtn"], "write_bytes", "B", MIB),
     (&["Blk_read"], "read_bytes", "B", SECTOR),
     (&["Blk_wrtn"], "write_bytes", "B", SECTOR),
     (&["Blk_dscd"], "discard_bytes", "B", SECTOR),
     (&["kB_dscd"], "discard_bytes", "B", KIB),
     (&["MB_dscd"], "discard_bytes", "B", MIB),
-    (&["kB/s", "kps"], "bytes_per_s", "B/s", KIB),
-    (&["MB/s", "Mps"], "bytes_per_s", "B/s", MIB),
+    (&["kB/s"], "bytes_per_s", "B/s", KIB),
+    (&["MB/s"], "bytes_per_s", "B/s", MIB),
     (&["sec/s"], "bytes_per_s", "B/s", SECTOR),
-    (&["MB"], "bytes", "B", MIB),
     (&["rrqm/s"], "read_merges_per_s", "requests/s", 1.0),
     (&["wrqm/s"], "write_merges_per_s", "requests/s", 1.0),
     (&["drqm/s"], "discard_merges_per_s", "requests/s", 1.0),
@@ -50,7 +46,7 @@ const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
     (&["%wrqm", "wrqm"], "write_merged_percent", "%", 1.0),
     (&["%drqm", "drqm"], "discard_merged_percent", "%", 1.0),
     (&["avgrq-sz"], "request_bytes", "B", SECTOR),
-    (&["areq-sz", "KB/t"], "request_bytes", "B", KIB),
+    (&["areq-sz"], "request_bytes", "B", KIB),
     (&["rareq-sz"], "read_request_bytes", "B", KIB),
     (&["wareq-sz"], "write_request_bytes", "B", KIB),
     (&["dareq-sz"], "discard_request_bytes", "B", KIB),
@@ -67,8 +63,6 @@ const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
     (&["wsvc_t"], "wait_latency_us", "us", MS),
     (&["asvc_t"], "active_latency_us", "us", MS),
     (&["svctm"], "service_time_us", "us", MS),
-    (&["tsvc_t/i"], "latency_total_us", "us", 1e6),
-    (&["sb/i"], "busy_us", "us", 1e6),
     (&["%util", "util", "%b"], "util_percent", "%", 1.0),
     (&["%w"], "wait_util_percent", "%", 1.0),
     (&["s/w"], "soft_errors", "count", 1.0),
@@ -77,7 +71,7 @@ const COLUMNS: &[(&[&str], &str, &str, f64)] = &[
     (&["tot"], "errors", "count", 1.0),
 ];
 
-/// Columns of the processors, of the terminal and of the load, with whose they are.
+/// Columns of the processors and of the terminal, with whose they are.
 const MACHINE: &[(&str, &[&str], &str, &str)] = &[
     ("cpu", &["us", "%user"], "user_percent", "%"),
     ("cpu", &["ni", "%nice"], "nice_percent", "%"),
@@ -88,9 +82,6 @@ const MACHINE: &[(&str, &[&str], &str, &str)] = &[
     ("cpu", &["%steal"], "steal_percent", "%"),
     ("tty", &["tin"], "terminal_in_chars_per_s", "chars/s"),
     ("tty", &["tout"], "terminal_out_chars_per_s", "chars/s"),
-    ("load", &["1m"], "load_1_min", "tasks"),
-    ("load", &["5m"], "load_5_min", "tasks"),
-    ("load", &["15m"], "load_15_min", "tasks"),
 ];
 
 /// What a column of a device means.
@@ -99,7 +90,7 @@ pub(super) fn of_device(column: &str) -> Option<Known> {
     Some(Known { name, unit, factor: *factor })
 }
 
-/// What a column of the whole machine means, and whose it is: `cpu`, `tty` or `load`.
+/// What a column of the whole machine means, and whose it is: `cpu` or `tty`.
 pub(super) fn of_machine(column: &str) -> Option<(&'static str, Known)> {
     let (owner, _, name, unit) = MACHINE.iter().find(|(_, columns, ..)| columns.contains(&column))?;
     Some((owner, Known { name, unit, factor: 1.0 }))

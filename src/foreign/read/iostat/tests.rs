@@ -16,9 +16,9 @@ fn one(text: &str) -> Output {
 }
 
 /// Value and unit of a figure in the row with this label, of the first report that has it.
-fn value(output: &Output, label: &str, name: &str) -> Option<(f64, &'static str)> {
+fn value<'a>(output: &'a Output, label: &str, name: &str) -> Option<(f64, &'a str)> {
     let row = output.rows.iter().find(|row| row.labels.iter().any(|(_, value)| value == label))?;
-    row.figures.iter().find(|figure| figure.name == name).map(|figure| (figure.value, figure.unit))
+    row.figures.iter().find(|figure| figure.name == name).map(|figure| (figure.value, figure.unit.as_str()))
 }
 
 macro_rules! fixture {
@@ -62,13 +62,6 @@ device       r/s     w/s     kr/s     kw/s  ms/r  ms/w  ms/o  ms/t qlen  %b
 ada0           2     251     16.0   1004.0     1     2     8     2    3  41
 ";
 
-const MACOS: &str = "\
-              disk0               disk2       cpu    load average
-    KB/t  tps  MB/s     KB/t  tps  MB/s  us sy id   1m   5m   15m
-   21.31   12  0.25     8.00    1  0.01   4  2 94  1.52 1.60 1.71
-    8.00    3  0.02     0.00    0  0.00   9  3 88  1.52 1.60 1.71
-";
-
 #[test]
 fn every_number_that_was_published_is_read() {
     for text in PUBLISHED {
@@ -81,7 +74,7 @@ fn every_number_that_was_published_is_read() {
 #[test]
 fn old_sectors_are_bytes_and_times_are_microseconds() {
     let found = one(PUBLISHED[1]);
-    assert_eq!((found.tool, found.version.as_deref()), ("iostat -x", Some("before 12.1.2")));
+    assert_eq!((found.tool.as_str(), found.version.as_deref()), ("iostat -x", Some("before 12.1.2")));
     assert_eq!(value(&found, "cciss/c0d0", "write_ops_per_s"), Some((1126.67, "ops/s")));
     assert_eq!(value(&found, "cciss/c0d0", "write_bytes_per_s"), Some((18949.33 * 512.0, "B/s")));
     assert_eq!(value(&found, "cciss/c0d0", "request_bytes"), Some((16.82 * 512.0, "B")));
@@ -93,7 +86,7 @@ fn old_sectors_are_bytes_and_times_are_microseconds() {
 #[test]
 fn freebsd_of_2014_is_read() {
     let found = one(PUBLISHED[0]);
-    assert_eq!((found.tool, found.rows.len()), ("iostat -x (FreeBSD)", 13));
+    assert_eq!((found.tool.as_str(), found.rows.len()), ("iostat -x (FreeBSD)", 13));
     assert_eq!(value(&found, "mfid3", "write_bytes_per_s"), Some((7480.0 * 1024.0, "B/s")));
     assert_eq!(value(&found, "mfid3", "latency_us"), Some((100.0, "us")));
     assert_eq!(value(&found, "mfid10", "util_percent"), Some((4.0, "%")));
@@ -108,7 +101,7 @@ fn every_number_of_this_sysstat_is_read() {
         assert!(found[0].facts.contains(&("cpus".to_owned(), "2".to_owned())));
     }
     let found = one(LINUX[0]);
-    assert_eq!((found.tool, found.version.as_deref()), ("iostat -x", Some("12.1.2 or later")));
+    assert_eq!((found.tool.as_str(), found.version.as_deref()), ("iostat -x", Some("12.1.2 or later")));
     let reports: Vec<&str> = found.rows.iter().map(|row| row.labels[0].1.as_str()).collect();
     assert_eq!((reports.first(), reports.last()), (Some(&"1"), Some(&"2")));
     assert!(found.rows.iter().all(|row| row.since_boot == Some(row.labels[0].1 == "1")));
@@ -133,7 +126,7 @@ fn sizes_for_people_carry_their_own_unit() {
 #[test]
 fn the_command_line_tells_whether_the_first_report_is_since_boot() {
     let found = one(ILLUMOS);
-    assert_eq!((found.tool, found.rows.len()), ("iostat (illumos)", 2));
+    assert_eq!((found.tool.as_str(), found.rows.len()), ("iostat (illumos)", 2));
     assert_eq!((found.rows[0].since_boot, found.rows[1].since_boot), (Some(true), Some(false)));
     assert_eq!(value(&found, "c0t0d0", "active_latency_us"), Some((3200.0, "us")));
     let table = PUBLISHED[1];
@@ -145,12 +138,7 @@ fn the_command_line_tells_whether_the_first_report_is_since_boot() {
 }
 
 #[test]
-fn illumos_with_commas_and_errors_is_read() {
-    let text = "extended device statistics\nr/s,w/s,kr/s,kw/s,wait,actv,wsvc_t,asvc_t,%w,%b,s/w,h/w,trn,tot,device\n\
-                0.1,2.0,5.5,1.2,0.0,0.0,0.0,12.3,0,1,0,1,2,3,c1t0d0\n";
-    let found = one(text);
-    assert_eq!(value(&found, "c1t0d0", "read_bytes_per_s"), Some((5.5 * 1024.0, "B/s")));
-    assert_eq!(value(&found, "c1t0d0", "errors"), Some((3.0, "count")));
+fn illumos_with_errors_is_read() {
     let text = " ---- errors ---\ndevice s/w h/w trn tot\nsd0 0 1 2 3\n";
     assert_eq!(value(&one(text), "sd0", "hard_errors"), Some((1.0, "count")));
     let text = "extended device statistics tty cpu\n\
@@ -159,7 +147,7 @@ fn illumos_with_commas_and_errors_is_read() {
     let found = one(text);
     assert_eq!((value(&found, "sd1", "latency_us"), found.unread.len()), (Some((5000.0, "us")), 0));
     assert_eq!((found.rows.len(), value(&found, "all", "idle_percent")), (4, None), "the terminal's row comes first");
-    assert_eq!(found.rows[2].labels[1], ("cpu", "all".to_owned()));
+    assert_eq!(found.rows[2].labels[1], ("cpu".to_owned(), "all".to_owned()));
     assert_eq!(numbers_not_read(text, &[found]), Vec::<String>::new());
 }
 
@@ -170,7 +158,7 @@ fn terminal_and_processors_beside_freebsds_disks_are_read_and_solaris_2_is() {
                 ada0       0.3   4.5    10.2    33.1    0  12.3   1    0    16  1  0  2  0 97\n\
                 ada1      10.3  14.5   110.2   133.1    2  22.3  11\n";
     let found = one(text);
-    assert_eq!((found.tool, found.rows.len(), found.unread.len()), ("iostat -x (FreeBSD)", 4, 0));
+    assert_eq!((found.tool.as_str(), found.rows.len(), found.unread.len()), ("iostat -x (FreeBSD)", 4, 0));
     assert_eq!(value(&found, "ada1", "util_percent"), Some((11.0, "%")));
     assert_eq!(found.rows[2].figures[0].name, "user_percent");
     assert_eq!(numbers_not_read(text, &[found]), Vec::<String>::new());
@@ -179,31 +167,19 @@ fn terminal_and_processors_beside_freebsds_disks_are_read_and_solaris_2_is() {
                 sd0       0.1  2.0    0.5   13.2  0.0  0.1   33.1   0   3\n";
     let found = one(text);
     assert_eq!(
-        (found.tool, value(&found, "sd0", "write_bytes_per_s")),
+        (found.tool.as_str(), value(&found, "sd0", "write_bytes_per_s")),
         ("iostat (illumos)", Some((13.2 * 1024.0, "B/s")))
     );
 }
 
 #[test]
-fn freebsd_of_today_and_macos_are_read() {
+fn freebsd_of_today_is_read_and_disks_side_by_side_are_not() {
     let found = one(FREEBSD);
     assert_eq!(value(&found, "ada0", "other_latency_us"), Some((8000.0, "us")));
     assert_eq!(value(&found, "ada0", "queue_length"), Some((3.0, "requests")));
-    let found = one(MACOS);
-    assert_eq!((found.tool, found.rows.len()), ("iostat (macOS)", 8));
-    assert_eq!(value(&found, "disk2", "request_bytes"), Some((8192.0, "B")));
-    assert_eq!(value(&found, "disk0", "bytes_per_s"), Some((0.25 * 1024.0 * 1024.0, "B/s")));
-    assert_eq!(found.rows[3].figures[2].name, "load_15_min");
-    assert_eq!(found.rows[4].labels, [("report", "2".to_owned()), ("device", "disk0".to_owned())]);
-    let text = "tty ada0 cpu\ntin tout KB/t tps MB/s us ni sy in id\n0 1 21.31 12 0.25 1 0 2 0 97\n";
-    let found = one(text);
-    assert_eq!(value(&found, "all", "terminal_out_chars_per_s"), Some((1.0, "chars/s")));
-    assert_eq!(value(&found, "ada0", "ops_per_s"), Some((12.0, "ops/s")));
-    let cut = text.split_once('\n').unwrap().1;
-    let found = one(cut);
-    assert!(found.notes.iter().any(|note| note.contains("their figures are left out")), "{:?}", found.notes);
-    assert_eq!((found.unread.len(), found.unread[0].line), (1, 2));
-    assert_eq!(value(&found, "ada0", "ops_per_s").or(value(&found, "1", "ops_per_s")), None);
+    let text = "      tty            ada0             cpu\n tin  tout  KB/t tps  MB/s  us ni sy in id\n\
+                0     1 21.31  12  0.25   1  0  2  0 97\n";
+    assert!(outputs(text).is_empty());
 }
 
 #[test]
@@ -235,7 +211,7 @@ fn other_columns_of_the_same_kind_are_another_output() {
 #[test]
 fn a_time_stamp_before_the_first_heading_counts() {
     let found = one("$ iostat -T d -x 5\nMon Mar 15 13:48:44 MST 2021\ndevice r/s w/s svc_t %w %b\nsd0 1 2 3 4 5\n");
-    assert_eq!((found.rows[0].labels[1].0, found.rows[0].since_boot), ("time", Some(true)));
+    assert_eq!((found.rows[0].labels[1].0.as_str(), found.rows[0].since_boot), ("time", Some(true)));
     let found = one("$ iostat -x 5\n[...]\nDevice r/s w/s %util\nsda 1 2 3\n");
     assert_eq!(found.rows[0].since_boot, None, "its first report was left out");
     let found = one("$ iostat -x 5\nDevice r/s w/s %util\n[snip]\nsda 1 2 3\n");

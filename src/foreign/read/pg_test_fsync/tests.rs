@@ -36,7 +36,7 @@ fn row<'a>(output: &'a Output, test: &str, method: &str, writes: &str) -> &'a Ro
 }
 
 fn figures(row: &Row) -> Vec<(&str, &str, f64)> {
-    row.figures.iter().map(|figure| (figure.name.as_str(), figure.unit, figure.value)).collect()
+    row.figures.iter().map(|figure| (figure.name.as_str(), figure.unit.as_str(), figure.value)).collect()
 }
 
 /// Every number is read but the sizes and counts of the rows' names and headings, which are labels.
