@@ -105,12 +105,6 @@ impl Flow {
         Some(self.per_operation()? / other)
     }
 
-    /// Everything that it grew by.
-    #[must_use]
-    pub fn amount(&self) -> f64 {
-        self.amount
-    }
-
     /// Operations that it rests on.
     #[must_use]
     pub fn operations(&self) -> u64 {

@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<u8> {
 /// The plan's mistakes.
 pub fn read(file: &Path) -> Result<Plan> {
     let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
-    plan::read_painted(file, &super::catalogue(), paint)
+    plan::read(file, &super::catalogue(), paint)
 }
 
 /// Everything about a plan, for programs.

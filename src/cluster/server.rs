@@ -120,20 +120,20 @@ pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interr
 ///
 /// # Errors
 /// When the path is not UTF-8.
-pub fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
+pub(crate) fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
     let path = folder.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", folder.display())))?;
     Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{}'", name.replace('"', "\"\""), path.replace('\'', "''")))
 }
 
 /// Why a plan may not hand this argument to initdb; `None` where it may.
 #[must_use]
-pub fn reserved_argument(argument: &str) -> Option<&'static str> {
+pub(crate) fn reserved_argument(argument: &str) -> Option<&'static str> {
     conf::reserved_argument(argument)
 }
 
 /// Why a plan may not set the setting `name`; `None` where it may.
 #[must_use]
-pub fn reserved_setting(name: &str) -> Option<&'static str> {
+pub(crate) fn reserved_setting(name: &str) -> Option<&'static str> {
     conf::reserved(name)
 }
 
@@ -176,19 +176,19 @@ impl Server {
     ///
     /// # Errors
     /// With the server's own words.
-    pub fn connect(&self, database: &str) -> Result<Client> {
+    pub(crate) fn connect(&self, database: &str) -> Result<Client> {
         Client::connect(&self.spec.socket(), ROLE, database)
     }
 
     /// Process id of the postmaster.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// The last lines of its log since it was started, indented; empty when it said nothing.
     #[must_use]
-    pub fn log_tail(&self) -> String {
+    pub(crate) fn log_tail(&self) -> String {
         last_lines(&self.log_text(), LOG_LINES)
     }
 

@@ -13,7 +13,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// Every child carries this variable with the run's id, so that `pgstrata clean` can tell our processes from others'.
-pub const RUN_VARIABLE: &str = "PGSTRATA_RUN";
+pub(crate) const RUN_VARIABLE: &str = "PGSTRATA_RUN";
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
@@ -208,7 +208,7 @@ impl Host {
 
     /// Where a program lies.
     #[must_use]
-    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
@@ -299,7 +299,7 @@ fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
 
 /// The last `count` lines that are not blank, each indented by two.
 #[must_use]
-pub fn last_lines(text: &str, count: usize) -> String {
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].iter().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
 }

@@ -47,7 +47,7 @@ pub fn server_user(host: &Host) -> Result<User> {
 
 /// The person who called us through sudo; `None` when we are not root, or nobody stands behind it.
 #[must_use]
-pub fn behind_sudo() -> Option<User> {
+pub(crate) fn behind_sudo() -> Option<User> {
     if !is_root() {
         return None;
     }

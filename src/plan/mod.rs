@@ -6,9 +6,9 @@
 //! The way of a plan: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, against the
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
-pub mod drawing;
+pub(crate) mod drawing;
 mod example;
-pub mod forecast;
+pub(crate) mod forecast;
 mod ids;
 mod machine;
 mod matrix;
@@ -129,15 +129,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// Of kind `User`: the file cannot be read, or the plan has mistakes; then the message shows each where it stands.
-pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Plan> {
-    read_painted(path, catalogue, Paint::Plain)
-}
-
-/// Same, with mistakes shown in colour where the terminal takes it.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
+pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let what = || format!("read the plan {}", clean(&path.display().to_string()));
     let bytes = files::read_given(path, MAX_FILE + 1, what)?;
     if bytes.len() as u64 > MAX_FILE {
@@ -153,10 +145,8 @@ pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<
 }
 
 /// Checks the text of a plan that lies in no folder: relative paths in it start at `/`. `file_name` is for the messages.
-///
-/// # Errors
-/// Of kind `User`, with every mistake shown where it stands, without colour.
-pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
+#[cfg(test)]
+pub(crate) fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
     check(text, Path::new("/"), catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
 }
 

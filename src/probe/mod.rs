@@ -60,7 +60,7 @@ pub struct Request {
 }
 
 /// Files are never more than 5 % of what is free on a filesystem that is in use.
-pub const FREE_OVER_FILES: u64 = 20;
+pub(crate) const FREE_OVER_FILES: u64 = 20;
 
 /// Where a probe is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

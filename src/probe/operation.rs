@@ -81,7 +81,7 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn prepare(&mut self) -> Result<(), Failed> {
+    pub(crate) fn prepare(&mut self) -> Result<(), Failed> {
         match self {
             Operation::Walk(walk) => walk.prepare(),
             _ => Ok(()),
@@ -120,7 +120,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Time that each new segment took which was made meanwhile, microseconds.
-    pub fn take_segments_us(&mut self) -> Vec<u64> {
+    pub(crate) fn take_segments_us(&mut self) -> Vec<u64> {
         match self {
             Operation::Walk(walk) => walk.take_made_us(),
             _ => Vec::new(),

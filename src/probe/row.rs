@@ -58,7 +58,7 @@ impl Row {
     }
 
     /// Whether it has ended for good.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.record.unavailable.is_some() || self.record.failure.is_some()
     }
 
@@ -99,7 +99,7 @@ impl Row {
     }
 
     /// Ends the row: it cannot be had here.
-    pub fn cannot_be_had(&mut self, why: String) {
+    pub(crate) fn cannot_be_had(&mut self, why: String) {
         self.record.unavailable = Some(why);
     }
 

@@ -16,10 +16,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the private folder's name begins with; then comes an id.
-pub const PREFIX: &str = "pgstrata-probe-";
+pub(crate) const PREFIX: &str = "pgstrata-probe-";
 
 /// A WAL segment as initdb sets it by default.
-pub const SEGMENT_BYTES: u64 = 16 << 20;
+pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Written at once when a file is filled.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -88,7 +88,7 @@ impl Site {
     }
 
     /// The same with WAL segments of another size.
-    pub fn with_segments_of(mut self, bytes: u64) -> Site {
+    pub(crate) fn with_segments_of(mut self, bytes: u64) -> Site {
         self.segment_bytes = bytes;
         self
     }
@@ -155,7 +155,7 @@ impl Site {
     }
 
     /// Whether the folder probed is still where it was.
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let gone = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         // A filesystem that only answers with errors is there, and its errors are the result.
         let parent = fs::metadata(&self.parent);
@@ -202,7 +202,7 @@ fn is_empty(folder: &OwnedFd) -> bool {
 }
 
 /// Private folders of earlier probes that were killed: nobody holds their lock.
-pub fn strays(parent: &Path) -> Vec<PathBuf> {
+pub(crate) fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     let dead = |path: &PathBuf| {

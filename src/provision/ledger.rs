@@ -229,8 +229,8 @@ impl Ledger {
     }
 
     /// Where the ledger lies.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 

@@ -53,6 +53,10 @@ pub fn build_stack(site: &Site<'_>, spec: &StackSpec) -> Result<BuiltStack> {
 ///
 /// # Errors
 /// As [`build_stack`].
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "seam for crash recovery and power cuts, ADR 0015; exercised by graph_tests")
+)]
 pub fn reopen_stack(site: &Site<'_>, spec: &StackSpec, there: Grounds) -> Result<BuiltStack> {
     stand_up(site, spec, there, "reopen", |layer, site, inputs, node| layer.reopen(site, inputs, &node.options))
 }

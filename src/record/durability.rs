@@ -81,7 +81,7 @@ const NO_QUEUE: &str = "block/blk-flush.c";
 const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
 /// The table. Of several rows that hold, the first is the one to name.
-pub const TABLE: &[Row] = &[
+pub(crate) const TABLE: &[Row] = &[
     row(Fact::Filesystem(Name::Is("tmpfs")), Claim::Volatile, IN_MEMORY, "Documentation/filesystems/tmpfs.rst"),
     row(Fact::Filesystem(Name::Is("ramfs")), Claim::Volatile, IN_MEMORY, "fs/ramfs/inode.c"),
     row(Fact::Filesystem(Name::Is("devtmpfs")), Claim::Volatile, IN_MEMORY, "drivers/base/devtmpfs.c"),
@@ -187,13 +187,13 @@ pub fn filesystem(fstype: &str) -> Option<&'static Row> {
 
 /// The row of a filesystem that keeps its files in memory.
 #[must_use]
-pub fn memory_filesystem(fstype: &str) -> Option<&'static Row> {
+pub(crate) fn memory_filesystem(fstype: &str) -> Option<&'static Row> {
     filesystem(fstype).filter(|row| row.claim == Claim::Volatile)
 }
 
 /// What a mount option means to a filesystem; an empty name is one that is not known.
 #[must_use]
-pub fn mount_option(option: &str, filesystem: &str) -> Option<&'static Row> {
+pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| match row.fact {
         Fact::MountOption(known, of) => known == option && (of.is_empty() || of.contains(&filesystem)),
         _ => false,
@@ -202,7 +202,7 @@ pub fn mount_option(option: &str, filesystem: &str) -> Option<&'static Row> {
 
 /// The options of a mount that mean something, each with its row; none twice.
 #[must_use]
-pub fn mount_options(mount: &MountFacts) -> Vec<(&'static Row, &str)> {
+pub(crate) fn mount_options(mount: &MountFacts) -> Vec<(&'static Row, &str)> {
     let mut found: Vec<(&'static Row, &str)> = Vec::new();
     for option in mount.super_options.iter().chain(&mount.options) {
         let row = mount_option(option, &mount.fstype).filter(|_| found.iter().all(|(_, known)| known != option));
@@ -244,7 +244,7 @@ pub fn setting(name: &str, value: &str) -> Option<Promise> {
 
 /// What a property of a ZFS dataset promises by its value.
 #[must_use]
-pub fn zfs_property(name: &str, value: &str) -> Option<Promise> {
+pub(crate) fn zfs_property(name: &str, value: &str) -> Option<Promise> {
     let is_it = |row: &&Row| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
 }

@@ -71,7 +71,7 @@ pub struct PlaceFacts {
 impl PlaceFacts {
     /// What one of its devices promises.
     #[must_use]
-    pub fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
+    pub(crate) fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
         promise::of_device_among(device, &self.devices)
     }
 }

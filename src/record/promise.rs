@@ -68,13 +68,16 @@ pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
 
 /// The same of one of several, of which another may be the disk that it is a part of.
 #[must_use]
-pub fn of_device_among<'a>(device: &'a DeviceFacts, all: impl IntoIterator<Item = &'a DeviceFacts>) -> Vec<Promise> {
+pub(crate) fn of_device_among<'a>(
+    device: &'a DeviceFacts,
+    all: impl IntoIterator<Item = &'a DeviceFacts>,
+) -> Vec<Promise> {
     durability::device(device, all).map(|row| row.promise(source(row, device))).collect()
 }
 
 /// What the end of the way down from a mount without a block device promises.
 #[must_use]
-pub fn of_end(mount_point: &str, fstype: &str) -> Promise {
+pub(crate) fn of_end(mount_point: &str, fstype: &str) -> Promise {
     let source = format!("nothing below {mount_point} ({fstype})");
     match durability::filesystem(fstype) {
         Some(row) => row.promise(source),

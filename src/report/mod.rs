@@ -4,15 +4,15 @@
 //! into tables once, by `rankings`, `cases`, `trials` and `environment`; the wording is in `words`.
 
 mod cases;
-pub mod compare;
+pub(crate) mod compare;
 mod csv;
 mod embed;
 mod environment;
 mod json;
 mod page;
-pub mod probe;
+pub(crate) mod probe;
 mod rankings;
-pub mod shelf;
+pub(crate) mod shelf;
 mod table;
 mod terminal;
 mod trials;

@@ -39,7 +39,7 @@ pub struct Writer {
 
 /// A folder name for a run: `2026-11-21-0241-which-filesystem`.
 #[must_use]
-pub fn folder_name(started: &str, plan_name: &str) -> String {
+pub(crate) fn folder_name(started: &str, plan_name: &str) -> String {
     let minute: String = started.chars().take(16).filter(|c| *c != ':').collect();
     format!("{}-{plan_name}", minute.replace('T', "-"))
 }
@@ -82,7 +82,7 @@ impl RunFolder {
 
     /// The folder of one trial, whether it is there or not.
     #[must_use]
-    pub fn trial_path(&self, key: &TrialKey) -> PathBuf {
+    pub(crate) fn trial_path(&self, key: &TrialKey) -> PathBuf {
         self.path.join(TRIALS).join(&key.case).join(key.trial.to_string())
     }
 

@@ -29,7 +29,6 @@ const PREFIX: &str = "import-";
 /// The folder of an import, open for reading.
 #[derive(Debug, Clone)]
 pub struct ImportFolder {
-    path: PathBuf,
     record: ImportRecord,
 }
 
@@ -60,14 +59,8 @@ impl ImportFolder {
                 "{} is damaged: an output is of a file that is not there",
                 path.join(IMPORT).display()
             ))),
-            None => Ok(ImportFolder { path: path.to_path_buf(), record }),
+            None => Ok(ImportFolder { record }),
         }
-    }
-
-    /// Where it lies.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// `import.json`.
@@ -296,7 +289,7 @@ mod tests {
         let path = staging.commit(&record()).unwrap();
         assert_eq!(path, results.path().join("2026-11-21-0241-import-x"));
         let folder = ImportFolder::open(&path).unwrap();
-        assert_eq!((folder.path(), folder.record()), (path.as_path(), &record()));
+        assert_eq!(folder.record(), &record());
         assert_eq!(raw, "a/x.txt");
         assert_eq!(fs::read(path.join("raw").join(raw)).unwrap(), b"5 ops/sec");
     }

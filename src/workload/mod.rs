@@ -3,7 +3,7 @@
 //! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
 
 pub mod pgbench;
-pub mod sync;
+pub(crate) mod sync;
 
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ pub trait Listener: Sync {
 ///
 /// # Errors
 /// Never in practice: the number of digits is a constant that hdrhistogram takes.
-pub fn empty_histogram() -> Result<Histogram<u64>> {
+pub(crate) fn empty_histogram() -> Result<Histogram<u64>> {
     const SIGNIFICANT_DIGITS: u8 = 3;
     Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))
 }

@@ -3,24 +3,24 @@
 //! A pure function from the record to its findings. How the verdict is reached: `docs/adr/0010-probe-verdict.md`.
 //! Absent on purpose: text for terminals (`report::probe`), and a conviction: only pulling the plug gives one.
 
-pub mod advice;
-pub mod caveats;
-pub mod evidence;
-pub mod findings;
-pub mod growth;
-pub mod latency;
-pub mod rows;
-pub mod rules;
-pub mod rules_flush;
-pub mod rules_speed;
+pub(crate) mod advice;
+pub(crate) mod caveats;
+pub(crate) mod evidence;
+pub(crate) mod findings;
+pub(crate) mod growth;
+pub(crate) mod latency;
+pub(crate) mod rows;
+pub(crate) mod rules;
+pub(crate) mod rules_flush;
+pub(crate) mod rules_speed;
 #[cfg(test)]
-pub mod sample;
-pub mod server;
-pub mod standing;
+pub(crate) mod sample;
+pub(crate) mod server;
+pub(crate) mod standing;
 #[cfg(test)]
 mod tests;
-pub mod verdict;
-pub mod work;
+pub(crate) mod verdict;
+pub(crate) mod work;
 
 use crate::record::probe::ProbeRecord;
 use evidence::Evidence;
