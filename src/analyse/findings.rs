@@ -1,7 +1,7 @@
 //! What analysis concludes: the one thing that renderers see. Also what `--json` prints, so names are for the reader.
 
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
-pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
+pub use super::probe::findings::{CredibilityKind, Family, LatencyFinding};
 pub use crate::record::built::StackFacts;
 pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
@@ -23,7 +23,7 @@ pub struct Findings {
     /// What the run was.
     pub run: RunSummary,
     /// The answer in one sentence.
-    pub verdict: String,
+    pub headline: String,
     /// The machines, in the order in which the run came to them; one, unless it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
     /// Rankings, the most important first.
@@ -219,17 +219,17 @@ pub struct CaseFinding {
 /// What the probes of a case's trials say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Synced {
-    /// How believable: each verdict that a trial came to.
-    pub verdicts: Vec<SyncedVerdict>,
+    /// How believable: each credibility that a trial came to.
+    pub credibility: Vec<SyncedCredibility>,
     /// The rows, in the order of the probe.
     pub rows: Vec<SyncedRow>,
 }
 
-/// A verdict that some trials came to.
+/// A credibility that some trials came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SyncedVerdict {
+pub struct SyncedCredibility {
     /// In one word.
-    pub kind: VerdictKind,
+    pub kind: CredibilityKind,
     /// Why, in the words of the first of them.
     pub reason: String,
     /// How many trials.

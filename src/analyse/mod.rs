@@ -1,4 +1,4 @@
-//! Records to findings: figures with their intervals, comparisons, refusals to compare, verdicts.
+//! Records to findings: figures with their intervals, comparisons, refusals to compare, a headline.
 //!
 //! Needs neither root nor PostgreSQL nor the machine. Trials come in one at a time ([`Analysis::add_trial`]), so memory
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
@@ -13,6 +13,7 @@ pub(crate) mod counters;
 pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
+pub(crate) mod headline;
 pub(crate) mod input;
 pub mod load;
 pub(crate) mod machines;
@@ -27,7 +28,6 @@ pub mod shelf;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
-pub(crate) mod verdict;
 
 #[cfg(test)]
 mod stories;
@@ -112,7 +112,7 @@ impl Analysis {
             self.case_finding(case, judged, of_machines)
         });
         let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
-        let verdict = verdict::verdict(&contests, &found, &not_run);
+        let headline = headline::headline(&contests, &found, &not_run);
         let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
         let finished = self.input.pending.is_empty();
         let of_run = cautions::of_run(&machines, &self.cases, finished);
@@ -121,7 +121,7 @@ impl Analysis {
         Findings {
             format: findings::FORMAT,
             run,
-            verdict,
+            headline,
             machines,
             rankings,
             cases: found,

@@ -30,7 +30,7 @@ const NEWEST_SERVER: u32 = 18;
 #[command(after_help = "Examples:
   pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is known to 1 %
-  pgstrata probe . --json | jq .findings.verdict    for programs: record and findings
+  pgstrata probe . --json | jq .findings.credibility    for programs: record and findings
   pgstrata probe . --format pg_test_fsync           the very text of pg_test_fsync 18
 
 It writes four files of at most 16 MiB each, 5 % of what is free at most, into a folder of its own

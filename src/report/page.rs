@@ -76,7 +76,7 @@ fn html(findings: &Findings) -> Result<String> {
             data => data,
             licenses => ECHARTS_LICENSES.join("\n\n"),
             run => findings.run,
-            verdict => findings.verdict,
+            headline => findings.headline,
             began => moment(&findings.run.started),
             machines => machine_names(&findings.machines),
             sizes => each_machine(&findings.machines, |host| format!("{}, {}", host.cpus, Bytes(host.memory_bytes))),

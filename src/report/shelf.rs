@@ -138,7 +138,7 @@ fn case_caveats(cases: &[CaseFinding]) -> String {
 
 fn conclusion(found: &ConclusionFinding) -> String {
     let mut text = paragraph("  - ", &format!("It says: {}.", found.says));
-    text.push_str(&paragraph("    ", &format!("{}.", verdict(found.support))));
+    text.push_str(&paragraph("    ", &format!("{}.", support_text(found.support))));
     let sentences = found.comparisons.iter().map(comparison).chain(found.because.iter().cloned());
     sentences.for_each(|sentence| text.push_str(&paragraph("      · ", &sentence)));
     text
@@ -153,7 +153,7 @@ fn comparison(found: &Comparison) -> String {
 }
 
 /// What the figures say, in capitals as a heading.
-fn verdict(support: Support) -> &'static str {
+fn support_text(support: Support) -> &'static str {
     match support {
         Support::Shown => "SHOWN by its figures",
         Support::PointsThatWay => "NOT SHOWN, but its figures point that way",

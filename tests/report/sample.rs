@@ -466,7 +466,7 @@ pub fn findings() -> Findings {
             plan: include_str!("plan.toml").to_owned(),
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         },
-        verdict:
+        headline:
             "Of the stacks that keep commits, xfs is the fastest under tpcb with 16 clients: 1655 tps, 1.12 times ext4 \
                   (95 % interval 1.06 to 1.17); btrfs stood still for up to 4.2 s."
                 .to_owned(),

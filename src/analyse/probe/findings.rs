@@ -47,7 +47,7 @@ pub struct ProbeFindings {
     /// Time of a sync after how much was written.
     pub growth: Vec<GrowthFinding>,
     /// How believable it is.
-    pub verdict: ProbeVerdict,
+    pub credibility: Credibility,
     /// For each `wal_sync_method` at default settings, the row that equals the server.
     pub server_equals: Vec<ServerRow>,
     /// Which `wal_sync_method` to set.
@@ -228,7 +228,7 @@ pub struct GrowthFinding {
 /// What is thought of the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum VerdictKind {
+pub enum CredibilityKind {
     /// It lies in memory.
     Memory,
     /// A sync was not seen to force anything out.
@@ -245,9 +245,9 @@ pub enum VerdictKind {
 
 /// How believable the synced writes are: a suspicion, never a conviction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProbeVerdict {
+pub struct Credibility {
     /// In one word.
-    pub kind: VerdictKind,
+    pub kind: CredibilityKind,
     /// A failed sync, said before all else.
     pub headline: Option<String>,
     /// Why.
@@ -280,8 +280,8 @@ pub struct LevelSeen {
 pub struct FiredRule {
     /// Its name.
     pub name: String,
-    /// The verdict that it speaks for; `None` for one that only informs.
-    pub speaks_for: Option<VerdictKind>,
+    /// The credibility that it speaks for; `None` for one that only informs.
+    pub speaks_for: Option<CredibilityKind>,
     /// What was measured, where it is a number.
     pub number: Option<f64>,
     /// What it was held against.

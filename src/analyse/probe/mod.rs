@@ -1,10 +1,11 @@
 //! What a probe of a folder says: how fast, how steady and how believable a synced write is there.
 //!
-//! A pure function from the record to its findings. How the verdict is reached: `docs/adr/0010-probe-verdict.md`.
+//! A pure function from the record to its findings. How the credibility is reached: `docs/adr/0010-probe-credibility.md`.
 //! Absent on purpose: text for terminals (`report::probe`), and a conviction: only pulling the plug gives one.
 
 pub(crate) mod advice;
 pub(crate) mod caveats;
+pub(crate) mod credibility;
 pub(crate) mod evidence;
 pub(crate) mod findings;
 pub(crate) mod growth;
@@ -19,7 +20,6 @@ pub(crate) mod server;
 pub(crate) mod standing;
 #[cfg(test)]
 mod tests;
-pub(crate) mod verdict;
 pub(crate) mod work;
 
 use crate::record::probe::ProbeRecord;
@@ -32,9 +32,9 @@ pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
     let rows = rows::rows(record, server);
     let growth = growth::growth(record);
     let evidence = Evidence { record, rows: &rows, growth: &growth };
-    let verdict = verdict::verdict(&evidence);
-    let recommendation = advice::recommend(&evidence, &verdict, server);
-    let standing = standing::standing(&rows, &verdict);
+    let credibility = credibility::credibility(&evidence);
+    let recommendation = advice::recommend(&evidence, &credibility, server);
+    let standing = standing::standing(&rows, &credibility);
     ProbeFindings {
         format: findings::FORMAT,
         measured_by: record.tool_version.clone(),
@@ -56,7 +56,7 @@ pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
         server_equals: server::equals(record, server),
         rows,
         growth,
-        verdict,
+        credibility,
         recommendation,
         standing,
     }

@@ -1,7 +1,7 @@
 //! Rules that look at what reached the devices: flushes, writes, bytes.
 
 use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{DeviceWork, FiredRule, RowFinding, VerdictKind};
+use super::findings::{CredibilityKind, DeviceWork, FiredRule, RowFinding};
 use super::rules::{Measured, rule};
 use super::work::{SEEN, amount};
 use crate::units::{Bytes, significant};
@@ -26,7 +26,7 @@ pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim()
     );
     let measured = Measured { number: flushes, threshold: SEEN, unit: "flushes per operation" };
-    Some(rule("no_flush", Some(VerdictKind::NoFlushSeen), Some(measured), MERGED, sentence))
+    Some(rule("no_flush", Some(CredibilityKind::NoFlushSeen), Some(measured), MERGED, sentence))
 }
 
 /// The device of a level with the most flushes for an operation, among those that need flushes and count them.
@@ -65,7 +65,7 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
     );
     let measured = Measured { number: share, threshold: SEEN, unit: "of the bytes written" };
     let source = "each operation makes one block dirty, and its sync has to write it";
-    Some(rule("no_write", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
+    Some(rule("no_write", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }
 
 /// Megabytes that were synced and did not arrive.
@@ -82,5 +82,5 @@ pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
     );
     let measured = Measured { number: reached, threshold: SEEN, unit: "share of the bytes" };
     let source = "what was synced has to be on the device; half is left to a filesystem that packs";
-    Some(rule("growth_did_not_arrive", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
+    Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }

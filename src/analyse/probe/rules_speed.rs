@@ -1,7 +1,7 @@
 //! Rules that hold times against what hardware can do.
 
 use super::evidence::{Evidence, flushed, is_made_up, work_of, writes_back};
-use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, VerdictKind, Way};
+use super::findings::{CredibilityKind, Family, FiredRule, GrowthFinding, RateFinding, Way};
 use super::latency::span;
 use super::rules::{Measured, rule};
 use super::work::SEEN;
@@ -36,7 +36,7 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let per_s = surely_above(row.rate.as_ref()?).filter(|per_s| *per_s > ROTATIONS_PER_S)?;
     let protected = !writes_back(device);
-    let kind = if protected { VerdictKind::LooksProtected } else { VerdictKind::Implausible };
+    let kind = if protected { CredibilityKind::LooksProtected } else { CredibilityKind::Implausible };
     let why = if protected {
         "a protected cache in its controller explains it"
     } else {
@@ -78,7 +78,7 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
     );
     let measured = Measured { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
     let source = "the fastest published, two protected NVMe SSDs mirrored, sync 40 473 times a second (centminmod-sysbench); tmpfs 820 000";
-    Some(rule("too_many_syncs", Some(VerdictKind::Implausible), Some(measured), source, sentence))
+    Some(rule("too_many_syncs", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
 /// A volatile cache that is flushed faster than NAND can be written.
@@ -103,7 +103,7 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
     );
     let measured = Measured { number: p10 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
     let source = "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room";
-    Some(rule("fast_flush", Some(VerdictKind::Implausible), Some(measured), source, sentence))
+    Some(rule("fast_flush", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
 /// A sync that would have had to write faster than any bus carries.
@@ -116,7 +116,7 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
     let largest = large(evidence).filter(|growth| !arrived(growth) && !synchronous && !far)?;
     let implied = largest.sync_bytes_per_s.filter(|implied| *implied > FASTEST_BUS_BYTES_PER_S)?;
     let nothing_visible = evidence.record.place.devices.is_empty();
-    let kind = if nothing_visible { VerdictKind::NoFlushSeen } else { VerdictKind::Implausible };
+    let kind = if nothing_visible { CredibilityKind::NoFlushSeen } else { CredibilityKind::Implausible };
     let sentence = format!(
         "{} were written at memory speed, and their sync took {}: that would be {} GB/s",
         Bytes(largest.written_bytes),
@@ -171,7 +171,7 @@ pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredR
     );
     let measured = Measured { number: most, threshold: TWO_SYNCS_COST, unit: "times one write" };
     let source = "each write through O_DSYNC is a sync of its own (open(2))";
-    Some(rule("open_datasync_does_not_halve", Some(VerdictKind::Unknown), Some(measured), source, sentence))
+    Some(rule("open_datasync_does_not_halve", Some(CredibilityKind::Unknown), Some(measured), source, sentence))
 }
 
 /// Two writes with one fdatasync that cost much more than one.

@@ -8,12 +8,12 @@ use crate::units::significant;
 /// Other rankings with another winner that are named.
 const OTHERS_NAMED: usize = 2;
 
-/// The verdict over all rankings, the first of which decides.
+/// The headline over all rankings, the first of which decides.
 #[must_use]
-pub fn verdict(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> String {
+pub fn headline(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> String {
     let Some(main) = contests.first() else { return nothing_measured(not_run) };
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run) };
-    let mut text = format!("On this machine ({}) {}", main.ranking.title, Words { main, head }.sentence());
+    let mut text = format!("On this machine ({}) {}", main.ranking.title, HeadlineSentence { main, head }.sentence());
     text.push('.');
     text.push_str(&bound(head, cases));
     text.push_str(&others(contests, head));
@@ -67,12 +67,12 @@ fn others(contests: &[Contest<'_>], head: &ClassRanking) -> String {
 }
 
 /// The sentence about one ranking.
-struct Words<'a> {
+struct HeadlineSentence<'a> {
     main: &'a Contest<'a>,
     head: &'a ClassRanking,
 }
 
-impl Words<'_> {
+impl HeadlineSentence<'_> {
     fn sentence(&self) -> String {
         let mut text = match self.head.rows.as_slice() {
             [] => String::new(),
