@@ -127,7 +127,7 @@ pub struct Durability {
 
 /// A comparison with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct BaselineComparison {
     /// Id of the baseline case.
     pub baseline: String,
     /// Rate of this case over rate of the baseline.
@@ -178,7 +178,7 @@ pub struct RankRow {
     /// Rate.
     pub rate: Estimate,
     /// Against the baseline, where there is one.
-    pub comparison: Option<Comparison>,
+    pub comparison: Option<BaselineComparison>,
     /// Durability and its reason.
     pub durability: Durability,
 }

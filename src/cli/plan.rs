@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<u8> {
         let places = args.places.places()?;
         let forecast = forecast(&Host::this(), &plan, &places.state)?;
         if args.json {
-            out::json(&Document::new(&plan, Some(&forecast)))?;
+            out::json(&PlanDocument::new(&plan, Some(&forecast)))?;
         } else {
             print_plan(&plan, Some(&forecast))?;
         }
@@ -79,7 +79,7 @@ pub fn read(file: &Path) -> Result<Plan> {
 
 /// Everything about a plan, for programs.
 #[derive(Serialize)]
-struct Document<'a> {
+struct PlanDocument<'a> {
     name: &'a str,
     sha256: &'a str,
     seed: u64,
@@ -93,9 +93,9 @@ struct Document<'a> {
     forecast: Option<&'a Forecast>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> PlanDocument<'a> {
     fn new(plan: &'a Plan, forecast: Option<&'a Forecast>) -> Self {
-        Document {
+        PlanDocument {
             name: &plan.name,
             sha256: &plan.sha256,
             seed: plan.seed,
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn the_document_holds_all_of_it() {
         let (plan, forecast) = (plan(), forecast());
-        let document = serde_json::to_value(Document::new(&plan, Some(&forecast))).unwrap();
+        let document = serde_json::to_value(PlanDocument::new(&plan, Some(&forecast))).unwrap();
         assert_eq!(document["trials"], 4);
         assert_eq!(document["order"][0]["trial"], 1);
         assert_eq!(document["cases"][0]["stack"]["nodes"][0]["options"]["loop"], "6GiB");

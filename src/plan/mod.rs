@@ -61,17 +61,17 @@ const MAX_TRIALS: usize = 100_000;
 /// Largest plan file, bytes: nothing that a person writes is near it.
 const MAX_FILE: u64 = 1 << 20;
 
-/// See [`Entry::resolve`].
+/// See [`CatalogueEntry::resolve`].
 pub type Resolve = Box<dyn Fn(&mut Options, &Path) + Send + Sync>;
 
-/// See [`Entry::check`].
+/// See [`CatalogueEntry::check`].
 pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync>;
 
-/// See [`Entry::grounds`].
+/// See [`CatalogueEntry::grounds`].
 pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
 
 /// Something that a plan can name.
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Its name in plans.
     pub name: &'static str,
     /// One sentence.
@@ -97,11 +97,11 @@ pub struct Entry {
 #[derive(Default)]
 pub struct Catalogue {
     /// For the tables `[stack.NAME]`.
-    pub layers: Vec<Entry>,
+    pub layers: Vec<CatalogueEntry>,
     /// For the tables `[workload.NAME]`.
-    pub workloads: Vec<Entry>,
+    pub workloads: Vec<CatalogueEntry>,
     /// For the table `[machine]`: its options are knobs of the kernel.
-    pub machine: Option<Entry>,
+    pub machine: Option<CatalogueEntry>,
 }
 
 /// A plan that has been checked.
@@ -196,7 +196,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     if !problems.is_empty() {
         return None;
     }
-    let parts: Vec<ids::Parts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
+    let parts: Vec<ids::IdParts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
     let ids = ids::ids(&parts);
     let order = order::order(&ids, blocks, seed);
     let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 const SLOWEST: usize = 16;
 
 /// A row's record in the making.
-pub struct Row {
+pub struct RowBuilder {
     record: RowRecord,
     /// The second that is open.
     second: u32,
@@ -26,12 +26,12 @@ pub struct Done {
     pub latency_ns: u64,
 }
 
-impl Row {
+impl RowBuilder {
     /// Nothing yet.
     ///
     /// # Errors
     /// Never in practice: the number of digits is a constant that hdrhistogram takes.
-    pub fn new(spec: RowSpec) -> Result<Row> {
+    pub fn new(spec: RowSpec) -> Result<RowBuilder> {
         const SIGNIFICANT_DIGITS: u8 = 2;
         let latencies =
             Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))?;
@@ -44,7 +44,7 @@ impl Row {
             slowest: Vec::new(),
             segments_us: Vec::new(),
         };
-        Ok(Row { record, second: 0, latencies })
+        Ok(RowBuilder { record, second: 0, latencies })
     }
 
     /// The record so far; the open second is not in it.
@@ -196,12 +196,12 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::rows::{Choice, rows};
+    use crate::probe::rows::{RowChoice, rows};
     use crate::record::probe::Slice;
     use std::io;
 
-    fn row(id: &str) -> Row {
-        Row::new(rows(Choice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
+    fn row(id: &str) -> RowBuilder {
+        RowBuilder::new(rows(RowChoice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
     }
 
     fn failed(call: &'static str, errno: i32) -> Failed {

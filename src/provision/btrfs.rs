@@ -2,7 +2,7 @@
 
 use super::filesystem::{self, MKFS, MOUNT, OnDevice, Recipe};
 use super::options_kept::Kept::{Shown, Unless};
-use super::options_kept::Rule;
+use super::options_kept::KeepRule;
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
@@ -80,7 +80,7 @@ fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
 }
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
-const RULES: &[Rule] = &[
+const RULES: &[KeepRule] = &[
     ("datacow", Unless(&["nodatacow"])),
     ("datasum", Unless(&["nodatasum"])),
     ("barrier", Unless(&["nobarrier"])),

@@ -100,7 +100,7 @@ impl Ground {
 
 /// Something that a layer is given to build on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenGround {
     /// What for.
     pub role: Role,
     /// The group that it is in: `mirror-0`.
@@ -110,7 +110,7 @@ pub struct Given {
 }
 
 /// The block devices among what a layer is given, in one role.
-pub(crate) fn devices_for(inputs: &[Given], role: Role) -> Vec<&Path> {
+pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
     inputs
         .iter()
         .filter(|given| given.role == role)
@@ -218,13 +218,13 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// What failed, with the tool's own words. What was made up to there is in the ledger and is undone by the caller.
-    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built>;
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built>;
     /// Opens it again on devices that carry it already (a mount without mkfs, an import without create): after a crash,
     /// or on a copy of its devices. What it makes goes into the ledger as in [`Layer::build`].
     ///
     /// # Errors
     /// As [`Layer::build`]; and where a layer has nothing that could be opened again.
-    fn reopen(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let _ = (site, inputs, options);
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
     }

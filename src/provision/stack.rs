@@ -3,7 +3,7 @@
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::{Built, Given, Ground, Layer, Room, Site, Unmet, layer};
+use super::{Built, GivenGround, Ground, Layer, Room, Site, Unmet, layer};
 use super::{facts, knobs};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -66,7 +66,7 @@ fn stand_up(
     spec: &StackSpec,
     there: Grounds,
     verb: &str,
-    act: impl Fn(&dyn Layer, &Site<'_>, &[Given], &NodeSpec) -> Result<Built>,
+    act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
 ) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
     let mut grounds = there;
@@ -108,13 +108,13 @@ fn stand_up(
 }
 
 /// What a node stands on.
-fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<Given>> {
+fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
     let given = node.inputs.iter().map(|input| {
         let missing = || Error::bug(format!("`{}` stands on `{}`, which nothing offers", node.name, input.from));
         let ground = grounds.get(&input.from).ok_or_else(missing)?.clone();
-        Ok(Given { role: input.role, group: input.group.clone(), ground })
+        Ok(GivenGround { role: input.role, group: input.group.clone(), ground })
     });
-    let given: Vec<Given> = given.collect::<Result<_>>()?;
+    let given: Vec<GivenGround> = given.collect::<Result<_>>()?;
     for take in known(node)?.takes() {
         let fitting = given.iter().filter(|given| given.role == take.role && given.ground.kind() == take.kind).count();
         if !(take.least..=take.most).contains(&fitting) {

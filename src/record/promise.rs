@@ -1,7 +1,7 @@
 //! What a node says of flushes and caches, read back with its source. The class of durability is judged by these and by
 //! flushes that were counted, by nothing else. Which fact means what stands in [`super::durability`].
 
-use super::durability::{self, Row};
+use super::durability::{self, DurabilityRow};
 use super::facts::{DeviceFacts, MountFacts};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -85,7 +85,7 @@ pub(crate) fn of_end(mount_point: &str, fstype: &str) -> Promise {
     }
 }
 
-fn source(row: &Row, device: &DeviceFacts) -> String {
+fn source(row: &DurabilityRow, device: &DeviceFacts) -> String {
     use durability::Fact;
     match row.fact {
         Fact::Model(model) => format!("block device {model}"),

@@ -18,16 +18,16 @@ pub(super) struct Table {
     /// How to read it, where that is not plain.
     pub note: Option<String>,
     /// Columns, left to right.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// Its rows, in groups that are set apart; most tables have one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<TableGroup>,
     /// Headings of the CSV: those of the groups' fields, then those of the columns.
     pub csv_head: Vec<String>,
 }
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     /// Heading.
     pub title: String,
     /// Unit, where the cells don't say it.
@@ -41,7 +41,7 @@ pub(super) struct Column {
 
 /// Rows that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Group {
+pub(super) struct TableGroup {
     /// Heading over the rows.
     pub heading: Option<String>,
     /// What the heading means.
@@ -49,14 +49,14 @@ pub(super) struct Group {
     /// Word for the style sheet: a durability class.
     pub style: &'static str,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     #[serde(skip)]
     lead: Vec<String>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     /// Cells, one per column.
     pub cells: Vec<Cell>,
     /// Its CSV fields.
@@ -79,21 +79,21 @@ pub(super) struct Cell {
     pub csv: Vec<String>,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of text.
-    pub fn text(title: &str) -> Column {
-        Column { title: title.to_owned(), unit: None, numeric: false, csv: vec![title.to_owned()] }
+    pub fn text(title: &str) -> TableColumn {
+        TableColumn { title: title.to_owned(), unit: None, numeric: false, csv: vec![title.to_owned()] }
     }
 
     /// A column of numbers in `unit`; an empty unit for plain counts.
-    pub fn number(title: &str, unit: &str) -> Column {
+    pub fn number(title: &str, unit: &str) -> TableColumn {
         let unit = (!unit.is_empty()).then(|| unit.to_owned());
         let heading = unit.as_ref().map_or_else(|| title.to_owned(), |unit| format!("{title} ({unit})"));
-        Column { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
+        TableColumn { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
     }
 
     /// Other CSV headings than the column's own.
-    pub fn csv(mut self, headings: &[&str]) -> Column {
+    pub fn csv(mut self, headings: &[&str]) -> TableColumn {
         self.csv = headings.iter().map(|&heading| heading.to_owned()).collect();
         self
     }
@@ -148,7 +148,7 @@ impl Cell {
 
 impl Table {
     /// A table without rows.
-    pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<Column>) -> Table {
+    pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
         Table { id: id.into(), caption: caption.into(), note: None, columns, groups: Vec::new(), csv_head }
     }
@@ -173,7 +173,7 @@ impl Table {
         style: &'static str,
         lead: Vec<String>,
     ) {
-        self.groups.push(Group { heading, note, style, rows: Vec::new(), lead });
+        self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), lead });
     }
 
     /// Adds a row to the last group.
@@ -183,7 +183,7 @@ impl Table {
         }
         if let Some(group) = self.groups.last_mut() {
             let csv = group.lead.iter().chain(cells.iter().flat_map(|cell| &cell.csv)).cloned().collect();
-            group.rows.push(Row { cells, csv });
+            group.rows.push(TableRow { cells, csv });
         }
     }
 
@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn csv_has_the_unit_in_its_headings_and_full_precision_in_its_rows() {
-        let columns = vec![Column::text("case"), Column::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
+        let columns =
+            vec![TableColumn::text("case"), TableColumn::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
         let mut table = Table::new("t", "T", columns).lead(&["class"]);
         table.open_group(Some("Flushed".to_owned()), None, "flushed", vec!["flushed".to_owned()]);
         let rate = Cell::number(Some(1_234.567_89), |_| "1230".to_owned());

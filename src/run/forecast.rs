@@ -51,7 +51,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
-    let mut known = Known::default();
+    let mut known = KnownUnmet::default();
     for case in &plan.cases {
         for missing in known.of(host, case) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
@@ -142,12 +142,12 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
 
 /// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
 #[derive(Default)]
-struct Known {
+struct KnownUnmet {
     stacks: Vec<(StackSpec, Vec<Unmet>)>,
     servers: BTreeMap<String, Option<Unmet>>,
 }
 
-impl Known {
+impl KnownUnmet {
     fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
         let mut unmet = Vec::new();
         match self.stacks.iter().find(|(known, _)| *known == case.stack) {

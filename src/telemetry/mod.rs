@@ -76,11 +76,11 @@ pub trait Sampler: Sync {
     ///
     /// # Errors
     /// Why there is nothing to read (no such file in this kernel, server unreachable): becomes a gap with this reason.
-    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn Reading>>;
+    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>>;
 }
 
 /// A source that is open.
-pub trait Reading: Send {
+pub trait OpenSampler: Send {
     /// Reads all counters now, one value (or none) for each of the sampler's columns, in their order.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ fn connect(address: &ServerAddress) -> Result<Client> {
 }
 
 /// A column and its value in what was read of its source.
-type Figure<C, S> = (C, fn(&S) -> Option<u64>);
+type ColumnSource<C, S> = (C, fn(&S) -> Option<u64>);
 
 /// A whole number, where there is one.
 fn count(number: impl Into<Option<u64>>) -> Option<Value> {

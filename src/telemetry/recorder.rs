@@ -5,7 +5,7 @@
 //! row is missing, and a gap of [`CLOCK`] says so. A source that fails leaves its columns empty in that row, and a gap
 //! says why. Absent on purpose: rates, and where the rows go.
 
-use super::{Reading, Sampler, Target};
+use super::{OpenSampler, Sampler, Target};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::{Instant, micros, now, sleep, thread_cpu_us, wall_us};
@@ -76,7 +76,7 @@ struct Source {
     name: &'static str,
     width: usize,
     /// What is read, or why there is nothing to read.
-    reading: Result<Box<dyn Reading>>,
+    reading: Result<Box<dyn OpenSampler>>,
     gaps: Gaps,
 }
 
@@ -227,7 +227,7 @@ mod tests {
         fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
         }
-        fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
+        fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
             if self.name == "absent" {
                 return Err(Error::host("no such file").hint("make one"));
             }
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    impl Reading for FakeReading {
+    impl OpenSampler for FakeReading {
         fn sample(&mut self) -> Result<Vec<Option<Value>>> {
             self.1 += 1;
             (self.0)(self.1 - 1)

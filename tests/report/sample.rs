@@ -58,9 +58,9 @@ fn durability(stack: &str) -> Durability {
     Durability { class: DurabilityClass::Flushed, reason }
 }
 
-fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<Comparison> {
+fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<BaselineComparison> {
     let ratio = estimate(value / base, if stack.name == "xfs" { 0.05 } else { 0.08 });
-    (stack.name != "ext4").then(|| Comparison {
+    (stack.name != "ext4").then(|| BaselineComparison {
         baseline,
         no_difference_seen: ratio.low < Some(1.0) && ratio.high > Some(1.0),
         ratio,

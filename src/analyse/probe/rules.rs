@@ -29,7 +29,7 @@ pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
 }
 
 /// A rule about a number.
-pub(super) struct Measured {
+pub(super) struct MeasuredNumber {
     pub number: f64,
     pub threshold: f64,
     pub unit: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct Measured {
 pub(super) fn rule(
     name: &str,
     speaks_for: Option<CredibilityKind>,
-    measured: Option<Measured>,
+    measured: Option<MeasuredNumber>,
     source: &str,
     sentence: String,
 ) -> FiredRule {

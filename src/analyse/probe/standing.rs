@@ -8,11 +8,11 @@ const DEVICES: &str = include_str!("../../../shelf/sync-devices/devices.toml");
 
 #[derive(Debug, Deserialize)]
 struct Published {
-    device: Vec<Device>,
+    device: Vec<ShelfDevice>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Device {
+struct ShelfDevice {
     class: String,
     device: String,
     fdatasync_per_s: Option<f64>,
@@ -61,7 +61,7 @@ fn note(kind: CredibilityKind) -> &'static str {
 /// The embedded figures; a test sees to it that they can be read.
 fn published() -> Option<Vec<StandingEntry>> {
     let published: Published = toml::from_str(DEVICES).ok()?;
-    let entry = |device: Device| {
+    let entry = |device: ShelfDevice| {
         Some(StandingEntry {
             here: false,
             class: device.class,

@@ -319,7 +319,7 @@ impl Bin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::pgbench_log::Failure;
+    use crate::parse::pgbench_log::FailureKind;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use std::sync::mpsc::{Receiver, channel};
 
@@ -392,7 +392,7 @@ mod tests {
         let (collector, heard) = collector(1);
         let of = |ended, script| Transaction { ended, script, ..done(1_100_000, 0) };
         let ends = [
-            of(Ended::Failed(Failure::Untold), 0),
+            of(Ended::Failed(FailureKind::Untold), 0),
             of(Ended::Skipped, 1),
             of(Ended::Done(7), 1),
             of(Ended::Done(9_000), 0),
@@ -401,7 +401,7 @@ mod tests {
         collector.take(0, &ends).unwrap();
         assert!(
             collector
-                .take(0, &[of(Ended::Failed(Failure::Untold), 2)])
+                .take(0, &[of(Ended::Failed(FailureKind::Untold), 2)])
                 .unwrap_err()
                 .to_string()
                 .contains("no script 2")
