@@ -22,17 +22,14 @@ use hdrhistogram::Histogram;
 /// What has been seen of a case so far.
 #[derive(Debug, Clone)]
 pub struct CaseSums {
-    /// What was asked.
     pub spec: CaseSpec,
     /// What one operation of it is; `None` before the first measured trial.
     pub operation: Option<Operation>,
     /// Its measures, in the order of the first trial.
     pub measures: Vec<MeasureSums>,
-    /// Its measured trials.
     pub trials: Vec<TrialFinding>,
     /// Device and WAL counters.
     pub strata: StrataSums,
-    /// CPU, waits, processes.
     pub machine: MachineSums,
     /// Largest share of one CPU that telemetry cost in a trial.
     pub telemetry_share: f64,

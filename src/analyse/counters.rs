@@ -43,7 +43,6 @@ impl Operations {
 /// What a counter grew by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterGrowth {
-    /// By how much.
     pub amount: u64,
     /// First row with a reading.
     pub first: usize,

@@ -16,9 +16,7 @@ const DEFAULT_METHOD: &str = "fdatasync";
 
 /// One ranking with what is needed to compare any two of its cases.
 pub struct Contest<'a> {
-    /// The ranking.
     pub ranking: Ranking,
-    /// Its cases.
     pub entries: Vec<ContestEntry<'a>>,
     /// Whether its cases differ in their stack alone.
     pub stacks_only: bool,
@@ -26,11 +24,8 @@ pub struct Contest<'a> {
 
 /// One case in a ranking.
 pub struct ContestEntry<'a> {
-    /// The case.
     pub case: &'a CaseSums,
-    /// Its durability.
     pub durability: &'a Durability,
-    /// What is ranked.
     measure: &'a MeasureSums,
     rate: Estimate,
     label: String,

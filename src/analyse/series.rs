@@ -44,9 +44,7 @@ impl Buckets {
 /// What a series is called.
 #[derive(Debug, Clone, Copy)]
 pub struct Caption<'a> {
-    /// Title.
     pub title: &'a str,
-    /// Unit.
     pub unit: &'a str,
     /// Group of the charts.
     pub group: &'a str,

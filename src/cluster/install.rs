@@ -18,7 +18,6 @@ const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pgbench"];
 /// `postgres --version` answers at once; more than this means that it hangs.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
-/// One installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     /// Folder of `postgres`, `initdb`, `pgbench`.

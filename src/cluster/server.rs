@@ -62,7 +62,6 @@ const KEY_SETTINGS: [&str; 9] = [
 /// What is needed to make and run a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
-    /// Which programs.
     pub install: Installation,
     /// As whom it runs.
     pub user: User,
@@ -80,7 +79,6 @@ pub struct ServerSpec {
     pub initdb: Vec<String>,
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     /// What it was made from.

@@ -32,7 +32,6 @@ pub struct Command {
 pub struct Output {
     /// Standard output; bytes that are not UTF-8 replaced.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -65,14 +64,12 @@ impl Command {
         }
     }
 
-    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Command {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
     #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Command {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));

@@ -31,7 +31,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// This machine.
     #[must_use]
     pub fn this() -> Host {
         Host::rooted("/")

@@ -23,7 +23,6 @@ use std::time::Duration;
 /// One process of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Process id.
     pub pid: u32,
     /// When it started, ticks since the machine started.
     pub started_ticks: u64,

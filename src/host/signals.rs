@@ -60,7 +60,6 @@ impl Interrupt {
         Interrupt::default()
     }
 
-    /// Asks to stop.
     #[cfg(test)]
     pub(crate) fn raise(&self) {
         self.0.store(true, Ordering::SeqCst);

@@ -34,7 +34,6 @@ impl Ticker {
         ticker
     }
 
-    /// Now.
     #[inline]
     #[must_use]
     pub fn now(&self) -> u64 {

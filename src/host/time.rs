@@ -37,7 +37,6 @@ pub(crate) fn rfc3339_us(wall_us: u64) -> String {
     jiff::Timestamp::from_microsecond(micros).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
-/// Sleeps.
 pub fn sleep(span: Duration) {
     std::thread::sleep(span);
 }

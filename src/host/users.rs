@@ -7,11 +7,8 @@ use crate::error::{Error, Result};
 /// A user of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Login name.
     pub name: String,
-    /// User id.
     pub uid: u32,
-    /// Primary group.
     pub gid: u32,
 }
 

@@ -38,14 +38,11 @@ pub enum FailureKind {
     Serialization,
     /// A deadlock.
     Deadlock,
-    /// Another error.
     Other,
 }
 
-/// One transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction {
-    /// How it ended.
     pub ended: Ended,
     /// Which script, from 0.
     pub script: u32,

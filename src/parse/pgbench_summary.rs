@@ -5,10 +5,8 @@
 
 use crate::error::{Error, Result};
 
-/// A whole summary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
-    /// Transactions done.
     pub transactions: u64,
     /// Transactions failed; `None` before PostgreSQL 15.
     pub failed: Option<u64>,
@@ -31,7 +29,6 @@ pub struct Summary {
     pub scripts: Vec<ScriptSummary>,
 }
 
-/// One script's part.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptSummary {
     /// As pgbench names it: `<builtin: select only>`, or a path; empty where it is the only script.

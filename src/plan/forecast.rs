@@ -34,7 +34,6 @@ pub struct RoomLine {
 /// Something that a case needs and the machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseUnmet {
-    /// The case's id.
     pub case: String,
     /// What is missing: `the program mkfs.xfs`.
     pub what: String,

@@ -14,7 +14,6 @@ const HASH_LENGTH: usize = 12;
 /// The stem of a case's id and the same in full, which tells it from every other case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IdParts {
-    /// Stack and workload.
     pub head: [String; 2],
     /// Axes that vary, with the value to show and the value in full.
     pub axes: Vec<(String, String, String)>,

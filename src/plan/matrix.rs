@@ -31,9 +31,7 @@ pub(super) struct Draft<'c> {
 /// A value of a case, as shown and as compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
-    /// As shown.
     pub text: String,
-    /// As compared.
     pub identity: String,
 }
 

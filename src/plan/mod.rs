@@ -74,7 +74,6 @@ pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
 pub struct CatalogueEntry {
     /// Its name in plans.
     pub name: &'static str,
-    /// One sentence.
     pub doc: &'static str,
     /// Its options; for layers, the first may be the value of the layer's own key.
     pub options: &'static [OptionSpec],
@@ -107,7 +106,6 @@ pub struct Catalogue {
 /// A plan that has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Its name.
     pub name: String,
     /// Seed of the order.
     pub seed: u64,
@@ -121,7 +119,6 @@ pub struct Plan {
     pub order: Vec<TrialKey>,
     /// SHA-256 of the file's bytes, hex.
     pub sha256: String,
-    /// The file's text.
     pub text: String,
 }
 

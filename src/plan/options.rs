@@ -40,7 +40,6 @@ impl Axis {
 
 /// The options of an entry as they are written in the plan.
 pub(super) struct Entered<'a> {
-    /// Its description.
     pub entry: &'a CatalogueEntry,
     /// What it is, for messages: "layer `ext4`".
     pub what: String,
@@ -50,7 +49,6 @@ pub(super) struct Entered<'a> {
     pub place: Span,
     /// The value of its own key, which is its first option.
     pub main: Option<&'a Node>,
-    /// Its other options.
     pub pairs: Vec<&'a Pair>,
     /// Where relative paths among them start.
     pub folder: &'a Path,

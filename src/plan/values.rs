@@ -22,7 +22,6 @@ pub(super) struct Choice {
 /// What is wrong with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueRefusal {
-    /// Where.
     pub span: Span,
     /// What, to follow the option's name: "wants ..., found ...".
     pub message: String,

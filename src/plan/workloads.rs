@@ -11,7 +11,6 @@ use std::path::Path;
 pub(super) struct WorkloadDraft<'c> {
     /// Its name, where it is written.
     pub name: Key,
-    /// Its kind.
     pub entry: &'c CatalogueEntry,
     /// Its options, in the order of the plan.
     pub axes: Vec<Axis>,

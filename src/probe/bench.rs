@@ -51,9 +51,7 @@ enum Runner<'a> {
 pub struct Setting<'a> {
     /// Where the files are.
     pub site: &'a ProbeSite,
-    /// What lies below.
     pub place: &'a PlaceFacts,
-    /// What is written.
     pub noise: &'a AlignedNoise,
     /// Whether the filesystem has write(2).
     pub writable: bool,
@@ -105,7 +103,6 @@ impl<'a> RealBench<'a> {
         })
     }
 
-    /// How many rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }

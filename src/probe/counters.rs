@@ -30,7 +30,6 @@ impl Counters {
         Counters { host: host.clone(), paths: devices.iter().map(path).collect(), buffer: Vec::new() }
     }
 
-    /// Reads all.
     pub fn read(&mut self) -> DeviceSnapshot {
         let Counters { host, paths, buffer } = self;
         let read = |path: &Option<String>| {

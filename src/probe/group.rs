@@ -33,9 +33,7 @@ pub struct WriterGroup<'a> {
 
 #[derive(Debug, Default)]
 struct Log {
-    /// Blocks added.
     added: u64,
-    /// Blocks flushed.
     flushed: u64,
     /// Whether somebody flushes now.
     leader: bool,

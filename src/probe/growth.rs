@@ -29,7 +29,6 @@ pub struct GrowthSite<'a> {
     pub file_bytes: u64,
     /// Aligned bytes, a piece at least.
     pub bytes: &'a [u8],
-    /// Devices below.
     pub devices: &'a [DeviceFacts],
     /// When the first slice began.
     pub begun: Instant,

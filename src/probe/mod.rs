@@ -41,9 +41,7 @@ use std::time::Duration;
 /// What is asked of a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The folder.
     pub folder: PathBuf,
-    /// Which rows.
     pub choice: RowChoice,
     /// Time for measuring: idle interval, slices and growth; the making of files comes on top.
     pub budget: Duration,
@@ -67,13 +65,10 @@ pub(crate) const FREE_OVER_FILES: u64 = 20;
 pub enum Stage {
     /// Watching the devices while nothing is done.
     Idle,
-    /// Making the files.
     Files,
-    /// Running the rows.
     Rows {
         /// Rows that are known or have ended.
         known: usize,
-        /// All rows.
         all: usize,
     },
     /// Syncing after growing amounts.

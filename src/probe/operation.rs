@@ -27,7 +27,6 @@ pub(super) enum RowOperation<'a> {
     Walk(Walk<'a>),
     /// pwritev2 with RWF_DSYNC.
     RwfDsync { file: File, bytes: &'a [u8] },
-    /// io_uring.
     Uring { ring: Box<Ring>, file: File, bytes: &'a [u8] },
     /// mmap and msync; madvise(MADV_POPULATE_WRITE) takes the place of the page fault.
     Msync { mapped: Mapped, bytes: &'a [u8] },
@@ -158,7 +157,6 @@ pub(super) fn flags(spec: &RowSpec) -> OFlags {
     if spec.direct { by_way | OFlags::DIRECT } else { by_way }
 }
 
-/// One write, whole.
 #[inline]
 pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
     let written = rustix::io::pwrite(file, bytes, offset).map_err(Failed::of("write"))?;

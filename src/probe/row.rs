@@ -20,7 +20,6 @@ pub struct RowBuilder {
 /// One completed operation, in nanoseconds since the first slice began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
-    /// When it ended.
     pub ended_ns: u64,
     /// How long it took.
     pub latency_ns: u64,
@@ -52,7 +51,6 @@ impl RowBuilder {
         &mut self.record
     }
 
-    /// What it does.
     pub fn spec(&self) -> &RowSpec {
         &self.record.spec
     }
@@ -62,7 +60,6 @@ impl RowBuilder {
         self.record.unavailable.is_some() || self.record.failure.is_some()
     }
 
-    /// Operations completed.
     pub fn operations(&self) -> u64 {
         self.record.slices.iter().map(|slice| slice.operations).sum()
     }
@@ -117,7 +114,6 @@ impl RowBuilder {
         self.record.failure = Some(Failure { call, errno, message, at_us, after_operations });
     }
 
-    /// The whole record.
     pub fn close(mut self) -> RowRecord {
         self.close_second();
         self.record

@@ -23,7 +23,6 @@ const METHODS: [(Way, &str); 5] = [
 /// Which rows a probe has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowChoice {
-    /// All.
     All,
     /// Those of pg_test_fsync alone.
     Compat,

@@ -39,13 +39,11 @@ pub trait Bench {
 /// What a slice did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
-    /// Operations.
     pub operations: u64,
     /// Seconds that they took.
     pub seconds: f64,
 }
 
-/// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
     /// When to stop, counted from the beginning of the measurement.

@@ -13,7 +13,6 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layer.
 pub static BTRFS: OnDevice =
     OnDevice { doc: "btrfs: copy on write with checksums, unless mounted with nodatacow.", recipe: RECIPE };
 

@@ -65,7 +65,6 @@ pub(super) struct DeviceWalk<'a> {
     table: Vec<Mount>,
     /// What was found so far.
     pub below: DevicesBelow,
-    /// Overlays gone through.
     overlays: u32,
 }
 

@@ -9,7 +9,6 @@ use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::path::Path;
 
-/// The layer.
 pub struct Directory;
 
 const OPTIONS: &[OptionSpec] = &[OptionSpec {

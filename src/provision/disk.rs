@@ -16,7 +16,6 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layer.
 pub struct Disk;
 
 const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
@@ -52,7 +51,6 @@ pub struct DiskContents {
     pub model: Option<String>,
     /// Serial as the device tells it.
     pub serial: Option<String>,
-    /// Capacity.
     pub size: Option<Bytes>,
     /// Signatures and partitions, in words; empty for a blank device.
     pub signatures: Vec<String>,

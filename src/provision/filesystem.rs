@@ -105,7 +105,6 @@ impl<'a> FilesystemDevices<'a> {
 pub(super) struct Recipe {
     /// Name of the layer, and type for mount.
     pub name: &'static str,
-    /// Its mkfs.
     pub mkfs: &'static str,
     /// Further programs that read it back.
     pub programs: &'static [&'static str],
@@ -201,7 +200,6 @@ pub(super) fn new_uuid(host: &Host) -> Result<String> {
     Ok(host.read("/proc/sys/kernel/random/uuid")?.trim().to_owned())
 }
 
-/// Makes the filesystem.
 fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, recipe: &Recipe) -> Result<()> {
     let uuid = new_uuid(site.host)?;
     let further = (recipe.prepare)(site, devices, options, &uuid)?;

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 pub(super) struct BlockDevice {
     /// Path without symlinks: `/dev/nvme0n1`.
     pub path: PathBuf,
-    /// Its number.
     pub node: DeviceNumber,
 }
 

@@ -33,7 +33,6 @@ enum Drags {
     Reset(&'static str),
 }
 
-/// One knob.
 #[derive(Debug)]
 struct Knob {
     /// Its name in a plan, within its table.

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 /// Where images lie when the plan does not say.
 const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
 
-/// The layer.
 pub struct LoopImage;
 
 const OPTIONS: &[OptionSpec] = &[

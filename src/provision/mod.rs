@@ -87,7 +87,6 @@ pub enum Ground {
 }
 
 impl Ground {
-    /// What it is.
     #[must_use]
     pub fn kind(&self) -> GroundKind {
         match self {
@@ -101,11 +100,9 @@ impl Ground {
 /// Something that a layer is given to build on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenGround {
-    /// What for.
     pub role: Role,
     /// The group that it is in: `mirror-0`.
     pub group: Option<String>,
-    /// What it is.
     pub ground: Ground,
 }
 
@@ -141,7 +138,6 @@ pub enum Room {
 
 /// What a layer is given to build with.
 pub struct Site<'a> {
-    /// The machine.
     pub host: &'a Host,
     /// Where everything made is entered first.
     pub ledger: &'a Ledger,

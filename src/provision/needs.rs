@@ -37,7 +37,6 @@ pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> 
     })
 }
 
-/// Loop devices.
 pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
     (!paths::exists(Path::new("/dev/loop-control")) && !has_module(host, "loop")).then(|| Unmet {
         what: "loop devices (/dev/loop-control)".to_owned(),

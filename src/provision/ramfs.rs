@@ -11,7 +11,6 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use std::collections::BTreeMap;
 
-/// The layer.
 pub struct Ramfs;
 
 const OPTIONS: &[OptionSpec] = &[OptionSpec {

@@ -49,7 +49,6 @@ impl DeviceNumber {
         files::read(&host.path(format!("{}/{name}", self.path()))).ok()
     }
 
-    /// A whole number.
     pub fn number<T: std::str::FromStr>(self, host: &Host, name: &str) -> Option<T> {
         self.attribute(host, name)?.parse().ok()
     }

@@ -9,7 +9,6 @@ use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The pool.
 pub struct Pool;
 
 /// Its only instance.

@@ -11,7 +11,6 @@ use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 
-/// The layer.
 pub struct Tmpfs;
 
 const OPTIONS: &[OptionSpec] = &[

@@ -16,7 +16,6 @@ use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layer.
 pub static XFS: OnDevice = OnDevice { doc: "XFS: the default of Red Hat; needs 300 MiB.", recipe: RECIPE };
 
 const RECIPE: Recipe = Recipe {

@@ -4,6 +4,8 @@
 //! A reading that could not be had is `None`, never zero. Fields are only ever added as `Option` within a format
 //! version; any other change raises [`run::FORMAT`] or [`trial::FORMAT`].
 
+#![warn(missing_docs)]
+
 pub mod built;
 pub mod case;
 pub mod columns;

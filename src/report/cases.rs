@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 pub(super) struct Cases<'a> {
     /// In the plan's order.
     pub cases: &'a [CaseFinding],
-    /// Label by id.
     pub labels: &'a BTreeMap<String, String>,
 }
 

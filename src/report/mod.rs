@@ -22,7 +22,6 @@ use crate::analyse::findings::Findings;
 use crate::error::Result;
 use std::io::Write;
 
-/// Every renderer.
 pub const ALL: &[&dyn Renderer] = &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv];
 
 /// One form of a report.

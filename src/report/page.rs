@@ -139,7 +139,6 @@ struct RankingView {
 struct RankingsView {
     first: RankingView,
     others: Vec<RankingView>,
-    /// Their measures.
     other_measures: String,
 }
 

@@ -8,12 +8,10 @@ use serde::Serialize;
 /// Longest name that is never broken into lines, characters.
 const SHORT_NAME: usize = 34;
 
-/// One table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Table {
     /// Unique within the page; also the name of its CSV file.
     pub id: String,
-    /// What it shows.
     pub caption: String,
     /// How to read it, where that is not plain.
     pub note: Option<String>,
@@ -25,10 +23,8 @@ pub(super) struct Table {
     pub csv_head: Vec<String>,
 }
 
-/// One column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct TableColumn {
-    /// Heading.
     pub title: String,
     /// Unit, where the cells don't say it.
     pub unit: Option<String>,
@@ -48,22 +44,18 @@ pub(super) struct TableGroup {
     pub note: Option<String>,
     /// Word for the style sheet: a durability class.
     pub style: &'static str,
-    /// The rows.
     pub rows: Vec<TableRow>,
     #[serde(skip)]
     lead: Vec<String>,
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct TableRow {
     /// Cells, one per column.
     pub cells: Vec<Cell>,
-    /// Its CSV fields.
     pub csv: Vec<String>,
 }
 
-/// One cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Cell {
     /// What is shown first.
@@ -127,7 +119,6 @@ impl Cell {
         self
     }
 
-    /// A line below.
     pub fn remark(mut self, remark: Option<String>) -> Cell {
         self.remark = remark;
         self

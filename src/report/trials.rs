@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 /// The measured trials with what to call their cases.
 pub(super) struct Trials<'a> {
-    /// The trials.
     pub trials: &'a [TrialFinding],
     /// Label of a case by id.
     pub labels: &'a BTreeMap<String, String>,
@@ -25,7 +24,6 @@ impl Trials<'_> {
         columns
     }
 
-    /// Every measured trial.
     pub fn overview(&self) -> Table {
         let columns = Trials::columns(vec![
             TableColumn::text("Began").csv(&["began"]),

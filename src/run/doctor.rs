@@ -11,10 +11,8 @@ use crate::units::Bytes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub struct Diagnosis {
-    /// The machine.
     pub host: HostFacts,
     /// Whether pgstrata runs as root.
     pub root: bool,
@@ -35,16 +33,13 @@ pub struct Diagnosis {
 /// A layer on this machine.
 #[derive(Debug, Serialize)]
 pub struct LayerDiagnosis {
-    /// Its name.
     pub layer: String,
     /// What it lacks; empty = it can be built.
     pub lacks: Vec<Lack>,
 }
 
-/// Something missing.
 #[derive(Debug, Serialize)]
 pub struct Lack {
-    /// What.
     pub what: String,
     /// What would bring it.
     pub hint: String,
@@ -64,7 +59,6 @@ pub struct PostgresDiagnosis {
 pub struct FreeRoom {
     /// What it is for.
     pub purpose: String,
-    /// Where.
     pub folder: PathBuf,
     /// How much; `None` where it cannot be asked.
     pub free_bytes: Option<Bytes>,

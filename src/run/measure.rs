@@ -29,15 +29,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What is measured, where, as part of which trial.
 pub struct Measurement<'a> {
-    /// The machine.
     pub host: &'a Host,
-    /// Which trial.
     pub key: &'a TrialKey,
     /// Id of the run.
     pub run: &'a str,
-    /// The workload.
     pub workload: &'a dyn Workload,
-    /// Its options.
     pub options: &'a Options,
     /// Memory of the machine.
     pub memory: Bytes,
@@ -76,7 +72,6 @@ impl Gate {
     }
 }
 
-/// Half a row.
 enum Half {
     Client(ClientSecond),
     Telemetry(Tick),

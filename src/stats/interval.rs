@@ -16,7 +16,6 @@ pub(crate) const CONFIDENCE: f64 = 0.95;
 /// Mean of one trial and what is known of its error from the inside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialMean {
-    /// The mean.
     pub mean: f64,
     /// Its error as the trial's own seconds tell it.
     pub within: Option<Within>,

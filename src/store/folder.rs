@@ -59,7 +59,6 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_path_buf(), record })
     }
 
-    /// Where it lies.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -163,7 +162,6 @@ impl Writer {
         Ok(Writer { folder, events })
     }
 
-    /// The folder.
     #[must_use]
     pub fn folder(&self) -> &RunFolder {
         &self.folder

@@ -62,7 +62,6 @@ pub struct ServerAddress {
     pub socket: PathBuf,
     /// Database to connect to for statistics.
     pub database: String,
-    /// Role.
     pub user: String,
 }
 

@@ -37,14 +37,12 @@ pub struct Began {
 }
 
 impl Began {
-    /// Now.
     #[must_use]
     pub fn now() -> Began {
         Began { wall_us: wall_us(), at: now() }
     }
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     /// Seconds since the measurement began; 0 is the baseline.
@@ -66,7 +64,6 @@ pub struct Recording {
     pub cpu_us: u64,
 }
 
-/// All sources, open.
 pub struct Recorder {
     sources: Vec<Source>,
     columns: Vec<Column>,

@@ -26,9 +26,7 @@ pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &sync::Sync];
 pub struct ClientSecond {
     /// Second of the measurement, from 1: 1 covers the first second.
     pub second: u64,
-    /// Operations done.
     pub done: u64,
-    /// Failed.
     pub failed: u64,
     /// Skipped, being already late.
     pub skipped: u64,
@@ -50,7 +48,6 @@ pub struct DataSet {
 
 /// Where a workload runs.
 pub struct Place<'a> {
-    /// The machine.
     pub host: &'a Host,
     /// Folder on the stack that it may use; owned by `user`.
     pub folder: &'a Path,

@@ -21,7 +21,6 @@ const NO_ROOM: [i32; 3] = [27, 28, 122];
 /// Operations of the deciding row below which nothing good is said.
 const FEWEST_OPERATIONS: u64 = 10;
 
-/// Judges a probe.
 pub(super) fn credibility(evidence: &Evidence) -> Credibility {
     let mut fired = rules::fired(evidence);
     let (kind, reason) = decide(evidence, &fired);

@@ -60,7 +60,6 @@ pub(super) struct Written<'t, 'c> {
     pub key: Key,
     /// The value of its own key, which is its first option.
     pub main: Option<&'t Node>,
-    /// Its other options.
     pub options: Vec<&'t Pair>,
     /// What names its inputs, and the keys of its place.
     pub wiring: Vec<&'t Pair>,

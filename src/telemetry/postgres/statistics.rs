@@ -11,7 +11,6 @@ const OLDEST: u32 = 120_000;
 
 /// One figure: its column, and the SQL for it by version.
 pub(super) struct Statistic {
-    /// Its column.
     pub(super) column: ColumnDef,
     /// From which `server_version_num` on which expression holds, oldest first; none before the first. The tables are
     /// those of [`tables`].

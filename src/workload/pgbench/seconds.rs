@@ -54,11 +54,8 @@ pub struct Tally {
 /// What was counted of one script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptTally {
-    /// Transactions done.
     pub done: u64,
-    /// Failed.
     pub failed: u64,
-    /// Skipped.
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
