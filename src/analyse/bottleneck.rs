@@ -72,7 +72,7 @@ impl MachineSums {
     }
 
     /// How the CPUs spent their time; `None` where it was not counted. Waiting for I/O is idling: the CPU was free for
-    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not to be had either.
+    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not available either.
     #[must_use]
     pub fn cpu(&self) -> Option<CpuUse> {
         let all: f64 = self.cpu_ns.iter().sum();

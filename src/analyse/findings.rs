@@ -243,7 +243,7 @@ pub struct MeasureFinding {
     pub name: String,
     /// `tps`, `ops/s`.
     pub unit: String,
-    /// Mean rate over trials; `None` where it could not be had.
+    /// Mean rate over trials; `None` where it was not available.
     pub rate: Option<Estimate>,
     /// Why not.
     pub unavailable: Option<String>,

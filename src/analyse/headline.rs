@@ -194,7 +194,7 @@ impl HeadlineSentence<'_> {
             (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
             (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
             (DurabilityClass::Volatile, _) => "that may keep nothing".to_owned(),
-            (DurabilityClass::Unknown, _) => "whose durability cannot be told from here".to_owned(),
+            (DurabilityClass::Unknown, _) => "whose durability is unknown".to_owned(),
         };
         format!("{what} {of}")
     }
@@ -211,7 +211,7 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
         (DurabilityClass::Volatile, _) => "may lose everything at a power cut",
         (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
         (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
-        (DurabilityClass::Unknown, _) => "what survives a power cut cannot be told from here",
+        (DurabilityClass::Unknown, _) => "what survives a power cut is unknown",
         (DurabilityClass::Flushed, 1) => "flushes every commit",
         (DurabilityClass::Flushed, _) => "flush every commit",
     }

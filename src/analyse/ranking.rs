@@ -81,7 +81,7 @@ pub fn contests<'a>(
         let without_server = spec.is_none_or(|spec| spec.postgres.is_none());
         let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
         let workload = workloads.iter().position(|name| *name == shared.workload);
-        // Of the sync methods, the one that PostgreSQL on Linux uses unless told otherwise.
+        // Of the sync methods, the one that PostgreSQL on Linux uses by default.
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
         (without_server, reads, workload, Reverse(shared.clients()), other_method)
     });

@@ -206,7 +206,7 @@ impl Observer for ProbeProgress {
         let words = match stage {
             Stage::Idle => "watching the devices while nothing is done".to_owned(),
             Stage::Files => "writing the files".to_owned(),
-            Stage::Rows { known, all } => format!("{known} of {all} rows are known or cannot be had"),
+            Stage::Rows { known, all } => format!("{known} of {all} rows are known or unavailable"),
             Stage::Growth => "syncing after growing amounts".to_owned(),
         };
         self.bar.set_position(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));

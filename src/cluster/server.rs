@@ -38,7 +38,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(600);
 const QUIT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often a server is asked whether it is ready or gone.
-const PATIENCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a server says that is not ready yet: cannot_connect_now (PostgreSQL's errcodes.txt).
 const STARTING_UP: &str = "SQLSTATE 57P03";
@@ -264,7 +264,7 @@ impl Server {
                     let after = format!("the server did not answer within {} s ({error})", START_LIMIT.as_secs());
                     return Err(self.start_error(&after));
                 }
-                Err(_) => sleep(PATIENCE),
+                Err(_) => sleep(POLL_INTERVAL),
             }
             interrupt.check()?;
         }
@@ -274,7 +274,7 @@ impl Server {
         let log = self.log_text();
         let error = Error::tool(format!("{what}; its log ends with:\n{}", last_lines(&log, LOG_LINES)));
         match conf::blamed_setting(&log) {
-            Some(setting) => error.hint(format!("mend or remove the setting `{setting}` in the plan")),
+            Some(setting) => error.hint(format!("fix or remove the setting `{setting}` in the plan")),
             None => error,
         }
     }
@@ -298,7 +298,7 @@ impl Server {
             if status.is_some() || begun.elapsed() > limit {
                 return Ok(status);
             }
-            sleep(PATIENCE);
+            sleep(POLL_INTERVAL);
         }
     }
 }

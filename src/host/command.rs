@@ -236,7 +236,7 @@ fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> 
                 drop(pipe.write_all(&text));
             }
         };
-        // Where no thread can be had, the child is left without its pipes, which ends it.
+        // Where no thread is available, the child is left without its pipes, which ends it.
         let thread = std::thread::Builder::new;
         let readers: std::io::Result<_> = (|| {
             thread().spawn_scoped(scope, feed)?;

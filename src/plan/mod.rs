@@ -1,7 +1,7 @@
 //! A plan file to a checked, seeded, ordered list of cases.
 //!
 //! Knows no layer and no workload: it is handed a [`Catalogue`] of their names and option checks. Pure but for reading
-//! the plan file itself. All mistakes of a plan are told at once, each where it stands in the file ([`Problems`]).
+//! the plan file itself. All mistakes of a plan are reported at once, each where it stands in the file ([`Problems`]).
 //!
 //! The way of a plan: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, against the
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.

@@ -7,7 +7,7 @@ use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::identities;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Leaves out the cases that any `[[exclude]]` matches. Each is held against the whole matrix, so their order and
+/// Leaves out the cases that any `[[exclude]]` matches. Each is compared with the whole matrix, so their order and
 /// overlaps don't matter.
 pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
     let Some((key, node)) = get(root, "exclude") else { return candidates };
@@ -27,7 +27,7 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
         }
         if !matched {
             let problem = Problem::at(table.span.clone(), "this exclude matches no case");
-            problems.add(problem.help("all of its lines must fit one case; leave it out, or mend a line"));
+            problems.add(problem.help("all of its lines must fit one case; leave it out, or fix a line"));
         }
     }
     if problems.is_empty() && !candidates.is_empty() && gone.iter().all(|gone| *gone) {

@@ -18,7 +18,7 @@ pub(super) struct WorkloadDraft<'c> {
     pub folder: &'c Path,
 }
 
-/// Reads every workload; those with mistakes are left out and told in `problems`.
+/// Reads every workload; those with mistakes are left out and reported in `problems`.
 pub(super) fn read_workloads<'c>(
     root: &[Pair],
     folder: &'c Path,

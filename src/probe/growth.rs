@@ -34,7 +34,7 @@ pub struct GrowthSite<'a> {
     pub begun: Instant,
 }
 
-/// Measures in rounds until `span` is over. A failure ends it and is told.
+/// Measures in rounds until `span` is over. A failure ends it and is reported.
 ///
 /// # Errors
 /// Interrupted.

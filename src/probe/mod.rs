@@ -110,7 +110,7 @@ const IDLE_MOST: Duration = Duration::from_secs(2);
 /// Share of the budget for growth.
 const GROWTH_SHARE: u32 = 20;
 /// How often a wait looks for an interrupt.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Memory of which direct writes may write: aligned to the largest logical block (64 KiB), and as long as the largest
 /// write of a group.
@@ -249,7 +249,7 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
     let begun = now();
     while begun.elapsed() < span {
         interrupt.check()?;
-        sleep(GLANCE.min(span.saturating_sub(begun.elapsed())));
+        sleep(POLL_INTERVAL.min(span.saturating_sub(begun.elapsed())));
     }
     let elapsed_us = micros(begun.elapsed());
     Ok(Idle { elapsed_us, devices: counters::growth(&place.devices, &before, &counters.read()) })

@@ -22,14 +22,28 @@ pub(super) enum RowOperation<'a> {
     /// Writes at the file's beginning.
     Overwrite(Overwrite<'a>),
     /// Opens and closes the file each time.
-    Descriptor { site: &'a ProbeSite, bytes: &'a [u8], sync_first: bool },
+    Descriptor {
+        site: &'a ProbeSite,
+        bytes: &'a [u8],
+        sync_first: bool,
+    },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
     /// pwritev2 with RWF_DSYNC.
-    RwfDsync { file: File, bytes: &'a [u8] },
-    Uring { ring: Box<Ring>, file: File, bytes: &'a [u8] },
+    RwfDsync {
+        file: File,
+        bytes: &'a [u8],
+    },
+    Uring {
+        ring: Box<Ring>,
+        file: File,
+        bytes: &'a [u8],
+    },
     /// mmap and msync; madvise(MADV_POPULATE_WRITE) takes the place of the page fault.
-    Msync { mapped: Mapped, bytes: &'a [u8] },
+    Msync {
+        mapped: Mapped,
+        bytes: &'a [u8],
+    },
 }
 
 /// One or more writes and their sync.
@@ -246,7 +260,7 @@ mod tests {
                     assert_eq!(read[..length], wanted, "{}", spec.id);
                     assert!(read[length..].iter().all(|byte| *byte == 0), "{}", spec.id);
                 }
-                Err(failed) => println!("skipped: {} cannot be had here: {} {}", spec.id, failed.call, failed.error),
+                Err(failed) => println!("skipped: {} is not available here: {} {}", spec.id, failed.call, failed.error),
             }
             site.remove(FILE).unwrap();
         }

@@ -95,13 +95,13 @@ impl RowBuilder {
         }
     }
 
-    /// Ends the row: it cannot be had here.
+    /// Ends the row: it is not available here.
     pub(crate) fn cannot_be_had(&mut self, why: String) {
         self.record.unavailable = Some(why);
     }
 
     /// Ends the row by a call that failed at `at_us`. Where nothing was done before and the kernel says that there is no
-    /// such thing, it cannot be had here; anything else is a failure of the storage.
+    /// such thing, it is not available here; anything else is a failure of the storage.
     pub fn failed(&mut self, failed: &Failed, at_us: u64) {
         let after_operations = self.operations();
         if after_operations == 0

@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 pub trait Bench {
     /// Time since the measurement began.
     fn elapsed(&self) -> Duration;
-    /// Runs a row for about `span`, at least one operation; `None` where the row has ended or cannot be had.
+    /// Runs a row for about `span`, at least one operation; `None` where the row has ended or is not available.
     ///
     /// # Errors
     /// Interrupted, or the place is gone.

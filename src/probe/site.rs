@@ -218,7 +218,7 @@ fn refused(error: &io::Error, doing: String, parent: &Path) -> Error {
         io::ErrorKind::ReadOnlyFilesystem => {
             "it is mounted read-only; name a folder on a filesystem that can be written"
         }
-        io::ErrorKind::StorageFull => "its filesystem is full; make room",
+        io::ErrorKind::StorageFull => "its filesystem is full; free some space",
         io::ErrorKind::QuotaExceeded => "your quota on its filesystem is used up",
         io::ErrorKind::PermissionDenied => "name a folder that you may write, or run as a user who may",
         _ => return Error::host(error.to_string()).while_doing(doing),

@@ -99,9 +99,9 @@ pub const QUEUE: OptionSpec = OptionSpec {
 /// What the table `[machine]` of a plan can hold.
 pub const MACHINE: &[OptionSpec] = &[
     option(DIRTY_BYTES, &OptionKind::Size, "Dirty pages above which a writer has to write itself."),
-    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the memory that can be had."),
+    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the available memory."),
     option(BACKGROUND_BYTES, &OptionKind::Size, "Dirty pages above which the kernel begins to write."),
-    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the memory that can be had."),
+    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the available memory."),
     option(
         "vm.dirty_expire_centisecs",
         &OptionKind::Integer { min: 0 },

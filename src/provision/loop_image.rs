@@ -5,7 +5,7 @@
 
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, Room, Site, Unmet, folder, guard, knobs, mount, needs};
+use super::{Built, GivenGround, Ground, Layer, Space, Site, Unmet, folder, guard, knobs, mount, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -99,8 +99,8 @@ impl Layer for LoopImage {
         options.size("loop")
     }
 
-    fn room(&self, options: &Options) -> Option<Room> {
-        Some(Room::Disk(place(options).to_owned(), options.size("loop")?))
+    fn space(&self, options: &Options) -> Option<Space> {
+        Some(Space::Disk(place(options).to_owned(), options.size("loop")?))
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -155,7 +155,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
     let free = Bytes(files::free_bytes(place)?);
     if size > free {
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
-            .hint("give the stack a smaller image or another folder, or make room"));
+            .hint("give the stack a smaller image or another folder, or free some space"));
     }
     site.ledger.enter(Thing::new("loop", "image").with_path("path", &image)?)?;
     let making = || format!("make the image {} of {size}", image.display());

@@ -127,9 +127,9 @@ pub struct Unmet {
     pub hint: String,
 }
 
-/// Room that a stack takes on something that others use too, for the check before anything is built.
+/// Space that a stack takes on something that others use too, for the check before anything is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Room {
+pub enum Space {
     /// Bytes on the filesystem that holds this folder (a loop image).
     Disk(PathBuf, Bytes),
     /// Bytes of the machine's memory (tmpfs, ramfs: the most it may take).
@@ -198,14 +198,14 @@ pub trait Layer: Sync {
     /// What this machine lacks for it. Reads, never changes. An option that is not given is not looked at: without any,
     /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
-    /// What it offers at most, where that can be told before it is built: an image's size, tmpfs's limit, a folder's free
+    /// What it offers at most, where that is known before it is built: an image's size, tmpfs's limit, a folder's free
     /// space. `data` are the capacities of what it stores data on; by default it offers all of it.
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
         let _ = options;
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
     /// The space it takes from something shared.
-    fn room(&self, options: &Options) -> Option<Room> {
+    fn space(&self, options: &Options) -> Option<Space> {
         let _ = options;
         None
     }

@@ -210,7 +210,7 @@ fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
 fn an_image_larger_than_the_free_space_is_refused_before_anything_is_made() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "512TiB", Options::default());
-    assert!(stacks::unmet(&place.host, &spec).iter().any(|unmet| unmet.what.contains("512 TiB of room")));
+    assert!(stacks::unmet(&place.host, &spec).iter().any(|unmet| unmet.what.contains("512 TiB of space")));
     let mark = place.ledger().mark();
     let error = place.build(&spec).unwrap_err().to_string();
     assert!(error.contains("does not fit"), "{error}");

@@ -3,7 +3,7 @@
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
-use super::{Built, GivenGround, Ground, Layer, Room, Site, Unmet, layer};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
 use super::{facts, knobs};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -138,13 +138,13 @@ pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
     layer(&node.layer).ok_or_else(|| Error::user(format!("there is no layer `{}`", node.layer)))
 }
 
-/// What this machine lacks for a stack, free space included. Reads, never changes; the same thing is told once.
+/// What this machine lacks for a stack, free space included. Reads, never changes; the same thing is reported once.
 #[must_use]
 pub fn unmet(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
     let mut all: Vec<Unmet> = Vec::new();
     let layers = spec.nodes.iter().filter_map(|node| Some((layer(&node.layer)?, &node.options)));
     let of_layers = layers.flat_map(|(layer, options)| layer.unmet(host, options));
-    for one in of_layers.chain(super::needs::lacking_room(host, &rooms(spec))) {
+    for one in of_layers.chain(super::needs::lacking_space(host, &spaces(spec))) {
         if !all.contains(&one) {
             all.push(one);
         }
@@ -153,13 +153,13 @@ pub fn unmet(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
 }
 
 /// The space that a stack takes from what others use, too. Needs of stacks that stand at the same time add up: see
-/// [`super::needs::lacking_room`].
+/// [`super::needs::lacking_space`].
 #[must_use]
-pub fn rooms(spec: &StackSpec) -> Vec<Room> {
-    spec.nodes.iter().filter_map(|node| layer(&node.layer)?.room(&node.options)).collect()
+pub fn spaces(spec: &StackSpec) -> Vec<Space> {
+    spec.nodes.iter().filter_map(|node| layer(&node.layer)?.space(&node.options)).collect()
 }
 
-/// What a ground of a stack offers at most, as far as that can be told before anything is built.
+/// What a ground of a stack offers at most, as far as that is known before anything is built.
 #[must_use]
 pub fn capacity(spec: &StackSpec, ground: &GroundName) -> Option<Bytes> {
     let node = spec.node(ground.node())?;

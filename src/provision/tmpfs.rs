@@ -4,7 +4,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Built, GivenGround, Ground, Layer, Room, Site, Unmet, needs};
+use super::{Built, GivenGround, Ground, Layer, Space, Site, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -84,8 +84,8 @@ impl Layer for Tmpfs {
         options.size("size")
     }
 
-    fn room(&self, options: &Options) -> Option<Room> {
-        options.size("size").map(Room::Memory)
+    fn space(&self, options: &Options) -> Option<Space> {
+        options.size("size").map(Space::Memory)
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {

@@ -22,7 +22,7 @@ pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
         DurabilityClass::Flushed => "commits were seen to be forced to the device",
         DurabilityClass::Delayed => "loses the last commits at a power cut",
         DurabilityClass::Volatile => "may lose everything at a power cut",
-        DurabilityClass::Unknown => "what a power cut costs cannot be told from the facts",
+        DurabilityClass::Unknown => "the facts do not show what a power cut costs",
     }
 }
 

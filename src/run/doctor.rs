@@ -24,8 +24,8 @@ pub struct Diagnosis {
     pub layers: Vec<LayerDiagnosis>,
     /// PostgreSQL installations, the newest first.
     pub postgres: Vec<PostgresDiagnosis>,
-    /// Room where runs put things.
-    pub rooms: Vec<FreeRoom>,
+    /// Space where runs put things.
+    pub space: Vec<FreeSpace>,
     /// What would disturb a measurement.
     pub disturbances: Vec<Disturbance>,
 }
@@ -54,9 +54,9 @@ pub struct PostgresDiagnosis {
     pub version: String,
 }
 
-/// Free room at a place.
+/// Free space at a place.
 #[derive(Debug, Serialize)]
-pub struct FreeRoom {
+pub struct FreeSpace {
     /// What it is for.
     pub purpose: String,
     pub folder: PathBuf,
@@ -92,12 +92,12 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         server_user: user.ok().map(|User { name, .. }| name),
         layers,
         postgres,
-        rooms: vec![free_room("images, templates, ledgers", state), free_room("results", results)],
+        space: vec![free_space("images, templates, ledgers", state), free_space("results", results)],
         disturbances: machine::disturbances(host),
     }
 }
 
-fn free_room(purpose: &str, folder: &Path) -> FreeRoom {
+fn free_space(purpose: &str, folder: &Path) -> FreeSpace {
     let free_bytes = files::free_bytes(&files::nearest_existing(folder)).ok().map(Bytes);
-    FreeRoom { purpose: purpose.to_owned(), folder: folder.to_path_buf(), free_bytes }
+    FreeSpace { purpose: purpose.to_owned(), folder: folder.to_path_buf(), free_bytes }
 }

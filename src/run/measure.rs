@@ -154,7 +154,7 @@ impl Measurement<'_> {
         Some(waits::sample(server, &gate.over))
     }
 
-    /// Writes latencies as they are told. Returns the CPU time that this cost, microseconds.
+    /// Writes latencies as they are reported. Returns the CPU time that this cost, microseconds.
     fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
         let cpu_before = thread_cpu_us();
         let (_, expected) = self.workload.spans(self.options);

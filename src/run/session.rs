@@ -257,7 +257,7 @@ fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
     let trials = match trials {
         Err(e) if e.kind() == Kind::Interrupted => Ok(()),
         Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
-            Err(e.hint(format!("when that is mended, go on with: pgstrata run --resume {}", folder.display())))
+            Err(e.hint(format!("when that is fixed, go on with: pgstrata run --resume {}", folder.display())))
         }
         other => other,
     };

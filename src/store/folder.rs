@@ -158,7 +158,7 @@ impl Writer {
             Error::store(format!("another pgstrata is writing to {}", folder.path.display()))
                 .hint("wait for it, or stop it first")
         })?;
-        cut_partial_line(&mut events).or_store(|| format!("mend {}", path.display()))?;
+        cut_partial_line(&mut events).or_store(|| format!("repair {}", path.display()))?;
         Ok(Writer { folder, events })
     }
 

@@ -179,7 +179,7 @@ impl ImportStaging {
 /// What makes it go when a folder of results cannot be written.
 #[must_use]
 pub fn elsewhere(error: Error) -> Error {
-    error.hint("nothing is stored; make room there and make it writable, or choose another place with -o DIR")
+    error.hint("nothing is stored; free some space there and make it writable, or choose another place with -o DIR")
 }
 
 /// What killed imports have left in `results`: each with why it could not be removed, where that is so. Never what

@@ -1,4 +1,4 @@
-//! The five busiest kernel threads and processes since the row before, and what programs took that are none of this run:
+//! The five busiest kernel threads and processes since the row before, and what programs took that are not part of the run:
 //! their CPU clocks and `/proc/PID/stat`.
 //!
 //! One btrfs worker at 100 % of a CPU explains a slow filesystem better than any average. Processes of one name count
@@ -134,7 +134,7 @@ fn busiest(used: &[Used]) -> Vec<(String, u64)> {
     names
 }
 
-/// CPU time of all programs that are none of this run, nanoseconds, and the name of those that took most of it.
+/// CPU time of all programs that are not part of the run, nanoseconds, and the name of those that took most of it.
 fn others(used: &[Used]) -> (Option<String>, u64) {
     let others = || used.iter().filter(|one| !one.ours && one.kernel_thread.is_none());
     let most = others().max_by_key(|one| (one.ns, &one.comm));

@@ -70,7 +70,7 @@ pub trait Listener: Sync {
     /// with zero operations.
     fn second(&self, second: ClientSecond);
     /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order
-    /// of time. What ended after the last whole second is told too.
+    /// of time. What ended after the last whole second is reported too.
     fn latencies(&self, interval: LatencyInterval);
 }
 

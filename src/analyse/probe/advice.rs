@@ -66,7 +66,7 @@ fn choose(
     candidates: &[Candidate],
 ) -> (Option<&'static str>, String) {
     if credibility.headline.is_some() {
-        return (None, "a call failed: mend the storage first".to_owned());
+        return (None, "a call failed: repair the storage first".to_owned());
     }
     match credibility.kind {
         CredibilityKind::Memory => {
@@ -74,7 +74,7 @@ fn choose(
         }
         CredibilityKind::NoFlushSeen => {
             let why = "no flush was seen: the fastest method may be the one that does the least, and none of them makes a \
-                       commit survive; mend the storage first";
+                       commit survive; repair the storage first";
             return (None, why.to_owned());
         }
         _ => {}

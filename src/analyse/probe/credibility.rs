@@ -170,7 +170,7 @@ fn headline(evidence: &Evidence) -> Option<String> {
 }
 
 /// Whether a failed call was to make something durable: a sync, or a write that is one. What is refused because it cannot
-/// be had here, or for want of space, is not.
+/// be available here, or for lack of space, is not.
 fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
     let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
     let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
@@ -211,7 +211,7 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
 
 fn would_settle(kind: CredibilityKind, evidence: &Evidence) -> &'static str {
     match kind {
-        CredibilityKind::Memory => "nothing has to: memory forgets; probe a folder on a disk",
+        CredibilityKind::Memory => "nothing has to: memory keeps nothing; probe a folder on a disk",
         CredibilityKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
             "probe on the machine that holds the data, or cut its power while you write, and look what is left"
         }

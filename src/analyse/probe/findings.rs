@@ -94,7 +94,7 @@ pub struct RowFinding {
     pub spec: RowSpec,
     /// What a server has to do with it.
     pub server: Option<String>,
-    /// Why it cannot be had here.
+    /// Why it is not available here.
     pub unavailable: Option<String>,
     /// How it ended early.
     pub failure: Option<Failure>,
@@ -227,7 +227,7 @@ pub enum CredibilityKind {
     LooksProtected,
     /// Faster than what is visible can be without a protected cache.
     Implausible,
-    /// It can't be told.
+    /// It is unknown.
     Unknown,
 }
 
@@ -267,7 +267,7 @@ pub struct FiredRule {
     pub speaks_for: Option<CredibilityKind>,
     /// What was measured, where it is a number.
     pub number: Option<f64>,
-    /// What it was held against.
+    /// What it was compared with.
     pub threshold: Option<f64>,
     pub unit: String,
     /// Where the threshold comes from.

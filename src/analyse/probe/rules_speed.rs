@@ -1,4 +1,4 @@
-//! Rules that hold times against what hardware can do.
+//! Rules that compare times with what hardware can do.
 
 use super::evidence::{Evidence, flushed, is_made_up, work_of, writes_back};
 use super::findings::{CredibilityKind, Family, FiredRule, GrowthFinding, RateFinding, Way};

@@ -65,7 +65,7 @@ pub(super) fn devices(findings: &ProbeFindings) -> String {
     text
 }
 
-/// Rows of which the device's work is told at length: those that a server equals.
+/// Rows of which the device's work is reported at length: those that a server equals.
 fn is_telling(findings: &ProbeFindings, row: &RowFinding) -> bool {
     findings.server_equals.iter().any(|server| server.row_id == row.spec.id)
 }

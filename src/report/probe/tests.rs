@@ -137,7 +137,7 @@ fn a_failed_row_shows_its_call_its_error_and_its_time() {
     assert!(text.starts_with("FAILED: a sync failed: fdatasync"), "{text}");
     let line = text.lines().find(|line| line.starts_with("    FAILED: ")).unwrap();
     assert!(line.contains("2.5 s after the start") && line.contains("EIO"), "{line}");
-    assert!(text.contains("Recommendation: no recommendation\n  A call failed: mend the storage first.\n"), "{text}");
+    assert!(text.contains("Recommendation: no recommendation\n  A call failed: repair the storage first.\n"), "{text}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Synced writes without PostgreSQL: the probe of `pgstrata probe`, on each stack of a plan.
 //!
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
-//! with them. A failed sync ends its row and is told as such: it is never a fast success.
+//! with them. A failed sync ends its row and is reported as such: it is never a fast success.
 
 use super::{ClientSecond, DataSet, Listener, Place, Workload, empty_histogram};
 use crate::error::{Error, Result};
