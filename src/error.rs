@@ -105,7 +105,6 @@ impl Error {
         self
     }
 
-    /// The kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind

@@ -3,18 +3,20 @@
 //! The modules in the order of the data; `ARCHITECTURE.md` says what each may know and `tests/house.rs` checks it:
 //!
 //! plan -> provision -> cluster -> workload + telemetry -> record -> store -> analyse -> report
+//!
+//! Only what `main.rs`, `tests/` and `benches/` use is public, so that the compiler sees dead code.
 
 pub mod analyse;
 pub mod cli;
 pub mod cluster;
-pub mod error;
+mod error;
 pub mod foreign;
 pub mod host;
 
 pub mod parse;
-pub mod plan;
+mod plan;
 pub mod probe;
-pub mod provision;
+mod provision;
 pub mod record;
 pub mod report;
 pub mod run;

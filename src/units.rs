@@ -16,11 +16,6 @@ pub struct Bytes(pub u64);
 #[serde(transparent)]
 pub struct Micros(pub u64);
 
-/// A rate in events a second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct PerSecond(pub f64);
-
 const KIB: u64 = 1024;
 const SIZE_UNITS: [(&str, u64); 5] =
     [("TiB", KIB * KIB * KIB * KIB), ("GiB", KIB * KIB * KIB), ("MiB", KIB * KIB), ("KiB", KIB), ("B", 1)];
@@ -81,7 +76,7 @@ impl Micros {
 
     /// The span in milliseconds.
     #[must_use]
-    pub fn millis(self) -> f64 {
+    pub(crate) fn millis(self) -> f64 {
         self.0 as f64 / 1e3
     }
 }
@@ -102,15 +97,9 @@ impl fmt::Display for Micros {
     }
 }
 
-impl fmt::Display for PerSecond {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/s", significant(self.0))
-    }
-}
-
 /// A number with three significant digits and no more than it needs: `0.0123`, `1.5`, `42`, `12 300`.
 #[must_use]
-pub fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
@@ -128,7 +117,7 @@ pub fn significant(value: f64) -> String {
 
 /// A whole number with a thin gap every three digits: `12 345`.
 #[must_use]
-pub fn grouped(value: u64) -> String {
+pub(crate) fn grouped(value: u64) -> String {
     group_thousands(&value.to_string())
 }
 
@@ -199,7 +188,7 @@ mod tests {
         assert_eq!(Bytes(0).to_string(), "0 B");
         assert_eq!(Micros(1_254).to_string(), "1.25 ms");
         assert_eq!(Micros(250_000_000).to_string(), "4 min 10 s");
-        assert_eq!(PerSecond(12_345.6).to_string(), "12 300/s");
+        assert_eq!(significant(12_345.6), "12 300");
         assert_eq!(significant(0.012_345), "0.0123");
         assert_eq!(significant(999.6), "1000");
         assert_eq!(grouped(1_234_567), "1 234 567");

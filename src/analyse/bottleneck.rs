@@ -2,7 +2,7 @@
 
 use super::counters::span_s;
 use super::findings::{Bottleneck, BottleneckKind, WaitShare};
-use super::input::{Counts, Seconds};
+use super::input::{CountSeries, Seconds};
 use crate::record::columns::{self, ColumnDef};
 use crate::record::trial::WaitFigures;
 use std::collections::{BTreeMap, HashMap};
@@ -72,7 +72,7 @@ impl MachineSums {
     }
 
     /// How the CPUs spent their time; `None` where it was not counted. Waiting for I/O is idling: the CPU was free for
-    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not to be had either.
+    /// whoever needed it. Time that the hypervisor took is nobody's work here, and not available either.
     #[must_use]
     pub fn cpu(&self) -> Option<CpuUse> {
         let all: f64 = self.cpu_ns.iter().sum();
@@ -177,7 +177,7 @@ pub fn elsewhere(found: &Bottleneck, cpu: Option<CpuUse>, at_fixed_rate: bool) -
 
 /// Growth of a CPU's state from its first to its last reading. The time spent idle and waiting for I/O may fall a little
 /// now and then (proc(5), `iowait`): that must not make the state disappear and the CPU look busy.
-fn grown(column: Counts<'_>) -> Option<u64> {
+fn grown(column: CountSeries<'_>) -> Option<u64> {
     let mut readings = (0..column.rows()).filter_map(|row| column.at(row));
     let first = readings.next()?;
     readings.next_back().map(|last| last.saturating_sub(first))
@@ -257,7 +257,7 @@ pub fn processes(seconds: &Seconds) -> Vec<(String, f64)> {
 
 /// Time that the rows cover which list any process, in seconds: each from the reading before it, which a gap puts further
 /// back than the row before.
-fn listed_s(seconds: &Seconds, busiest: Counts<'_>) -> f64 {
+fn listed_s(seconds: &Seconds, busiest: CountSeries<'_>) -> f64 {
     let (clock, read) = (seconds.counts(&columns::TIME_US), seconds.counts(&columns::OTHERS_CPU_NS));
     let rows: Vec<usize> = (0..seconds.rows()).filter(|row| read.is_some_and(|read| read.at(*row).is_some())).collect();
     let listing = rows.windows(2).filter(|pair| busiest.at(pair[1]).is_some());

@@ -22,17 +22,14 @@ use hdrhistogram::Histogram;
 /// What has been seen of a case so far.
 #[derive(Debug, Clone)]
 pub struct CaseSums {
-    /// What was asked.
     pub spec: CaseSpec,
     /// What one operation of it is; `None` before the first measured trial.
     pub operation: Option<Operation>,
     /// Its measures, in the order of the first trial.
     pub measures: Vec<MeasureSums>,
-    /// Its measured trials.
     pub trials: Vec<TrialFinding>,
     /// Device and WAL counters.
     pub strata: StrataSums,
-    /// CPU, waits, processes.
     pub machine: MachineSums,
     /// Largest share of one CPU that telemetry cost in a trial.
     pub telemetry_share: f64,
@@ -64,7 +61,7 @@ impl CaseSums {
     }
 
     /// Adds a trial that was measured.
-    pub fn add(&mut self, input: TrialInput, buckets: Buckets) {
+    pub(crate) fn add(&mut self, input: TrialInput, buckets: Buckets) {
         let TrialInput { record, seconds, latencies } = input;
         let counts = record.counts.clone().unwrap_or_default();
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
@@ -156,7 +153,7 @@ impl CaseSums {
 
     /// Its finding, with the durability that was judged; without cautions.
     #[must_use]
-    pub fn finding(&self, durability: Durability) -> CaseFinding {
+    pub(crate) fn finding(&self, durability: Durability) -> CaseFinding {
         let slowest = self.measures.first().and_then(|sums| sums.latencies.as_ref()).map_or(0, Histogram::max);
         CaseFinding {
             id: self.spec.id.clone(),
@@ -181,7 +178,7 @@ impl CaseSums {
 
     /// Whether its clients keep to a rate instead of doing as much as they can.
     #[must_use]
-    pub fn at_fixed_rate(&self) -> bool {
+    pub(crate) fn at_fixed_rate(&self) -> bool {
         self.operation.as_ref().is_some_and(|operation| operation.rate.is_some())
     }
 

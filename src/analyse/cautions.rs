@@ -57,7 +57,7 @@ fn other_programs(sums: &CaseSums) -> Option<Remark> {
     let share = sums.machine.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
     let name = sums.machine.other()?;
     let words =
-        format!("{{}} of the CPUs' time or more went to programs that are none of this run, {name} the busiest");
+        format!("{{}} of the CPUs' time or more went to programs that are not part of the run, {name} the busiest");
     Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))
 }
 

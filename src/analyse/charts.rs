@@ -3,7 +3,7 @@
 //! Titles hold no number of a loop device, so that the same series of two trials or two stacks bears the same title.
 
 use super::findings::Series;
-use super::input::{Counts, Seconds};
+use super::input::{CountSeries, Seconds};
 use super::series::{Caption, Ticks, bucketed, rates, step};
 use crate::record::built::{Below, StackFacts};
 use crate::record::columns::{self, ColumnDef};
@@ -56,7 +56,7 @@ impl Charts<'_> {
     }
 
     /// A counter as a rate, each unit of it counting `factor`.
-    fn add_rate(&mut self, caption: Caption<'_>, counter: Option<Counts<'_>>, factor: f64) {
+    fn add_rate(&mut self, caption: Caption<'_>, counter: Option<CountSeries<'_>>, factor: f64) {
         if let Some(counter) = counter {
             let mut rate = rates(counter, &self.ticks);
             let series = bucketed(caption, self.length, self.most, |row| rate(row).map(|rate| rate * factor));
@@ -101,7 +101,7 @@ impl Charts<'_> {
     }
 
     fn cpu(&mut self) {
-        let states: Vec<Counts<'_>> =
+        let states: Vec<CountSeries<'_>> =
             columns::CPU_TIMES.iter().filter_map(|state| self.seconds.counts(state)).collect();
         if states.len() < columns::CPU_TIMES.len() {
             return;
@@ -115,7 +115,7 @@ impl Charts<'_> {
             ("stolen", &[columns::CPU_STEAL_NS]),
         ];
         for (title, members) in groups {
-            let members: Vec<Counts<'_>> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
+            let members: Vec<CountSeries<'_>> = members.iter().filter_map(|state| self.seconds.counts(state)).collect();
             self.add(Caption { title, unit: "%", group: "cpu" }, |row| {
                 let total = totals.get(row).copied().filter(|total| *total > 0.0)?;
                 let part: Option<f64> = members.iter().map(|state| step(*state, row)).sum();

@@ -1,6 +1,6 @@
 //! What counters grew by over the usable part of a trial, and over how many operations of the client.
 
-use super::input::{Counts, Seconds};
+use super::input::{CountSeries, Seconds};
 use crate::record::columns;
 
 /// Operations of the client up to each row, so that any stretch of rows can be asked for.
@@ -42,8 +42,7 @@ impl Operations {
 
 /// What a counter grew by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Growth {
-    /// By how much.
+pub struct CounterGrowth {
     pub amount: u64,
     /// First row with a reading.
     pub first: usize,
@@ -54,7 +53,7 @@ pub struct Growth {
 /// Growth between the first and the last reading; `None` below two readings, or where the counter fell: it was reset,
 /// and nobody knows what is missing.
 #[must_use]
-pub fn growth(column: Counts<'_>) -> Option<Growth> {
+pub fn growth(column: CountSeries<'_>) -> Option<CounterGrowth> {
     let first = (0..column.rows()).find(|row| column.at(*row).is_some())?;
     let start = column.at(first)?;
     let (mut last, mut before) = (first, start);
@@ -66,7 +65,7 @@ pub fn growth(column: Counts<'_>) -> Option<Growth> {
             (last, before) = (row, now);
         }
     }
-    (last > first).then_some(Growth { amount: before - start, first, last })
+    (last > first).then_some(CounterGrowth { amount: before - start, first, last })
 }
 
 /// A counter's growth set against the client's operations, summed over trials.
@@ -78,7 +77,7 @@ pub struct Flow {
 
 impl Flow {
     /// Adds what a column grew by in one trial, where that and the operations are known.
-    pub fn add(&mut self, column: Option<Counts<'_>>, operations: &Operations) {
+    pub fn add(&mut self, column: Option<CountSeries<'_>>, operations: &Operations) {
         let Some(grown) = column.and_then(growth) else { return };
         if let Some(done) = operations.between(grown.first, grown.last) {
             self.amount += grown.amount as f64;
@@ -105,12 +104,6 @@ impl Flow {
         Some(self.per_operation()? / other)
     }
 
-    /// Everything that it grew by.
-    #[must_use]
-    pub fn amount(&self) -> f64 {
-        self.amount
-    }
-
     /// Operations that it rests on.
     #[must_use]
     pub fn operations(&self) -> u64 {
@@ -120,7 +113,7 @@ impl Flow {
 
 /// Time between two rows by the wall clock, in seconds; their distance where the clock is absent or stepped.
 #[must_use]
-pub fn span_s(clock: Option<Counts<'_>>, first: usize, last: usize) -> f64 {
+pub fn span_s(clock: Option<CountSeries<'_>>, first: usize, last: usize) -> f64 {
     let nominal = last.saturating_sub(first) as f64;
     let read = clock.and_then(|clock| Some(clock.at(last)?.checked_sub(clock.at(first)?)? as f64 / 1e6));
     // A row is read late by a fraction of a second at most; anything else is a step of the clock.
@@ -144,7 +137,10 @@ mod tests {
     #[test]
     fn growth_runs_from_the_first_to_the_last_reading_across_gaps() {
         let s = seconds(&[(columns::PG_WAL_BYTES, &[None, Some(10), None, Some(25), None])]);
-        assert_eq!(growth(s.counts(&columns::PG_WAL_BYTES).unwrap()), Some(Growth { amount: 15, first: 1, last: 3 }));
+        assert_eq!(
+            growth(s.counts(&columns::PG_WAL_BYTES).unwrap()),
+            Some(CounterGrowth { amount: 15, first: 1, last: 3 })
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What analysis concludes: the one thing that renderers see. Also what `--json` prints, so names are for the reader.
 
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
-pub use super::probe::findings::{Family, LatencyFinding, VerdictKind};
+pub use super::probe::findings::{CredibilityKind, Family, LatencyFinding};
 pub use crate::record::built::StackFacts;
 pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
@@ -23,7 +23,7 @@ pub struct Findings {
     /// What the run was.
     pub run: RunSummary,
     /// The answer in one sentence.
-    pub verdict: String,
+    pub headline: String,
     /// The machines, in the order in which the run came to them; one, unless it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
     /// Rankings, the most important first.
@@ -52,9 +52,7 @@ pub struct Caution {
 /// The run in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Its id.
     pub id: String,
-    /// The plan's name.
     pub name: String,
     /// When it began, RFC 3339.
     pub started: String,
@@ -64,11 +62,9 @@ pub struct RunSummary {
     pub analysed_by: String,
     /// Seed of the order.
     pub seed: u64,
-    /// Blocks planned.
     pub blocks: u32,
     /// Trials planned, measured, not run, still to do.
     pub trials_planned: u32,
-    /// Measured.
     pub trials_measured: u32,
     /// Not run.
     pub trials_not_run: u32,
@@ -83,7 +79,6 @@ pub struct RunSummary {
 /// A machine with what ran on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineFinding {
-    /// What it is.
     pub host: HostFacts,
     /// The trials that ran on it, those without figures included, in the run's order.
     pub trials: Vec<TrialKey>,
@@ -92,11 +87,9 @@ pub struct MachineFinding {
 /// A figure with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The figure.
     pub value: f64,
     /// Lower end of the interval; `None` where the data cannot carry one.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Trials that it rests on.
     pub trials: u32,
@@ -119,7 +112,6 @@ pub enum DurabilityClass {
 /// A class and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Durability {
-    /// The class.
     pub class: DurabilityClass,
     /// Why, with the fact: "mount option barrier=0", "0.98 flushes per commit seen on vda".
     pub reason: String,
@@ -127,7 +119,7 @@ pub struct Durability {
 
 /// A comparison with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct BaselineComparison {
     /// Id of the baseline case.
     pub baseline: String,
     /// Rate of this case over rate of the baseline.
@@ -160,7 +152,6 @@ pub struct Ranking {
 /// One class of a ranking.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRanking {
-    /// The class.
     pub class: DurabilityClass,
     /// Its cases, the fastest first.
     pub rows: Vec<RankRow>,
@@ -171,14 +162,12 @@ pub struct ClassRanking {
 pub struct RankRow {
     /// Rank inside the class, from 1; rows that cannot be told apart from the best of their group share it.
     pub rank: u32,
-    /// The case's id.
     pub case: String,
     /// How it is called in this ranking (what differs): "xfs".
     pub label: String,
-    /// Rate.
     pub rate: Estimate,
     /// Against the baseline, where there is one.
-    pub comparison: Option<Comparison>,
+    pub comparison: Option<BaselineComparison>,
     /// Durability and its reason.
     pub durability: Durability,
 }
@@ -186,13 +175,10 @@ pub struct RankRow {
 /// One case over its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseFinding {
-    /// Its id.
     pub id: String,
     /// Where it lies in the matrix.
     pub axes: BTreeMap<String, String>,
-    /// Kind of workload.
     pub workload_kind: String,
-    /// Trials measured.
     pub trials: u32,
     /// Durability and its reason.
     pub durability: Durability,
@@ -202,7 +188,6 @@ pub struct CaseFinding {
     pub steadiness: Option<Steadiness>,
     /// What one commit was at each layer.
     pub strata: Option<Strata>,
-    /// What bound it.
     pub bottleneck: Option<Bottleneck>,
     /// Where the data fit, at the largest trial.
     pub fits: Option<Fits>,
@@ -219,20 +204,18 @@ pub struct CaseFinding {
 /// What the probes of a case's trials say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Synced {
-    /// How believable: each verdict that a trial came to.
-    pub verdicts: Vec<SyncedVerdict>,
+    /// How believable: each credibility that a trial came to.
+    pub credibility: Vec<SyncedCredibility>,
     /// The rows, in the order of the probe.
     pub rows: Vec<SyncedRow>,
 }
 
-/// A verdict that some trials came to.
+/// A credibility that some trials came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SyncedVerdict {
-    /// In one word.
-    pub kind: VerdictKind,
+pub struct SyncedCredibility {
+    pub kind: CredibilityKind,
     /// Why, in the words of the first of them.
     pub reason: String,
-    /// How many trials.
     pub trials: u32,
 }
 
@@ -260,7 +243,7 @@ pub struct MeasureFinding {
     pub name: String,
     /// `tps`, `ops/s`.
     pub unit: String,
-    /// Mean rate over trials; `None` where it could not be had.
+    /// Mean rate over trials; `None` where it was not available.
     pub rate: Option<Estimate>,
     /// Why not.
     pub unavailable: Option<String>,
@@ -268,7 +251,6 @@ pub struct MeasureFinding {
     pub latency: Option<Latency>,
     /// Operations over all trials.
     pub done: u64,
-    /// Failed.
     pub failed: u64,
     /// Skipped as already late.
     pub skipped: u64,
@@ -276,7 +258,6 @@ pub struct MeasureFinding {
     pub late: u64,
 }
 
-/// A latency distribution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Mean, microseconds.
@@ -289,7 +270,6 @@ pub struct Latency {
     pub p99_us: u64,
     /// 99.9th.
     pub p999_us: u64,
-    /// Slowest.
     pub max_us: u64,
     /// The curve for the chart: (percentile 0 to 100, microseconds), rising, denser towards 100.
     pub curve: Vec<(f64, u64)>,
@@ -396,9 +376,7 @@ pub struct Bottleneck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BottleneckKind {
-    /// Waiting for storage.
     Device,
-    /// Computing.
     Cpu,
     /// Waiting for each other.
     Lock,
@@ -422,9 +400,7 @@ pub struct WaitShare {
 /// One trial with its series, downsampled so that a report stays small and stalls survive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialFinding {
-    /// The case.
     pub case: String,
-    /// Its number.
     pub trial: u32,
     /// When it began, RFC 3339.
     pub started: String,
@@ -440,13 +416,11 @@ pub struct TrialFinding {
     pub processes: Vec<(String, f64)>,
     /// Holes in the telemetry.
     pub gaps: Vec<Gap>,
-    /// Its steps.
     pub steps: Vec<StepTime>,
     /// Kernel knobs of the machine in force.
     pub knobs: BTreeMap<String, String>,
     /// What was really there.
     pub stack: Option<StackFacts>,
-    /// The server.
     pub server: Option<ServerFacts>,
     /// Cache state, origin of the data.
     pub cache_state: Option<String>,
@@ -491,13 +465,11 @@ pub struct Series {
 /// A trial without figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotRun {
-    /// The case.
     pub case: String,
     /// Trials concerned (same reason).
     pub trials: Vec<u32>,
     /// In which step it ended; `None` = not yet run.
     pub step: Option<String>,
-    /// Why.
     pub reason: String,
     /// What would make it go.
     pub hint: Option<String>,

@@ -128,7 +128,7 @@ impl Words<'_> {
             self.method,
             self.place
         );
-        // More than one writer gets can only be had by sharing flushes: PostgreSQL flushes its WAL one at a time.
+        // More than one writer gets is only possible by sharing flushes: PostgreSQL flushes its WAL one at a time.
         let surely_shared = share.low.unwrap_or(share.value) > 1.0;
         match (self.clients, surely_shared) {
             (0 | 1, _) => text,

@@ -54,7 +54,7 @@ pub struct Seconds {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Data {
-    Counts(Vec<u64>),
+    CountSeries(Vec<u64>),
     Texts { words: Vec<String>, codes: Vec<u32> },
 }
 
@@ -80,7 +80,7 @@ impl Seconds {
                 *value = ABSENT;
             }
         }
-        self.columns.push((name.into(), Data::Counts(values)));
+        self.columns.push((name.into(), Data::CountSeries(values)));
     }
 
     /// Adds a column of texts, kept as a dictionary: a name that repeats costs four bytes.
@@ -119,20 +119,20 @@ impl Seconds {
 
     /// The whole numbers of a column; `None` where there is no such column or it is of another type.
     #[must_use]
-    pub fn counts(&self, column: &ColumnDef) -> Option<Counts<'_>> {
+    pub fn counts(&self, column: &ColumnDef) -> Option<CountSeries<'_>> {
         self.numbers(column.name)
     }
 
     /// The whole numbers of a device's column, as [`Seconds::counts`]; `prefix` is what
     /// [`crate::record::built::StackFacts::device_columns`] gives the device.
     #[must_use]
-    pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<Counts<'_>> {
+    pub fn device_counts(&self, prefix: &str, column: &DeviceColumn) -> Option<CountSeries<'_>> {
         self.numbers(&column.name(prefix))
     }
 
-    fn numbers(&self, name: &str) -> Option<Counts<'_>> {
+    fn numbers(&self, name: &str) -> Option<CountSeries<'_>> {
         match self.column(name)? {
-            Data::Counts(values) => Some(Counts(values)),
+            Data::CountSeries(values) => Some(CountSeries(values)),
             Data::Texts { .. } => None,
         }
     }
@@ -142,7 +142,7 @@ impl Seconds {
     pub fn texts(&self, column: &ColumnDef) -> Option<Texts<'_>> {
         match self.column(column.name)? {
             Data::Texts { words, codes } => Some(Texts { words, codes }),
-            Data::Counts(_) => None,
+            Data::CountSeries(_) => None,
         }
     }
 
@@ -154,9 +154,9 @@ impl Seconds {
 
 /// A column of whole numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Counts<'a>(&'a [u64]);
+pub struct CountSeries<'a>(&'a [u64]);
 
-impl Counts<'_> {
+impl CountSeries<'_> {
     /// Rows, present or not.
     #[must_use]
     pub fn rows(&self) -> usize {

@@ -26,14 +26,14 @@ pub fn found(trials: impl IntoIterator<Item = (TrialKey, HostFacts)>) -> Vec<Mac
 }
 
 /// The place of the machine on which each trial ran.
-pub struct Places<'a>(BTreeMap<&'a TrialKey, usize>);
+pub struct MachineOfTrial<'a>(BTreeMap<&'a TrialKey, usize>);
 
-impl<'a> Places<'a> {
+impl<'a> MachineOfTrial<'a> {
     /// Of the trials of these machines.
     #[must_use]
-    pub fn of(machines: &'a [MachineFinding]) -> Places<'a> {
+    pub fn of(machines: &'a [MachineFinding]) -> MachineOfTrial<'a> {
         let keys = |(place, machine): (usize, &'a MachineFinding)| machine.trials.iter().map(move |key| (key, place));
-        Places(machines.iter().enumerate().flat_map(keys).collect())
+        MachineOfTrial(machines.iter().enumerate().flat_map(keys).collect())
     }
 
     fn of_trial(&self, case: &str, trial: u32) -> Option<usize> {
@@ -56,7 +56,7 @@ pub fn mark(contests: &mut [Contest<'_>], machines: &[MachineFinding], blocks: u
     if machines.len() < 2 {
         return;
     }
-    let places = Places::of(machines);
+    let places = MachineOfTrial::of(machines);
     let rows = contests.iter_mut().flat_map(|contest| &mut contest.ranking.classes).flat_map(|class| &mut class.rows);
     for row in rows {
         let Some(comparison) = &mut row.comparison else { continue };
@@ -76,7 +76,7 @@ pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding]
         return Vec::new();
     }
     let mut remarks = Vec::new();
-    let places = Places::of(machines);
+    let places = MachineOfTrial::of(machines);
     let ranked = contests.iter().filter(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case));
     let others = ranked.flat_map(|contest| contest.entries.iter().map(|entry| entry.case.spec.id.as_str()));
     let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();

@@ -13,7 +13,6 @@ const CURVE_POINTS_PER_HALVING: u32 = 6;
 /// What the trials of a case say about one measure.
 #[derive(Debug, Clone)]
 pub struct MeasureSums {
-    /// Its name.
     pub name: String,
     /// Unit of its rates.
     pub unit: String,
@@ -21,7 +20,6 @@ pub struct MeasureSums {
     pub takes_turns: bool,
     /// Rate of each trial that had it.
     pub rates: Vec<BlockMean>,
-    /// Operations.
     pub done: u64,
     /// Latencies of all trials.
     pub latencies: Option<Histogram<u64>>,
@@ -95,7 +93,6 @@ impl MeasureSums {
         })
     }
 
-    /// The finding.
     #[must_use]
     pub fn finding(&self) -> MeasureFinding {
         let rate = self.estimate();

@@ -1,33 +1,33 @@
-//! Records to findings: figures with their intervals, comparisons, refusals to compare, verdicts.
+//! Records to findings: figures with their intervals, comparisons, refusals to compare, a headline.
 //!
 //! Needs neither root nor PostgreSQL nor the machine. Trials come in one at a time ([`Analysis::add_trial`]), so memory
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
-pub mod bottleneck;
-pub mod case;
-pub mod cautions;
-pub mod charts;
-pub mod checks;
+pub(crate) mod bottleneck;
+pub(crate) mod case;
+pub(crate) mod cautions;
+pub(crate) mod charts;
+pub(crate) mod checks;
 pub mod compare;
-pub mod counters;
-pub mod durability;
+pub(crate) mod counters;
+pub(crate) mod durability;
 pub mod findings;
-pub mod flush_share;
-pub mod input;
+pub(crate) mod flush_share;
+pub(crate) mod headline;
+pub(crate) mod input;
 pub mod load;
-pub mod machines;
-pub mod measures;
-pub mod not_run;
-pub mod probe;
-pub mod ranking;
+pub(crate) mod machines;
+pub(crate) mod measures;
+pub(crate) mod not_run;
+pub(crate) mod probe;
+pub(crate) mod ranking;
 pub mod reads;
-pub mod remark;
-pub mod series;
+pub(crate) mod remark;
+pub(crate) mod series;
 pub mod shelf;
-pub mod steadiness;
-pub mod strata;
+pub(crate) mod steadiness;
+pub(crate) mod strata;
 mod synced;
-pub mod verdict;
 
 #[cfg(test)]
 mod stories;
@@ -78,7 +78,7 @@ impl Analysis {
     }
 
     /// Adds a trial; any order will do.
-    pub fn add_trial(&mut self, trial: TrialInput) {
+    pub(crate) fn add_trial(&mut self, trial: TrialInput) {
         let id = &trial.record.case.id;
         let key = TrialKey { case: id.clone(), trial: trial.record.trial };
         self.hosts.insert(key, trial.record.host.clone());
@@ -112,7 +112,7 @@ impl Analysis {
             self.case_finding(case, judged, of_machines)
         });
         let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
-        let verdict = verdict::verdict(&contests, &found, &not_run);
+        let headline = headline::headline(&contests, &found, &not_run);
         let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
         let finished = self.input.pending.is_empty();
         let of_run = cautions::of_run(&machines, &self.cases, finished);
@@ -121,7 +121,7 @@ impl Analysis {
         Findings {
             format: findings::FORMAT,
             run,
-            verdict,
+            headline,
             machines,
             rankings,
             cases: found,

@@ -42,7 +42,6 @@ impl NotRunSums {
         }
     }
 
-    /// The entries.
     #[must_use]
     pub fn entries(self) -> Vec<NotRun> {
         self.0

@@ -1,7 +1,7 @@
 //! Which cases compare, how, and in which order they stand inside their durability class.
 
 use super::case::CaseSums;
-use super::findings::{ClassRanking, Comparison, Durability, DurabilityClass, Estimate, RankRow, Ranking};
+use super::findings::{BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, Ranking};
 use super::measures::MeasureSums;
 use crate::stats::ratio::{Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
@@ -16,21 +16,16 @@ const DEFAULT_METHOD: &str = "fdatasync";
 
 /// One ranking with what is needed to compare any two of its cases.
 pub struct Contest<'a> {
-    /// The ranking.
     pub ranking: Ranking,
-    /// Its cases.
-    pub entries: Vec<Entry<'a>>,
+    pub entries: Vec<ContestEntry<'a>>,
     /// Whether its cases differ in their stack alone.
     pub stacks_only: bool,
 }
 
 /// One case in a ranking.
-pub struct Entry<'a> {
-    /// The case.
+pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
-    /// Its durability.
     pub durability: &'a Durability,
-    /// What is ranked.
     measure: &'a MeasureSums,
     rate: Estimate,
     label: String,
@@ -61,13 +56,13 @@ pub fn contests<'a>(
             of_stacks.flat_map(|spec| spec.axes.keys().filter(|axis| spec.is_of_stack(axis))).map(String::as_str),
         );
     }
-    let mut groups: Vec<(Shared, Vec<Entry<'a>>)> = Vec::new();
+    let mut groups: Vec<(Shared, Vec<ContestEntry<'a>>)> = Vec::new();
     for (case, durability) in cases.iter().zip(durability) {
         for (place, measure) in case.measures.iter().enumerate() {
             // Scripts of one mix share the main measure's time: ranking each again says nothing new.
             let ranked = place == 0 || measure.takes_turns;
             let Some(rate) = measure.estimate().filter(|_| ranked) else { continue };
-            let entry = Entry { case, durability, measure, rate, label: String::new() };
+            let entry = ContestEntry { case, durability, measure, rate, label: String::new() };
             let shared = Shared::of(&entry, &compared);
             match groups.iter_mut().find(|(known, _)| *known == shared) {
                 Some((_, entries)) => entries.push(entry),
@@ -86,7 +81,7 @@ pub fn contests<'a>(
         let without_server = spec.is_none_or(|spec| spec.postgres.is_none());
         let reads = entries.iter().all(|entry| entry.case.strata.read_only() == Some(true));
         let workload = workloads.iter().position(|name| *name == shared.workload);
-        // Of the sync methods, the one that PostgreSQL on Linux uses unless told otherwise.
+        // Of the sync methods, the one that PostgreSQL on Linux uses by default.
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
         (without_server, reads, workload, Reverse(shared.clients()), other_method)
     });
@@ -103,7 +98,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(entry: &Entry<'_>, compared: &BTreeSet<&str>) -> Shared {
+    fn of(entry: &ContestEntry<'_>, compared: &BTreeSet<&str>) -> Shared {
         let axes = entry.case.spec.axes.iter().filter(|(axis, _)| !compared.contains(axis.as_str()));
         Shared {
             workload: entry.case.spec.workload.name.clone(),
@@ -127,7 +122,7 @@ impl Shared {
 
     fn contest<'a>(
         self,
-        mut entries: Vec<Entry<'a>>,
+        mut entries: Vec<ContestEntry<'a>>,
         compared: &BTreeSet<&str>,
         baseline: &BTreeMap<String, String>,
     ) -> Contest<'a> {
@@ -141,10 +136,11 @@ impl Shared {
         }
         entries.sort_by(|a, b| b.rate.value.total_cmp(&a.rate.value));
         let is_baseline =
-            |entry: &&Entry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
+            |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
         let of_class = |class: DurabilityClass| {
-            let members: Vec<&Entry<'_>> = entries.iter().filter(|entry| entry.durability.class == class).collect();
+            let members: Vec<&ContestEntry<'_>> =
+                entries.iter().filter(|entry| entry.durability.class == class).collect();
             (!members.is_empty()).then(|| ClassRanking { class, rows: rows(&members, base) })
         };
         let ranking = Ranking {
@@ -160,8 +156,8 @@ impl Shared {
 }
 
 /// The compared axes in which the cases really differ; all of them where none does.
-fn differing(entries: &[Entry<'_>], compared: &BTreeSet<&str>) -> Vec<String> {
-    let value = |entry: &Entry<'_>, axis: &str| entry.case.spec.axes.get(axis).cloned();
+fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<String> {
+    let value = |entry: &ContestEntry<'_>, axis: &str| entry.case.spec.axes.get(axis).cloned();
     let differs = |axis: &&&str| {
         let first = entries.first().and_then(|entry| value(entry, axis));
         entries.iter().any(|entry| value(entry, axis) != first)
@@ -177,7 +173,7 @@ fn differing(entries: &[Entry<'_>], compared: &BTreeSet<&str>) -> Vec<String> {
 
 /// Rows of one class, the fastest first. A row shares the rank of the best of its group until one can be told apart
 /// from that best; this one opens the next group.
-fn rows(members: &[&Entry<'_>], base: Option<&Entry<'_>>) -> Vec<RankRow> {
+fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>) -> Vec<RankRow> {
     let mut rows: Vec<RankRow> = Vec::with_capacity(members.len());
     let mut best = 0;
     for (place, entry) in members.iter().enumerate() {
@@ -198,7 +194,7 @@ fn rows(members: &[&Entry<'_>], base: Option<&Entry<'_>>) -> Vec<RankRow> {
     rows
 }
 
-fn compare(entry: &Entry<'_>, base: &Entry<'_>) -> Option<Comparison> {
+fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>) -> Option<BaselineComparison> {
     let found = ratio(&entry.measure.rates, &base.measure.rates)?;
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
@@ -207,7 +203,7 @@ fn compare(entry: &Entry<'_>, base: &Entry<'_>) -> Option<Comparison> {
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
     let caveat = format!("not the same promise: {} against {}", class_word(class), class_word(base_class));
-    Some(Comparison {
+    Some(BaselineComparison {
         baseline: base.case.spec.id.clone(),
         ratio: Estimate {
             value: found.value,
@@ -221,7 +217,7 @@ fn compare(entry: &Entry<'_>, base: &Entry<'_>) -> Option<Comparison> {
     })
 }
 
-fn method_words(found: &Ratio, entry: &Entry<'_>, base: &Entry<'_>) -> String {
+fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>) -> String {
     match found.method {
         RatioMethod::Paired { blocks } => format!("paired over {blocks} blocks"),
         RatioMethod::Unpaired { trials: (a, b) } => format!("from {a} and {b} trials without common blocks"),

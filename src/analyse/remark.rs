@@ -22,7 +22,6 @@ pub enum Weight {
     Unsafe,
     /// What is compared ran on different machines.
     Incomparable,
-    /// A single trial.
     SingleTrial,
     /// Trials are missing, or carry no interval.
     Unsure,
@@ -34,7 +33,6 @@ pub enum Weight {
     Cached,
     /// Trials of a case were not alike.
     Unlike,
-    /// Readings are missing.
     Missing,
     /// What the instrument cost.
     Instrument,
@@ -45,13 +43,11 @@ pub enum Weight {
 /// The number in a remark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A size.
     Bytes(u64),
     /// A share of 0 to 1, shown as per cent.
     Share(f64),
     /// So many of so many; as a range without the whole.
     Of(u64, u64),
-    /// Seconds.
     Seconds(u64),
 }
 
@@ -67,7 +63,6 @@ pub struct Remark {
 }
 
 impl Remark {
-    /// Without a number.
     pub fn plain(weight: Weight, words: impl Into<String>) -> Remark {
         Remark { weight, words: words.into(), number: None, own: None }
     }

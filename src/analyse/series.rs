@@ -2,7 +2,7 @@
 //! second is seen in a series of days.
 
 use super::findings::Series;
-use super::input::{Counts, Seconds};
+use super::input::{CountSeries, Seconds};
 use crate::record::columns;
 
 /// Numbers that all series of a run may hold together: some six characters each, so that the document stays under about
@@ -44,9 +44,7 @@ impl Buckets {
 /// What a series is called.
 #[derive(Debug, Clone, Copy)]
 pub struct Caption<'a> {
-    /// Title.
     pub title: &'a str,
-    /// Unit.
     pub unit: &'a str,
     /// Group of the charts.
     pub group: &'a str,
@@ -120,7 +118,7 @@ impl Ticks {
 }
 
 /// Growth of a counter a second, asked for row after row from 1 on; `None` beside a gap and where it fell.
-pub fn rates<'a>(column: Counts<'a>, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
+pub fn rates<'a>(column: CountSeries<'a>, ticks: &'a Ticks) -> impl FnMut(usize) -> Option<f64> + use<'a> {
     let mut before = column.at(0);
     move |row| {
         let now = column.at(row);
@@ -133,7 +131,7 @@ pub fn rates<'a>(column: Counts<'a>, ticks: &'a Ticks) -> impl FnMut(usize) -> O
 /// Growth of a counter from the row before.
 #[inline]
 #[must_use]
-pub fn step(column: Counts<'_>, row: usize) -> Option<f64> {
+pub fn step(column: CountSeries<'_>, row: usize) -> Option<f64> {
     let before = column.at(row.checked_sub(1)?)?;
     column.at(row)?.checked_sub(before).map(|grown| grown as f64)
 }

@@ -1,4 +1,4 @@
-//! Whole runs through the analysis: verdicts, rankings, what is said of runs in which things went wrong.
+//! Whole runs through the analysis: headlines, rankings, what is said of runs in which things went wrong.
 
 use super::findings::{DurabilityClass, Findings};
 use super::story::{Act, Story, first_device};
@@ -24,13 +24,13 @@ fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
         .findings();
     assert!(
         found
-            .verdict
+            .headline
             .starts_with("On this machine (tpcb, clients 16) xfs is the fastest stack that flushes every commit: 1.2"),
         "{}",
-        found.verdict
+        found.headline
     );
-    assert!(found.verdict.contains(" times ext4; btrfs is slower; tmpfs (4.1"), "{}", found.verdict);
-    assert!(found.verdict.ends_with("is faster, but may lose everything at a power cut."), "{}", found.verdict);
+    assert!(found.headline.contains(" times ext4; btrfs is slower; tmpfs (4.1"), "{}", found.headline);
+    assert!(found.headline.ends_with("is faster, but may lose everything at a power cut."), "{}", found.headline);
     use DurabilityClass::{Flushed, Volatile};
     let ranks = labels(&found, 0);
     let ranks: Vec<_> = ranks.iter().map(|(class, rank, label)| (*class, *rank, label.as_str())).collect();
@@ -46,8 +46,8 @@ fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
 #[test]
 fn the_baseline_itself_can_win() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4").tps(1500.0)).with(&Act::on("xfs")).findings();
-    assert!(found.verdict.contains("ext4 is the fastest stack that flushes every commit: 1.4"), "{}", found.verdict);
-    assert!(found.verdict.ends_with(" times xfs."), "{}", found.verdict);
+    assert!(found.headline.contains("ext4 is the fastest stack that flushes every commit: 1.4"), "{}", found.headline);
+    assert!(found.headline.ends_with(" times xfs."), "{}", found.headline);
     let ext4 = &found.rankings[0].classes[0].rows[0];
     assert!(ext4.comparison.is_none());
 }
@@ -55,7 +55,7 @@ fn the_baseline_itself_can_win() {
 #[test]
 fn equal_stacks_share_the_first_rank_and_no_winner_is_made_up() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
-    assert!(found.verdict.contains("no difference is seen between"), "{}", found.verdict);
+    assert!(found.headline.contains("no difference is seen between"), "{}", found.headline);
     assert!(labels(&found, 0).iter().all(|(_, rank, _)| *rank == 1));
     let rows = &found.rankings[0].classes[0].rows;
     assert!(rows.iter().filter_map(|row| row.comparison.as_ref()).all(|comparison| comparison.no_difference_seen));
@@ -69,18 +69,18 @@ fn two_equal_leaders_beat_a_slower_third() {
         .with(&Act::on("btrfs").tps(500.0))
         .findings();
     assert!(
-        found.verdict.contains("are the fastest stacks that flush every commit, with no difference"),
+        found.headline.contains("are the fastest stacks that flush every commit, with no difference"),
         "{}",
-        found.verdict
+        found.headline
     );
-    assert!(found.verdict.ends_with("; btrfs is slower."), "{}", found.verdict);
+    assert!(found.headline.ends_with("; btrfs is slower."), "{}", found.headline);
 }
 
 #[test]
-fn single_trials_prove_nothing_and_the_verdict_says_so() {
+fn single_trials_prove_nothing_and_the_headline_says_so() {
     let found = Story::of(1, Some("ext4")).with(&Act::on("ext4")).with(&Act::on("xfs").tps(3000.0)).findings();
-    assert!(found.verdict.contains("no difference is seen"), "{}", found.verdict);
-    assert!(found.verdict.contains("a single trial each has no interval"), "{}", found.verdict);
+    assert!(found.headline.contains("no difference is seen"), "{}", found.headline);
+    assert!(found.headline.contains("a single trial each has no interval"), "{}", found.headline);
     let comparison = found.rankings[0].classes[0].rows[0].comparison.clone().unwrap();
     assert!(comparison.ratio.low.is_none() && comparison.no_difference_seen);
     assert_eq!(comparison.method, "no interval: a single trial each");
@@ -92,14 +92,14 @@ fn single_trials_prove_nothing_and_the_verdict_says_so() {
 #[test]
 fn one_case_alone_is_reported_without_a_comparison() {
     let found = Story::of(3, None).with(&Act::on("ext4")).findings();
-    assert!(found.verdict.contains("only ext4 was measured, 99"), "{}", found.verdict);
-    assert!(found.verdict.ends_with(" tps (981 to 1010); there is nothing to compare it with."), "{}", found.verdict);
+    assert!(found.headline.contains("only ext4 was measured, 99"), "{}", found.headline);
+    assert!(found.headline.ends_with(" tps (981 to 1010); there is nothing to compare it with."), "{}", found.headline);
 }
 
 #[test]
 fn without_a_baseline_the_fastest_is_set_against_the_next() {
     let found = Story::of(3, None).with(&Act::on("ext4")).with(&Act::on("xfs").tps(1400.0)).findings();
-    assert!(found.verdict.contains("xfs is the fastest stack that flushes every commit: 1.4"), "{}", found.verdict);
+    assert!(found.headline.contains("xfs is the fastest stack that flushes every commit: 1.4"), "{}", found.headline);
     assert!(found.rankings[0].classes[0].rows.iter().all(|row| row.comparison.is_none()));
 }
 
@@ -109,17 +109,17 @@ fn only_volatile_stacks_are_not_called_a_choice() {
     assert_eq!(found.rankings[0].classes[0].class, DurabilityClass::Volatile);
     let nosync = Act::on("ext4").setting("fsync", "off").tps(700.0);
     let found = Story::of(3, None).with(&Act::in_memory()).with(&nosync).findings();
-    assert!(found.verdict.contains("tmpfs is the fastest stack that may keep nothing: 1.4"), "{}", found.verdict);
-    assert!(found.verdict.ends_with("everything may be lost at a power cut, and nothing safer was measured."));
+    assert!(found.headline.contains("tmpfs is the fastest stack that may keep nothing: 1.4"), "{}", found.headline);
+    assert!(found.headline.ends_with("everything may be lost at a power cut, and nothing safer was measured."));
 }
 
 #[test]
 fn a_volatile_stack_that_is_not_faster_is_told_so() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::in_memory()).findings();
     assert!(
-        found.verdict.ends_with("; tmpfs is not seen to be faster and may lose everything at a power cut."),
+        found.headline.ends_with("; tmpfs is not seen to be faster and may lose everything at a power cut."),
         "{}",
-        found.verdict
+        found.headline
     );
 }
 
@@ -133,8 +133,8 @@ fn the_most_clients_decide_and_another_winner_elsewhere_is_named() {
         .findings();
     let titles: Vec<&str> = found.rankings.iter().map(|ranking| ranking.title.as_str()).collect();
     assert_eq!(titles, ["tpcb, clients 16", "tpcb, clients 1"]);
-    assert!(found.verdict.starts_with("On this machine (tpcb, clients 16) xfs is the fastest"), "{}", found.verdict);
-    assert!(found.verdict.ends_with(" With tpcb, clients 1 ext4 is ahead."), "{}", found.verdict);
+    assert!(found.headline.starts_with("On this machine (tpcb, clients 16) xfs is the fastest"), "{}", found.headline);
+    assert!(found.headline.ends_with(" With tpcb, clients 1 ext4 is ahead."), "{}", found.headline);
 }
 
 #[test]
@@ -143,9 +143,9 @@ fn a_winner_bound_by_the_cpu_is_not_a_finding_about_storage() {
     act.cpu_busy = 0.97;
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&act).findings();
     assert!(
-        found.verdict.ends_with("xfs was bound by the CPU: storage is not all that this measured."),
+        found.headline.ends_with("xfs was bound by the CPU: storage is not all that this measured."),
         "{}",
-        found.verdict
+        found.headline
     );
     assert_eq!(found.cases[1].cautions[0], "storage is not what this measured: the CPUs were 97 % busy");
 }
@@ -167,7 +167,7 @@ fn a_run_in_which_nothing_was_built_gives_its_first_reason() {
         .with_failed(&Act::on("ext4"), "mkfs.ext4 not found")
         .with_failed(&Act::on("xfs"), "mkfs.xfs not found")
         .findings();
-    assert_eq!(found.verdict, "Nothing was measured. The first reason, for ext4-tpcb-c16: mkfs.ext4 not found.");
+    assert_eq!(found.headline, "Nothing was measured. The first reason, for ext4-tpcb-c16: mkfs.ext4 not found.");
     assert!(found.rankings.is_empty() && found.trials.is_empty());
     assert_eq!(found.not_run.len(), 2);
     assert_eq!((found.run.trials_planned, found.run.trials_measured, found.run.trials_not_run), (4, 0, 4));
@@ -181,7 +181,7 @@ fn a_run_that_has_only_begun_says_what_is_left() {
     story.trials.clear();
     story.input.wall_us = None;
     let found = story.findings();
-    assert_eq!(found.verdict, "Nothing has been measured yet: all trials are still to be run.");
+    assert_eq!(found.headline, "Nothing has been measured yet: all trials are still to be run.");
     assert_eq!(found.not_run[0].trials, [1, 2]);
     assert_eq!(found.run.measured_share, None);
     assert!(found.cautions[0].text.contains("not come to its end"));

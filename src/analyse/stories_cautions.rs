@@ -68,7 +68,7 @@ fn programs_that_are_none_of_the_run_are_named_where_they_took_time() {
         .with(&beside("xfs", "rustc", 0.5))
         .with(&beside("btrfs", "sshd", 0.01))
         .findings();
-    let text = "15 to 25 % of the CPUs' time or more went to programs that are none of this run, rustc the busiest";
+    let text = "15 to 25 % of the CPUs' time or more went to programs that are not part of the run, rustc the busiest";
     assert_eq!(said(&found), [(text, None)]);
     assert_eq!(found.cautions[0].cases, ["ext4-tpcb-c16", "xfs-tpcb-c16"]);
 }

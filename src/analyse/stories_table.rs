@@ -4,7 +4,7 @@ use super::compare::{from_import, from_probe};
 use super::findings::{Durability, DurabilityClass};
 use super::probe::sample;
 use super::story::{Act, Story, disk};
-use crate::record::durability::{Fact, Name, Row, TABLE, zfs_property};
+use crate::record::durability::{DurabilityRow, Fact, Name, TABLE, zfs_property};
 use crate::record::facts::{DeviceFacts, MountFacts};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 use crate::record::probe::ProbeRecord;
@@ -110,7 +110,7 @@ fn of_import(fact: Fact) -> Option<Durability> {
     from_import::sides(0, "x", &record, None)[0].measures[0].durability.clone()
 }
 
-fn assert_is(row: &Row, found: &Durability, whose: &str) {
+fn assert_is(row: &DurabilityRow, found: &Durability, whose: &str) {
     assert_eq!(found.class, expected(row.claim), "{whose} with {row:?}: {found:?}");
 }
 
@@ -132,7 +132,7 @@ fn every_row_means_the_same_of_a_run_a_probe_and_an_import() {
             }
         }
     }
-    let of = |wanted: fn(&Row) -> bool| TABLE.iter().filter(|row| wanted(row)).count();
+    let of = |wanted: fn(&DurabilityRow) -> bool| TABLE.iter().filter(|row| wanted(row)).count();
     let of_server = of(|row| matches!(row.fact, Fact::Setting(..) | Fact::ZfsProperty(..)));
     let of_mount = of(|row| matches!(row.fact, Fact::Filesystem(_) | Fact::MountOption(..)));
     assert_eq!(counts, [TABLE.len(), TABLE.len() - of_server, of_mount + of_server]);

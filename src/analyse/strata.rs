@@ -26,9 +26,7 @@ pub struct StrataSums {
     pub devices: Vec<DeviceSums>,
     /// WAL bytes.
     pub wal_bytes: Flow,
-    /// WAL records.
     pub wal_records: Flow,
-    /// Full-page images.
     pub wal_fpi: Flow,
     /// Syncs of the WAL.
     pub wal_syncs: Flow,
@@ -49,9 +47,7 @@ pub struct DeviceSums {
     pub facts: Vec<DeviceFacts>,
     /// What it promises in any of the trials.
     pub promises: Vec<Promise>,
-    /// Flushes.
     pub flushes: Flow,
-    /// Writes.
     pub writes: Flow,
     write_bytes: Flow,
     reads: Flow,
@@ -60,7 +56,6 @@ pub struct DeviceSums {
 }
 
 impl StrataSums {
-    /// Adds a trial.
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
         self.wal_bytes.add(seconds.counts(&columns::PG_WAL_BYTES), operations);
         self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);

@@ -1,7 +1,7 @@
 //! What the probes of a case's trials say together: the rate of every row over trials, what the devices did, and how
 //! believable it is.
 
-use super::findings::{Estimate, Synced, SyncedRow, SyncedVerdict};
+use super::findings::{Estimate, Synced, SyncedCredibility, SyncedRow};
 use super::probe::findings::{ProbeFindings, RowFinding};
 use super::remark::{Remark, Weight};
 use crate::record::probe::ProbeRecord;
@@ -13,7 +13,7 @@ const SERVER: u32 = 18;
 /// The probes of a case so far.
 #[derive(Debug, Clone, Default)]
 pub struct SyncedSums {
-    verdicts: Vec<SyncedVerdict>,
+    credibility: Vec<SyncedCredibility>,
     rows: Vec<RowSums>,
 }
 
@@ -26,13 +26,13 @@ struct RowSums {
 impl SyncedSums {
     /// Adds the probe of a trial.
     pub fn add(&mut self, record: &ProbeRecord) {
-        let ProbeFindings { rows, verdict, .. } = super::probe::find(record, SERVER);
-        let known = self.verdicts.iter_mut().find(|known| known.kind == verdict.kind);
+        let ProbeFindings { rows, credibility, .. } = super::probe::find(record, SERVER);
+        let known = self.credibility.iter_mut().find(|known| known.kind == credibility.kind);
         match known {
             Some(known) => known.trials += 1,
             None => {
-                let reason = verdict.headline.unwrap_or(verdict.reason);
-                self.verdicts.push(SyncedVerdict { kind: verdict.kind, reason, trials: 1 });
+                let reason = credibility.headline.unwrap_or(credibility.reason);
+                self.credibility.push(SyncedCredibility { kind: credibility.kind, reason, trials: 1 });
             }
         }
         for row in rows {
@@ -47,8 +47,10 @@ impl SyncedSums {
     /// What they say together; `None` without a probe.
     #[must_use]
     pub fn finding(&self) -> Option<Synced> {
-        (!self.rows.is_empty())
-            .then(|| Synced { verdicts: self.verdicts.clone(), rows: self.rows.iter().map(RowSums::finding).collect() })
+        (!self.rows.is_empty()).then(|| Synced {
+            credibility: self.credibility.clone(),
+            rows: self.rows.iter().map(RowSums::finding).collect(),
+        })
     }
 }
 
@@ -82,8 +84,8 @@ impl RowSums {
 
 /// What a reader of the case must know of it.
 pub fn remarks(synced: &Synced) -> Vec<Remark> {
-    use super::probe::findings::VerdictKind::{Implausible, NoFlushSeen};
-    let suspect = synced.verdicts.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible));
+    use super::probe::findings::CredibilityKind::{Implausible, NoFlushSeen};
+    let suspect = synced.credibility.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible));
     let words = suspect.map(|found| match found.kind {
         NoFlushSeen => format!("synced writes are suspect, no flush was seen: {}", found.reason),
         _ => format!("synced writes are faster than what can be seen explains: {}", found.reason),
@@ -93,12 +95,12 @@ pub fn remarks(synced: &Synced) -> Vec<Remark> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::probe::findings::VerdictKind;
+    use super::super::probe::findings::CredibilityKind;
     use super::super::probe::sample::{find, honest, paced};
     use super::*;
 
     #[test]
-    fn rows_have_their_mean_over_trials_and_verdicts_are_counted() {
+    fn rows_have_their_mean_over_trials_and_credibility_is_counted() {
         let mut sums = SyncedSums::default();
         assert_eq!(sums.finding(), None);
         for per_s in [900, 1000, 1100] {
@@ -107,8 +109,8 @@ mod tests {
             sums.add(&record);
         }
         let found = sums.finding().unwrap();
-        assert_eq!(found.verdicts.len(), 1);
-        assert_eq!((found.verdicts[0].kind, found.verdicts[0].trials), (VerdictKind::LooksHonest, 3));
+        assert_eq!(found.credibility.len(), 1);
+        assert_eq!((found.credibility[0].kind, found.credibility[0].trials), (CredibilityKind::LooksHonest, 3));
         let is_it = |row: &&SyncedRow| row.family == crate::record::probe::Family::Wal && row.label == "fsync";
         let rate = found.rows.iter().find(is_it).unwrap().rate.unwrap();
         assert!((rate.value - 1000.0).abs() < 30.0 && rate.low.unwrap() < 900.0, "{rate:?}");

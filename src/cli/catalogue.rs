@@ -1,6 +1,6 @@
 //! What plans can name: the lists of layers and workloads, as the plan wants them.
 
-use crate::plan::{Catalogue, Entry};
+use crate::plan::{Catalogue, CatalogueEntry};
 use crate::provision::{self, knobs};
 use crate::record::stack::GroundKind;
 use crate::workload;
@@ -10,7 +10,7 @@ use crate::workload;
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
     for &layer in provision::ALL {
-        catalogue.layers.push(Entry {
+        catalogue.layers.push(CatalogueEntry {
             name: layer.name(),
             doc: layer.doc(),
             options: layer.options(),
@@ -23,7 +23,7 @@ pub fn catalogue() -> Catalogue {
         });
     }
     for &workload in workload::ALL {
-        catalogue.workloads.push(Entry {
+        catalogue.workloads.push(CatalogueEntry {
             name: workload.name(),
             doc: workload.doc(),
             options: workload.options(),
@@ -35,7 +35,7 @@ pub fn catalogue() -> Catalogue {
             needs_server: workload.needs_server(),
         });
     }
-    catalogue.machine = Some(Entry {
+    catalogue.machine = Some(CatalogueEntry {
         name: "machine",
         doc: "Knobs of the kernel.",
         options: knobs::MACHINE,

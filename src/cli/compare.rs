@@ -3,7 +3,7 @@
 mod outputs;
 
 use super::out;
-use super::probe::{Progress, interrupt, seconds};
+use super::probe::{ProbeProgress, interrupt, seconds};
 use crate::analyse::compare::answer::capital;
 use crate::analyse::compare::from_run::RunSource;
 use crate::analyse::compare::side::Side;
@@ -13,7 +13,7 @@ use crate::foreign::{self, shelf};
 use crate::host::signals::Interrupt;
 use crate::host::time::wall_us;
 use crate::host::{Host, files};
-use crate::probe::{self, Choice, Request, WAL_BLOCK};
+use crate::probe::{self, Request, RowChoice, WAL_BLOCK};
 use crate::record::imported::{FORMAT, ImportRecord, ImportedCase};
 use crate::record::probe::ProbeRecord;
 use crate::report;
@@ -191,7 +191,7 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     let budget = args.seconds / rounds;
     let request = Request {
         folder: folder.to_owned(),
-        choice: Choice::All,
+        choice: RowChoice::All,
         budget,
         precision: PRECISION,
         wal_block: WAL_BLOCK,
@@ -205,7 +205,7 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     if let Some(found) = outputs::first(folder).filter(|_| round == 1) {
         out::remark(&format!("the outputs in {label} ({found}) are not read; `pgstrata import` reads them"));
     }
-    let progress = Progress::new(budget);
+    let progress = ProbeProgress::new(budget);
     let measured = probe::measure(&host, &request, interrupt, &progress);
     progress.bar.finish_and_clear();
     measured

@@ -56,10 +56,10 @@ fn print(diagnosis: &Diagnosis) -> Result<()> {
     for postgres in &diagnosis.postgres {
         out::line(&format!("  ok       {:<36} {}", out::harmless(&postgres.version), postgres.bin.display()))?;
     }
-    out::line("\nRoom")?;
-    for room in &diagnosis.rooms {
-        let free = room.free_bytes.map_or_else(|| "unknown".to_owned(), |free| format!("{free} free"));
-        out::line(&format!("  {:<28} {:<36} {free}", room.purpose, room.folder.display()))?;
+    out::line("\nSpace")?;
+    for space in &diagnosis.space {
+        let free = space.free_bytes.map_or_else(|| "unknown".to_owned(), |free| format!("{free} free"));
+        out::line(&format!("  {:<28} {:<36} {free}", space.purpose, space.folder.display()))?;
     }
     out::line("\nWould disturb a measurement")?;
     if diagnosis.disturbances.is_empty() {

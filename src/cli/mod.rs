@@ -12,7 +12,7 @@ mod doctor;
 mod graph_tests;
 mod import;
 mod man;
-pub mod out;
+pub(crate) mod out;
 mod places;
 mod plan;
 mod probe;

@@ -180,11 +180,11 @@ mod tests {
     #[test]
     fn errors_keep_their_lines_and_only_harmless_colours() {
         let error =
-            Error::user("bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\u{1b}[8mhidden\u{1b}]0;title\u{7}").hint("mend\u{1b}it");
+            Error::user("bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\u{1b}[8mhidden\u{1b}]0;title\u{7}").hint("fix\u{1b}it");
         assert_eq!(
             shown(&error, true),
             "\u{1b}[1;91merror:\u{1b}[0m bad\n\u{1b}[1m\u{1b}[91mword\u{1b}[0m\\u{1b}[8mhidden\\u{1b}]0;title\\u{7}\n\
-             \u{1b}[1;96mhint:\u{1b}[0m mend\\u{1b}it\n"
+             \u{1b}[1;96mhint:\u{1b}[0m fix\\u{1b}it\n"
         );
         assert!(shown(&error, false).starts_with("error: bad\n\\u{1b}[1m"));
     }

@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<u8> {
         let places = args.places.places()?;
         let forecast = forecast(&Host::this(), &plan, &places.state)?;
         if args.json {
-            out::json(&Document::new(&plan, Some(&forecast)))?;
+            out::json(&PlanDocument::new(&plan, Some(&forecast)))?;
         } else {
             print_plan(&plan, Some(&forecast))?;
         }
@@ -74,12 +74,12 @@ pub fn run(args: &Args) -> Result<u8> {
 /// The plan's mistakes.
 pub fn read(file: &Path) -> Result<Plan> {
     let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
-    plan::read_painted(file, &super::catalogue(), paint)
+    plan::read(file, &super::catalogue(), paint)
 }
 
 /// Everything about a plan, for programs.
 #[derive(Serialize)]
-struct Document<'a> {
+struct PlanDocument<'a> {
     name: &'a str,
     sha256: &'a str,
     seed: u64,
@@ -93,9 +93,9 @@ struct Document<'a> {
     forecast: Option<&'a Forecast>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> PlanDocument<'a> {
     fn new(plan: &'a Plan, forecast: Option<&'a Forecast>) -> Self {
-        Document {
+        PlanDocument {
             name: &plan.name,
             sha256: &plan.sha256,
             seed: plan.seed,
@@ -208,14 +208,14 @@ fn stacks_shown(plan: &Plan) -> String {
 
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
     let mut text = format!("\nExpected duration: {}\n", Micros(forecast.expected_us));
-    if !forecast.rooms.is_empty() {
-        let mut rooms = table(&["room on", "needs", "has", ""]);
-        for room in &forecast.rooms {
-            let has = room.has.map_or_else(|| "unknown".to_owned(), |has| has.to_string());
-            let verdict = if room.fits { "fits" } else { "does not fit" };
-            rooms.add_row([harmless(&room.what), room.needs.to_string(), has, verdict.to_owned()]);
+    if !forecast.space.is_empty() {
+        let mut lines = table(&["space on", "needs", "has", ""]);
+        for space in &forecast.space {
+            let has = space.has.map_or_else(|| "unknown".to_owned(), |has| has.to_string());
+            let fits = if space.fits { "fits" } else { "does not fit" };
+            lines.add_row([harmless(&space.what), space.needs.to_string(), has, fits.to_owned()]);
         }
-        text.push_str(&format!("\n{}\n", rooms.trim_fmt()));
+        text.push_str(&format!("\n{}\n", lines.trim_fmt()));
     }
     if !forecast.unmet.is_empty() {
         text.push_str("\nThis machine lacks:\n");
@@ -273,7 +273,7 @@ fn counted(n: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::forecast::{CaseUnmet, RoomLine};
+    use crate::plan::forecast::{CaseUnmet, SpaceLine};
     use crate::record::case::WorkloadSpec;
     use crate::record::options::OptionValue;
     use crate::units::Bytes;
@@ -312,7 +312,7 @@ mod tests {
         let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
         Forecast {
             expected_us: 7_500_000_000,
-            rooms: vec![RoomLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
+            space: vec![SpaceLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
             unmet: vec![unmet("ext4.sync"), unmet(&"x".repeat(100))],
             warnings: vec!["word ".repeat(40)],
         }
@@ -347,7 +347,7 @@ mod tests {
     Expected duration: 2 h 5 min
 
     ──────────────────────────────────────────
-     room on   needs   has
+     space on   needs   has
     ══════════════════════════════════════════
      /var      6 GiB   unknown   does not fit
     ──────────────────────────────────────────
@@ -372,10 +372,10 @@ mod tests {
     #[test]
     fn the_document_holds_all_of_it() {
         let (plan, forecast) = (plan(), forecast());
-        let document = serde_json::to_value(Document::new(&plan, Some(&forecast))).unwrap();
+        let document = serde_json::to_value(PlanDocument::new(&plan, Some(&forecast))).unwrap();
         assert_eq!(document["trials"], 4);
         assert_eq!(document["order"][0]["trial"], 1);
         assert_eq!(document["cases"][0]["stack"]["nodes"][0]["options"]["loop"], "6GiB");
-        assert_eq!(document["forecast"]["rooms"][0]["has"], serde_json::Value::Null);
+        assert_eq!(document["forecast"]["space"][0]["has"], serde_json::Value::Null);
     }
 }

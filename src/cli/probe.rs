@@ -8,7 +8,7 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, wall_us};
-use crate::probe::{self, Choice, Observer, Request, Stage};
+use crate::probe::{self, Observer, Request, RowChoice, Stage};
 use crate::record::probe::ProbeRecord;
 use crate::report;
 use crate::units::{Bytes, Micros};
@@ -30,7 +30,7 @@ const NEWEST_SERVER: u32 = 18;
 #[command(after_help = "Examples:
   pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is known to 1 %
-  pgstrata probe . --json | jq .findings.verdict    for programs: record and findings
+  pgstrata probe . --json | jq .findings.credibility    for programs: record and findings
   pgstrata probe . --format pg_test_fsync           the very text of pg_test_fsync 18
 
 It writes four files of at most 16 MiB each, 5 % of what is free at most, into a folder of its own
@@ -126,7 +126,7 @@ pub(super) fn interrupt() -> Result<Interrupt> {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ProbeDocument<'a> {
     record: &'a ProbeRecord,
     findings: &'a ProbeFindings,
 }
@@ -145,7 +145,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     let request = Request {
         folder: args.folder.clone(),
-        choice: if format == "pg_test_fsync" { Choice::Compat } else { Choice::All },
+        choice: if format == "pg_test_fsync" { RowChoice::Compat } else { RowChoice::All },
         budget: args.seconds,
         precision: args.precision,
         wal_block: args.wal_block,
@@ -154,7 +154,7 @@ pub fn run(args: &Args) -> Result<u8> {
         seed: args.seed.unwrap_or_else(wall_us),
     };
     let server = args.server.or_else(|| newest_installed(&host)).unwrap_or(NEWEST_SERVER);
-    let progress = Progress::new(args.seconds);
+    let progress = ProbeProgress::new(args.seconds);
     let measured = probe::measure(&host, &request, &interrupt, &progress);
     progress.bar.finish_and_clear();
     let record = measured?;
@@ -163,7 +163,7 @@ pub fn run(args: &Args) -> Result<u8> {
         record.notes.iter().chain(&record.left_behind).for_each(|note| out::remark(&out::harmless(note)));
     }
     match format {
-        "json" => out::json(&Document { record: &record, findings: &findings })?,
+        "json" => out::json(&ProbeDocument { record: &record, findings: &findings })?,
         "csv" => out::bytes(report::probe::csv(&findings).as_bytes())?,
         "pg_test_fsync" => out::bytes(report::probe::pg_test_fsync(&findings).as_bytes())?,
         _ => out::bytes(report::probe::terminal(&findings).as_bytes())?,
@@ -182,13 +182,13 @@ fn newest_installed(host: &Host) -> Option<u32> {
 }
 
 /// A bar on standard error, where that is a terminal.
-pub(super) struct Progress {
+pub(super) struct ProbeProgress {
     pub(super) bar: ProgressBar,
     begun: crate::host::time::Instant,
 }
 
-impl Progress {
-    pub(super) fn new(budget: Duration) -> Progress {
+impl ProbeProgress {
+    pub(super) fn new(budget: Duration) -> ProbeProgress {
         let bar = match std::io::stderr().is_terminal() {
             true => ProgressBar::new(u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)),
             false => ProgressBar::hidden(),
@@ -197,16 +197,16 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
             bar.set_style(style);
         }
-        Progress { bar, begun: now() }
+        ProbeProgress { bar, begun: now() }
     }
 }
 
-impl Observer for Progress {
+impl Observer for ProbeProgress {
     fn stage(&self, stage: Stage) {
         let words = match stage {
             Stage::Idle => "watching the devices while nothing is done".to_owned(),
             Stage::Files => "writing the files".to_owned(),
-            Stage::Rows { known, all } => format!("{known} of {all} rows are known or cannot be had"),
+            Stage::Rows { known, all } => format!("{known} of {all} rows are known or unavailable"),
             Stage::Growth => "syncing after growing amounts".to_owned(),
         };
         self.bar.set_position(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));

@@ -10,12 +10,12 @@ use std::sync::Mutex;
 pub struct Progress {
     json: bool,
     bar: Option<ProgressBar>,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 /// What the time left is estimated from.
 #[derive(Default)]
-struct State {
+struct ProgressState {
     trials: u32,
     ended: u32,
     /// What the plan was expected to take, and what the trials that ended took.
@@ -23,7 +23,7 @@ struct State {
     begun_us: u64,
 }
 
-impl State {
+impl ProgressState {
     /// The estimate of the plan until a trial has ended; then what trials have taken so far, for each that is left.
     /// Empty where nothing is left.
     fn left(&self, now_us: u64) -> String {
@@ -66,17 +66,17 @@ impl Progress {
         let line = described(&event.what);
         let left = state.left(event.at_us);
         match (&self.bar, line) {
-            (Some(bar), Some(Line::Passing(text))) => bar.set_message(format!("{text}{left}")),
-            (Some(bar), Some(Line::Lasting(text))) => bar.suspend(|| out::remark(&text)),
-            (None, Some(Line::Lasting(text))) => out::remark(&format!("{text}{left}")),
-            (None, Some(Line::Passing(_))) | (_, None) => {}
+            (Some(bar), Some(ProgressLine::Passing(text))) => bar.set_message(format!("{text}{left}")),
+            (Some(bar), Some(ProgressLine::Lasting(text))) => bar.suspend(|| out::remark(&text)),
+            (None, Some(ProgressLine::Lasting(text))) => out::remark(&format!("{text}{left}")),
+            (None, Some(ProgressLine::Passing(_))) | (_, None) => {}
         }
     }
 
-    fn note(&self, state: &mut State, event: &Stamped) {
+    fn note(&self, state: &mut ProgressState, event: &Stamped) {
         match &event.what {
             Event::RunStarted { trials, expected_us, .. } | Event::RunResumed { left: trials, expected_us, .. } => {
-                *state = State { trials: *trials, ended: 0, expected_us: *expected_us, begun_us: event.at_us };
+                *state = ProgressState { trials: *trials, ended: 0, expected_us: *expected_us, begun_us: event.at_us };
                 if let Some(bar) = &self.bar {
                     bar.set_length(u64::from(*trials));
                 }
@@ -106,38 +106,46 @@ pub fn count(n: u32, noun: &str) -> String {
 }
 
 /// A line that stays on the screen, or one that the next replaces.
-enum Line {
+enum ProgressLine {
     Lasting(String),
     Passing(String),
 }
 
-fn described(event: &Event) -> Option<Line> {
+fn described(event: &Event) -> Option<ProgressLine> {
     Some(match event {
         Event::RunStarted { trials, expected_us, .. } => {
-            Line::Lasting(format!("{} to measure, about {}", count(*trials, "trial"), Micros(*expected_us)))
+            ProgressLine::Lasting(format!("{} to measure, about {}", count(*trials, "trial"), Micros(*expected_us)))
         }
         Event::RunResumed { done, left, expected_us, .. } => match left {
-            0 => Line::Lasting("all trials are complete: nothing is left to do".to_owned()),
+            0 => ProgressLine::Lasting("all trials are complete: nothing is left to do".to_owned()),
             left => {
                 let done = count(*done, "trial");
-                Line::Lasting(format!("{done} complete, {left} left, about {}", Micros(*expected_us)))
+                ProgressLine::Lasting(format!("{done} complete, {left} left, about {}", Micros(*expected_us)))
             }
         },
         Event::StepStarted { trial, step, .. } => {
-            Line::Passing(format!("{} #{}: {}", trial.case, trial.trial, step.doing()))
+            ProgressLine::Passing(format!("{} #{}: {}", trial.case, trial.trial, step.doing()))
         }
         Event::Second { trial, second, done, latency_us_p99 } => {
             let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());
-            Line::Passing(format!("{} #{}: second {second}, {}/s, p99 {p99}", trial.case, trial.trial, grouped(*done)))
+            ProgressLine::Passing(format!(
+                "{} #{}: second {second}, {}/s, p99 {p99}",
+                trial.case,
+                trial.trial,
+                grouped(*done)
+            ))
         }
         Event::TrialDone { trial, rate, wall_us, .. } => {
             let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
-            Line::Lasting(format!("  {:<52} #{}  {rate:>10}  in {}", trial.case, trial.trial, Micros(*wall_us)))
+            ProgressLine::Lasting(format!("  {:<52} #{}  {rate:>10}  in {}", trial.case, trial.trial, Micros(*wall_us)))
         }
-        Event::TrialNotRun { trial, reason, .. } => {
-            Line::Lasting(format!("  {:<52} #{}  NOT RUN: {}", trial.case, trial.trial, out::harmless_lines(reason)))
-        }
-        Event::Warning { message } => Line::Lasting(format!("warning: {}", out::harmless(message))),
+        Event::TrialNotRun { trial, reason, .. } => ProgressLine::Lasting(format!(
+            "  {:<52} #{}  NOT RUN: {}",
+            trial.case,
+            trial.trial,
+            out::harmless_lines(reason)
+        )),
+        Event::Warning { message } => ProgressLine::Lasting(format!("warning: {}", out::harmless(message))),
         // The signal's handler has said it, at once.
         Event::TrialStarted { .. } | Event::Interrupted | Event::RunDone { .. } => return None,
     })

@@ -16,7 +16,6 @@ use std::time::Duration;
 /// How long a server may take for the next piece of an answer, unless [`Client::set_limit`] says otherwise.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// One connection.
 #[derive(Debug)]
 pub struct Client {
     stream: UnixStream,

@@ -20,7 +20,7 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
     if paths::exists(&template.join("postmaster.pid")) {
         return Err(Error::bug(format!("the template {} belongs to a server that runs", template.display())));
     }
-    let mut copying = Copying { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0 };
+    let mut copying = CopyJob { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0 };
     copying.folder(template, &spec.data, spec.wal.is_some())?;
     if let Some(wal) = &spec.wal {
         copying.folder(&template.join("pg_wal"), wal, false)?;
@@ -33,14 +33,14 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
     Ok(copying.bytes)
 }
 
-struct Copying<'a> {
+struct CopyJob<'a> {
     user: &'a User,
     interrupt: &'a Interrupt,
     block: Vec<u8>,
     bytes: u64,
 }
 
-impl Copying<'_> {
+impl CopyJob<'_> {
     /// Copies what a folder holds into `to`, which is made, or is there and empty.
     fn folder(&mut self, from: &Path, to: &Path, without_wal: bool) -> Result<()> {
         let mode = paths::look_at(from)?.mode;

@@ -18,7 +18,6 @@ const PROGRAMS: [&str; 3] = ["postgres", "initdb", "pgbench"];
 /// `postgres --version` answers at once; more than this means that it hangs.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
-/// One installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     /// Folder of `postgres`, `initdb`, `pgbench`.
@@ -80,7 +79,7 @@ pub fn find(host: &Host, bin: &str) -> Result<Installation> {
 /// Folder in which pgstrata keeps what it fetched or made once: `$PGSTRATA_CACHE`, else `/var/cache/pgstrata` for root,
 /// else `~/.cache/pgstrata`.
 #[must_use]
-pub fn cache_folder() -> PathBuf {
+pub(crate) fn cache_folder() -> PathBuf {
     if let Some(folder) = std::env::var_os("PGSTRATA_CACHE").filter(|folder| !folder.is_empty()) {
         return PathBuf::from(folder);
     }

@@ -3,11 +3,11 @@
 //! Absent on purpose: which filesystem lies below, what is run on it. Servers listen on a Unix socket in a private
 //! folder only, and never run as root.
 
-pub mod client;
+pub(crate) mod client;
 mod conf;
 mod copy;
 pub mod install;
 pub mod server;
 #[cfg(test)]
-pub mod testing;
-pub mod undo;
+pub(crate) mod testing;
+pub(crate) mod undo;

@@ -38,7 +38,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(600);
 const QUIT_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often a server is asked whether it is ready or gone.
-const PATIENCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a server says that is not ready yet: cannot_connect_now (PostgreSQL's errcodes.txt).
 const STARTING_UP: &str = "SQLSTATE 57P03";
@@ -62,7 +62,6 @@ const KEY_SETTINGS: [&str; 9] = [
 /// What is needed to make and run a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
-    /// Which programs.
     pub install: Installation,
     /// As whom it runs.
     pub user: User,
@@ -80,7 +79,6 @@ pub struct ServerSpec {
     pub initdb: Vec<String>,
 }
 
-/// A running server.
 #[derive(Debug)]
 pub struct Server {
     /// What it was made from.
@@ -120,20 +118,20 @@ pub fn copy(_host: &Host, template: &Path, spec: &ServerSpec, interrupt: &Interr
 ///
 /// # Errors
 /// When the path is not UTF-8.
-pub fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
+pub(crate) fn create_tablespace(name: &str, folder: &Path) -> Result<String> {
     let path = folder.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", folder.display())))?;
     Ok(format!("CREATE TABLESPACE \"{}\" LOCATION '{}'", name.replace('"', "\"\""), path.replace('\'', "''")))
 }
 
 /// Why a plan may not hand this argument to initdb; `None` where it may.
 #[must_use]
-pub fn reserved_argument(argument: &str) -> Option<&'static str> {
+pub(crate) fn reserved_argument(argument: &str) -> Option<&'static str> {
     conf::reserved_argument(argument)
 }
 
 /// Why a plan may not set the setting `name`; `None` where it may.
 #[must_use]
-pub fn reserved_setting(name: &str) -> Option<&'static str> {
+pub(crate) fn reserved_setting(name: &str) -> Option<&'static str> {
     conf::reserved(name)
 }
 
@@ -176,19 +174,19 @@ impl Server {
     ///
     /// # Errors
     /// With the server's own words.
-    pub fn connect(&self, database: &str) -> Result<Client> {
+    pub(crate) fn connect(&self, database: &str) -> Result<Client> {
         Client::connect(&self.spec.socket(), ROLE, database)
     }
 
     /// Process id of the postmaster.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// The last lines of its log since it was started, indented; empty when it said nothing.
     #[must_use]
-    pub fn log_tail(&self) -> String {
+    pub(crate) fn log_tail(&self) -> String {
         last_lines(&self.log_text(), LOG_LINES)
     }
 
@@ -266,7 +264,7 @@ impl Server {
                     let after = format!("the server did not answer within {} s ({error})", START_LIMIT.as_secs());
                     return Err(self.start_error(&after));
                 }
-                Err(_) => sleep(PATIENCE),
+                Err(_) => sleep(POLL_INTERVAL),
             }
             interrupt.check()?;
         }
@@ -276,7 +274,7 @@ impl Server {
         let log = self.log_text();
         let error = Error::tool(format!("{what}; its log ends with:\n{}", last_lines(&log, LOG_LINES)));
         match conf::blamed_setting(&log) {
-            Some(setting) => error.hint(format!("mend or remove the setting `{setting}` in the plan")),
+            Some(setting) => error.hint(format!("fix or remove the setting `{setting}` in the plan")),
             None => error,
         }
     }
@@ -300,7 +298,7 @@ impl Server {
             if status.is_some() || begun.elapsed() > limit {
                 return Ok(status);
             }
-            sleep(PATIENCE);
+            sleep(POLL_INTERVAL);
         }
     }
 }

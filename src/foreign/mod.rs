@@ -8,7 +8,7 @@ mod clean;
 mod decode;
 mod guard;
 mod log;
-pub mod manifest;
+pub(crate) mod manifest;
 mod read;
 pub mod shelf;
 #[cfg(test)]

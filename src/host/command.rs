@@ -13,7 +13,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// Every child carries this variable with the run's id, so that `pgstrata clean` can tell our processes from others'.
-pub const RUN_VARIABLE: &str = "PGSTRATA_RUN";
+pub(crate) const RUN_VARIABLE: &str = "PGSTRATA_RUN";
 
 /// A program with its arguments.
 #[derive(Debug, Clone)]
@@ -32,7 +32,6 @@ pub struct Command {
 pub struct Output {
     /// Standard output; bytes that are not UTF-8 replaced.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 
@@ -65,14 +64,12 @@ impl Command {
         }
     }
 
-    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Command {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    /// Adds arguments.
     #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Command {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
@@ -208,7 +205,7 @@ impl Host {
 
     /// Where a program lies.
     #[must_use]
-    pub fn find_program(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
@@ -239,7 +236,7 @@ fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> 
                 drop(pipe.write_all(&text));
             }
         };
-        // Where no thread can be had, the child is left without its pipes, which ends it.
+        // Where no thread is available, the child is left without its pipes, which ends it.
         let thread = std::thread::Builder::new;
         let readers: std::io::Result<_> = (|| {
             thread().spawn_scoped(scope, feed)?;
@@ -299,7 +296,7 @@ fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
 
 /// The last `count` lines that are not blank, each indented by two.
 #[must_use]
-pub fn last_lines(text: &str, count: usize) -> String {
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].iter().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
 }

@@ -28,7 +28,7 @@ pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`crate::error::Kind::Store`], with the path. The place then holds what it held before.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, 0o644, None).or_store(|| format!("write {}", path.display()))
 }
 
@@ -37,7 +37,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// [`crate::error::Kind::Host`], with the path.
-pub fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()> {
+pub(crate) fn write_for(path: &Path, bytes: &[u8], mode: u32, user: &User) -> Result<()> {
     write_beside(path, bytes, mode, Some(user)).or_host(|| format!("write {}", path.display()))
 }
 
@@ -74,7 +74,7 @@ pub fn beside(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// With the path.
-pub fn sync_folder(path: &Path) -> Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
     File::open(path).and_then(|folder| folder.sync_all()).or_store(|| format!("sync the folder {}", path.display()))
 }
 
@@ -115,7 +115,7 @@ pub fn give_to(path: &Path, user: &User) -> Result<()> {
 ///
 /// # Errors
 /// With the path of the folder.
-pub fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
+pub(crate) fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
     let given = open_folder(CWD, folder).and_then(|opened| {
         give_below(&opened, user)?;
         rustix::fs::fchown(&opened, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))
@@ -165,7 +165,7 @@ pub(crate) fn free_bytes_if_limited(path: &Path) -> Result<Option<u64>> {
 
 /// The nearest folder at or above `path` that exists.
 #[must_use]
-pub fn nearest_existing(path: &Path) -> PathBuf {
+pub(crate) fn nearest_existing(path: &Path) -> PathBuf {
     path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_path_buf()
 }
 

@@ -74,7 +74,7 @@ fn machine(host: &Host, cpu: &cpuinfo::Cpuinfo) -> Option<String> {
 /// Whether this is a virtual machine, as far as it says so. What its disks say of themselves is then what the hypervisor
 /// says.
 #[must_use]
-pub fn is_virtual(host: &Host) -> bool {
+pub(crate) fn is_virtual(host: &Host) -> bool {
     let flagged = host.read("/proc/cpuinfo").is_ok_and(|text| cpuinfo::parse(&text).hypervisor == Some(true));
     flagged || one_line(host, "/sys/hypervisor/type").is_some()
 }

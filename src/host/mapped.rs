@@ -32,7 +32,7 @@ impl Mapped {
     /// error number where the kernel could only end the process by SIGBUS (a full or broken filesystem).
     ///
     /// # Errors
-    /// The kernel's: EINVAL before Linux 5.14, EFAULT where a page cannot be had.
+    /// The kernel's: EINVAL before Linux 5.14, EFAULT where no page is available.
     #[expect(unsafe_code, reason = "copies into the mapping")]
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.len() > self.length {

@@ -8,10 +8,10 @@ pub mod command;
 pub mod files;
 pub(crate) mod folders;
 pub mod machine;
-pub mod mapped;
+pub(crate) mod mapped;
 pub(crate) mod paths;
-pub mod processes;
-pub mod ring;
+pub(crate) mod processes;
+pub(crate) mod ring;
 pub mod signals;
 pub mod ticks;
 pub mod time;
@@ -31,21 +31,20 @@ pub struct Host {
 }
 
 impl Host {
-    /// This machine.
     #[must_use]
     pub fn this() -> Host {
         Host::rooted("/")
     }
 
     /// A machine whose `/proc`, `/sys`, `/etc` lie below `root`. Commands still run on the real one.
-    pub fn rooted(root: impl Into<PathBuf>) -> Host {
+    pub(crate) fn rooted(root: impl Into<PathBuf>) -> Host {
         Host { root: root.into(), log: Arc::default(), run: None }
     }
 
     /// The same machine, but every command that is started through it carries the run's id in the environment variable
     /// [`command::RUN_VARIABLE`], so that [`processes::of_run`] finds it whatever became of pgstrata.
     #[must_use]
-    pub fn for_run(&self, run_id: &str) -> Host {
+    pub(crate) fn for_run(&self, run_id: &str) -> Host {
         Host { run: Some(run_id.into()), ..self.clone() }
     }
 
@@ -69,7 +68,7 @@ impl Host {
     ///
     /// # Errors
     /// The kernel's own: processes end at any moment, and the caller must tell `ENOENT` and `ESRCH` from others.
-    pub fn read_into(&self, path: impl AsRef<Path>, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+    pub(crate) fn read_into(&self, path: impl AsRef<Path>, buffer: &mut Vec<u8>) -> std::io::Result<()> {
         use std::io::Read;
         buffer.clear();
         std::fs::File::open(self.path(path))?.read_to_end(buffer).map(drop)
@@ -77,7 +76,7 @@ impl Host {
 
     /// The trimmed text of a file that may be absent, as many in sysfs are.
     #[must_use]
-    pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
+    pub(crate) fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
         std::fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
     }
 
@@ -114,7 +113,7 @@ impl Host {
 
     /// Takes the log of the commands run since the last call, oldest first.
     #[must_use]
-    pub fn take_command_log(&self) -> Vec<CommandLog> {
+    pub(crate) fn take_command_log(&self) -> Vec<CommandLog> {
         self.log.lock().map(|mut log| std::mem::take(&mut *log)).unwrap_or_default()
     }
 }

@@ -12,7 +12,7 @@ pub(crate) use rustix::fs::FileType as Kind;
 
 /// What the kernel says of a file (stat(2)).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub(crate) struct PathFacts {
     pub kind: Kind,
     /// Permission bits, with set-user-id, set-group-id and sticky.
     pub mode: u32,
@@ -27,9 +27,9 @@ pub(crate) struct Facts {
     pub allocated_bytes: u64,
 }
 
-impl From<Metadata> for Facts {
-    fn from(found: Metadata) -> Facts {
-        Facts {
+impl From<Metadata> for PathFacts {
+    fn from(found: Metadata) -> PathFacts {
+        PathFacts {
             kind: Kind::from_raw_mode(found.mode()),
             mode: found.mode() & 0o7777,
             uid: found.uid(),
@@ -45,23 +45,23 @@ impl From<Metadata> for Facts {
 }
 
 /// The facts, or the kernel's own error for a caller that tells them apart.
-pub(crate) fn stat(path: &Path) -> io::Result<Facts> {
-    fs::metadata(path).map(Facts::from)
+pub(crate) fn stat(path: &Path) -> io::Result<PathFacts> {
+    fs::metadata(path).map(PathFacts::from)
 }
 
-pub(crate) fn look_at(path: &Path) -> Result<Facts> {
+pub(crate) fn look_at(path: &Path) -> Result<PathFacts> {
     stat(path).or_host(|| format!("look at {}", path.display()))
 }
 
 /// The facts of the open file, whatever its name leads to by now.
-pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<Facts> {
-    file.metadata().map(Facts::from).or_host(|| format!("look at {}", path.display()))
+pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<PathFacts> {
+    file.metadata().map(PathFacts::from).or_host(|| format!("look at {}", path.display()))
 }
 
 /// The facts of the name itself, a symbolic link not followed; `None` where there is none.
-pub(crate) fn look_for(path: &Path) -> Result<Option<Facts>> {
+pub(crate) fn look_for(path: &Path) -> Result<Option<PathFacts>> {
     let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("look at {}", path.display()))?;
-    Ok(found.map(Facts::from))
+    Ok(found.map(PathFacts::from))
 }
 
 pub(crate) fn exists(path: &Path) -> bool {

@@ -21,7 +21,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// When the handlers cannot be installed.
-    pub fn listen() -> Result<Interrupt> {
+    pub(crate) fn listen() -> Result<Interrupt> {
         Interrupt::listen_saying(ASKED, LEFT)
     }
 
@@ -31,7 +31,7 @@ impl Interrupt {
     /// # Errors
     /// When the handlers cannot be installed.
     #[expect(unsafe_code, reason = "a signal handler that speaks")]
-    pub fn listen_saying(asked: &'static [u8], left: &'static [u8]) -> Result<Interrupt> {
+    pub(crate) fn listen_saying(asked: &'static [u8], left: &'static [u8]) -> Result<Interrupt> {
         let unheard = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGXFSZ, unheard).or_host(|| "listen for signals".to_owned())?;
         let flag = Arc::new(AtomicBool::new(false));
@@ -60,14 +60,14 @@ impl Interrupt {
         Interrupt::default()
     }
 
-    /// Asks to stop.
-    pub fn raise(&self) {
+    #[cfg(test)]
+    pub(crate) fn raise(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
     /// Whether somebody asked to stop.
     #[must_use]
-    pub fn is_raised(&self) -> bool {
+    pub(crate) fn is_raised(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 

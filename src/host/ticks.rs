@@ -34,7 +34,6 @@ impl Ticker {
         ticker
     }
 
-    /// Now.
     #[inline]
     #[must_use]
     pub fn now(&self) -> u64 {
@@ -47,7 +46,7 @@ impl Ticker {
 
     /// How long a tick is, nanoseconds, as the life of this ticker has shown.
     #[must_use]
-    pub fn nanos_per_tick(&self) -> f64 {
+    pub(crate) fn nanos_per_tick(&self) -> f64 {
         if !self.by_counter {
             return 1.0;
         }

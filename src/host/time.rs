@@ -19,25 +19,24 @@ pub fn now() -> Instant {
 
 /// Microseconds of a duration, saturating after half a million years.
 #[must_use]
-pub fn micros(span: Duration) -> u64 {
+pub(crate) fn micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A wall-clock moment as RFC 3339 in UTC, to the second.
 #[must_use]
-pub fn rfc3339(wall_us: u64) -> String {
+pub(crate) fn rfc3339(wall_us: u64) -> String {
     let seconds = i64::try_from(wall_us / 1_000_000).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(seconds).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
 /// The same with its fraction of a second, to the microsecond.
 #[must_use]
-pub fn rfc3339_us(wall_us: u64) -> String {
+pub(crate) fn rfc3339_us(wall_us: u64) -> String {
     let micros = i64::try_from(wall_us).unwrap_or(i64::MAX);
     jiff::Timestamp::from_microsecond(micros).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
-/// Sleeps.
 pub fn sleep(span: Duration) {
     std::thread::sleep(span);
 }

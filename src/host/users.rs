@@ -7,11 +7,8 @@ use crate::error::{Error, Result};
 /// A user of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// Login name.
     pub name: String,
-    /// User id.
     pub uid: u32,
-    /// Primary group.
     pub gid: u32,
 }
 
@@ -47,7 +44,7 @@ pub fn server_user(host: &Host) -> Result<User> {
 
 /// The person who called us through sudo; `None` when we are not root, or nobody stands behind it.
 #[must_use]
-pub fn behind_sudo() -> Option<User> {
+pub(crate) fn behind_sudo() -> Option<User> {
     if !is_root() {
         return None;
     }

@@ -14,19 +14,14 @@ const SECTOR_BYTES: u64 = 512;
 /// One line: one device or partition. Counters start at zero when the device appears; 32-bit kernels wrap them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// Device number.
     pub major: u32,
-    /// Device number.
     pub minor: u32,
-    /// Kernel name.
     pub name: String,
-    /// Reads completed.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Time summed over all reads, milliseconds.
     pub read_ms: u64,
-    /// Writes completed.
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,

@@ -10,7 +10,6 @@ const SOURCE: &str = "/proc/meminfo";
 pub struct Meminfo {
     /// Memory that the kernel manages.
     pub total_bytes: Option<u64>,
-    /// Unused.
     pub free_bytes: Option<u64>,
     /// Estimate of what programs could still get without swapping (Linux 3.14).
     pub available_bytes: Option<u64>,
@@ -20,9 +19,7 @@ pub struct Meminfo {
     pub dirty_bytes: Option<u64>,
     /// Page cache being written now.
     pub writeback_bytes: Option<u64>,
-    /// Swap space.
     pub swap_total_bytes: Option<u64>,
-    /// Swap space unused.
     pub swap_free_bytes: Option<u64>,
 }
 

@@ -1,21 +1,21 @@
 //! Texts of foreign tools and kernel files to typed values: pure functions from `&str`, one file a tool.
 
-pub mod btrfs;
-pub mod cpuinfo;
-pub mod diskstats;
-pub mod dumpe2fs;
+pub(crate) mod btrfs;
+pub(crate) mod cpuinfo;
+pub(crate) mod diskstats;
+pub(crate) mod dumpe2fs;
 mod fields;
-pub mod meminfo;
-pub mod mountinfo;
-pub mod os_release;
-pub mod pg_version;
-pub mod pgbench_log;
+pub(crate) mod meminfo;
+pub(crate) mod mountinfo;
+pub(crate) mod os_release;
+pub(crate) mod pg_version;
+pub(crate) mod pgbench_log;
 pub mod pgbench_summary;
-pub mod pressure;
-pub mod proc_pid_stat;
-pub mod proc_pid_status;
-pub mod proc_stat;
-pub mod swaps;
-pub mod vmstat;
-pub mod wipefs;
-pub mod xfs_info;
+pub(crate) mod pressure;
+pub(crate) mod proc_pid_stat;
+pub(crate) mod proc_pid_status;
+pub(crate) mod proc_stat;
+pub(crate) mod swaps;
+pub(crate) mod vmstat;
+pub(crate) mod wipefs;
+pub(crate) mod xfs_info;

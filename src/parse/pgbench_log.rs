@@ -26,26 +26,23 @@ pub enum Ended {
     /// It was already later than the limit (`-R` with `-L`) and never begun.
     Skipped,
     /// It failed, and every retry of it too.
-    Failed(Failure),
+    Failed(FailureKind),
 }
 
 /// Why a transaction failed, as far as its log tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum FailureKind {
     /// The log has `failed` for all of them.
     Untold,
     /// It could not be put in a serial order with others.
     Serialization,
     /// A deadlock.
     Deadlock,
-    /// Another error.
     Other,
 }
 
-/// One transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction {
-    /// How it ended.
     pub ended: Ended,
     /// Which script, from 0.
     pub script: u32,
@@ -184,10 +181,10 @@ fn next_word(rest: &mut &[u8]) -> Option<Ended> {
     let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\n'))?;
     let ended = match &rest[..end] {
         b"skipped" => Ended::Skipped,
-        b"failed" => Ended::Failed(Failure::Untold),
-        b"serialization" => Ended::Failed(Failure::Serialization),
-        b"deadlock" => Ended::Failed(Failure::Deadlock),
-        b"other" => Ended::Failed(Failure::Other),
+        b"failed" => Ended::Failed(FailureKind::Untold),
+        b"serialization" => Ended::Failed(FailureKind::Serialization),
+        b"deadlock" => Ended::Failed(FailureKind::Deadlock),
+        b"other" => Ended::Failed(FailureKind::Other),
         _ => return None,
     };
     *rest = &rest[end..];
@@ -225,8 +222,10 @@ mod tests {
         assert_eq!((late[0].ended, late[0].lag_us), (Ended::Skipped, Some(0)));
         assert_eq!((late[1].at_us, late[1].script, late[1].lag_us), (1_795_229_738_000_007, 1, Some(1234)));
         let retried = read("3 8 serialization 0 1 2 50 4\n", Columns { lag: true, retries: true }).unwrap()[0];
-        assert_eq!((retried.ended, retried.retries), (Ended::Failed(Failure::Serialization), Some(4)));
-        for (word, why) in [("failed", Failure::Untold), ("deadlock", Failure::Deadlock), ("other", Failure::Other)] {
+        assert_eq!((retried.ended, retried.retries), (Ended::Failed(FailureKind::Serialization), Some(4)));
+        for (word, why) in
+            [("failed", FailureKind::Untold), ("deadlock", FailureKind::Deadlock), ("other", FailureKind::Other)]
+        {
             assert_eq!(read(&format!("0 1 {word} 0 1 2\n"), PLAIN).unwrap()[0].ended, Ended::Failed(why));
         }
     }

@@ -5,10 +5,8 @@
 
 use crate::error::{Error, Result};
 
-/// A whole summary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
-    /// Transactions done.
     pub transactions: u64,
     /// Transactions failed; `None` before PostgreSQL 15.
     pub failed: Option<u64>,
@@ -28,12 +26,11 @@ pub struct Summary {
     /// Transactions a second without the set-up of connections.
     pub tps: Option<f64>,
     /// The scripts in order; one without a name where there is a single script.
-    pub scripts: Vec<Script>,
+    pub scripts: Vec<ScriptSummary>,
 }
 
-/// One script's part.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Script {
+pub struct ScriptSummary {
     /// As pgbench names it: `<builtin: select only>`, or a path; empty where it is the only script.
     pub name: String,
     /// Transactions done, roughly: pgbench's threads add to it without a lock. `None` where it is the only script.
@@ -68,7 +65,7 @@ enum Heading {
 /// # Errors
 /// With line number, line and what was wanted; without a number of transactions.
 pub fn parse(text: &str) -> Result<Summary> {
-    let mut reading = Reading::default();
+    let mut reading = SummaryReader::default();
     for (index, line) in text.lines().enumerate() {
         reading.line(line.trim_end()).map_err(|wanted| {
             Error::tool(format!("pgbench's summary, line {}: wanted {wanted}, found `{line}`", index + 1))
@@ -81,7 +78,7 @@ pub fn parse(text: &str) -> Result<Summary> {
 }
 
 #[derive(Default)]
-struct Reading {
+struct SummaryReader {
     summary: Summary,
     has_transactions: bool,
     statements: Option<Heading>,
@@ -89,19 +86,19 @@ struct Reading {
 
 type Wanted = std::result::Result<(), &'static str>;
 
-impl Reading {
+impl SummaryReader {
     fn line(&mut self, line: &str) -> Wanted {
         if let Some(heading) = heading(line) {
             self.statements = Some(heading);
             if self.summary.scripts.is_empty() {
-                self.summary.scripts.push(Script::default());
+                self.summary.scripts.push(ScriptSummary::default());
             }
             return Ok(());
         }
         if let Some(rest) = line.strip_prefix("SQL script ") {
             let name = rest.split_once(": ").ok_or("`SQL script N: NAME`")?.1;
             self.statements = None;
-            self.summary.scripts.push(Script { name: name.to_owned(), ..Script::default() });
+            self.summary.scripts.push(ScriptSummary { name: name.to_owned(), ..ScriptSummary::default() });
             return Ok(());
         }
         if let Some(item) = line.strip_prefix(" - ") {

@@ -9,14 +9,12 @@ const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
 /// What is read of `/proc/PID/stat`; the name borrows from the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStat<'a> {
-    /// Process id.
     pub pid: u32,
     /// Name as the kernel has it: 15 bytes of a program's name, or a kernel thread's name in full, to which a
     /// workqueue's worker adds what it works on (`kworker/u8:2-btrfs-endio-write`).
     pub comm: &'a str,
     /// State: `R`, `S`, `D`, `Z` (ended, not yet collected by its parent), `X` (gone), ...
     pub state: char,
-    /// Parent.
     pub parent: u32,
     /// Whether it is a thread of the kernel.
     pub kernel_thread: bool,

@@ -12,13 +12,10 @@ const NS_PER_TICK: u64 = 10_000_000;
 /// it is not kept apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Programs.
     pub user: u64,
     /// Programs with a lowered priority.
     pub nice: u64,
-    /// Kernel.
     pub system: u64,
-    /// Nothing to do.
     pub idle: u64,
     /// Idle while a task of this CPU waits for storage (Linux 2.5.41).
     pub iowait: Option<u64>,
@@ -49,7 +46,6 @@ impl CpuTimes {
 /// What is read of `/proc/stat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcStat {
-    /// All CPUs together.
     pub all: CpuTimes,
     /// CPUs that are online.
     pub cpus: u64,

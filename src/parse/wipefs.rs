@@ -18,7 +18,7 @@ pub struct Signature {
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct WipefsOutput {
     signatures: Vec<Signature>,
 }
 
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Vec<Signature>> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    serde_json::from_str::<Document>(text)
+    serde_json::from_str::<WipefsOutput>(text)
         .map(|document| document.signatures)
         .map_err(|e| Error::tool(format!("the output of wipefs is not its list of signatures: {e}")))
 }

@@ -7,7 +7,7 @@ use super::machine::MACHINE;
 use super::problem::Problems;
 use super::stacks::{Slot, stands_alone};
 use super::values::describe;
-use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, stacks, tree, workloads};
+use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, stacks, tree, workloads};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::units::{Bytes, Micros};
 use std::path::Path;
@@ -87,30 +87,34 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
     for entry in Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)) {
         out.push_str(&entry_shown(entry));
     }
-    let filesystems: Vec<&Entry> = Slot::Filesystem.entries(catalogue).collect();
-    let device = Slot::Device.entries(catalogue).map(|entry| layer(entry, Fill::Least)).find(|device| {
+    let filesystems: Vec<&CatalogueEntry> = Slot::Filesystem.entries(catalogue).collect();
+    let device = Slot::Device.entries(catalogue).map(|entry| layer(entry, Blank::Least)).find(|device| {
         filesystems.iter().any(|entry| {
-            !stands_alone(entry) && stack_reads(&stack("x", Some(device), &layer(entry, Fill::Least)), catalogue)
+            !stands_alone(entry) && stack_reads(&stack("x", Some(device), &layer(entry, Blank::Least)), catalogue)
         })
     });
     let mut names = Vec::new();
     for entry in &filesystems {
         out.push_str(&entry_shown(entry));
         let below = if stands_alone(entry) { None } else { device.as_deref() };
-        let text = stack(entry.name, below, &layer(entry, Fill::Least));
+        let text = stack(entry.name, below, &layer(entry, Blank::Least));
         if stack_reads(&text, catalogue) {
             names.push(entry.name.to_owned());
             out.push_str(&text);
         } else {
-            out.push_str(&commented(&stack(entry.name, below, &layer(entry, Fill::Texts))));
+            out.push_str(&commented(&stack(entry.name, below, &layer(entry, Blank::Texts))));
         }
     }
     let on_a_device = filesystems.iter().find(|entry| !stands_alone(entry));
-    for entry in Slot::Device.entries(catalogue).filter(|entry| Some(layer(entry, Fill::Least)) != device) {
+    for entry in Slot::Device.entries(catalogue).filter(|entry| Some(layer(entry, Blank::Least)) != device) {
         if let Some(filesystem) = on_a_device {
             out.push_str(&format!("\n# On a `{}`:\n", entry.name));
             let name = format!("{}-{}", filesystem.name, entry.name);
-            out.push_str(&commented(&stack(&name, Some(&layer(entry, Fill::Texts)), &layer(filesystem, Fill::Least))));
+            out.push_str(&commented(&stack(
+                &name,
+                Some(&layer(entry, Blank::Texts)),
+                &layer(filesystem, Blank::Least),
+            )));
         }
     }
     (out, names)
@@ -186,15 +190,15 @@ fn workload_reads(text: &str, catalogue: &Catalogue) -> bool {
 
 /// How much of a layer is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fill {
+enum Blank {
     /// What it must have.
     Least,
     /// Every text and path as well, for a person to fill in.
     Texts,
 }
 
-fn layer(entry: &Entry, fill: Fill) -> String {
-    let all_texts = fill == Fill::Texts;
+fn layer(entry: &CatalogueEntry, fill: Blank) -> String {
+    let all_texts = fill == Blank::Texts;
     let sample = |spec: &OptionSpec| match spec.kind {
         OptionKind::Path if all_texts => "\"/dev/disk/by-id/...\"".to_owned(),
         _ => sample(spec),
@@ -222,7 +226,7 @@ fn layer(entry: &Entry, fill: Fill) -> String {
 }
 
 /// A workload with what it must have, its spans, and one axis where `with_axis`.
-fn workload(entry: &Entry, with_axis: bool) -> String {
+fn workload(entry: &CatalogueEntry, with_axis: bool) -> String {
     let is_count = |spec: &&OptionSpec| matches!(spec.kind, OptionKind::Integer { min } if min <= 1);
     let axis = entry.options.iter().filter(|_| with_axis).find(is_count).map(|spec| spec.key);
     let options: Vec<String> = entry
@@ -288,7 +292,7 @@ fn literal_default(spec: &OptionSpec) -> Option<String> {
 }
 
 /// Name and meaning of an entry and of each of its options, as comments.
-fn entry_shown(entry: &Entry) -> String {
+fn entry_shown(entry: &CatalogueEntry) -> String {
     let mut out = String::from("\n");
     comment(&mut out, "", &format!("{}: {}", entry.name, entry.doc));
     let width = entry.takes.iter().map(|take| take.key.len()).max().unwrap_or(0);

@@ -1,31 +1,31 @@
-//! What a plan will cost on a machine and what the machine lacks for it: told before anything is built.
+//! What a plan will cost on a machine and what the machine lacks for it: reported before anything is built.
 //!
 //! Only the type: the plan is pure, so the figures come from whoever knows the machine.
 
 use crate::units::Bytes;
 use serde::Serialize;
 
-/// Time, room and requirements of a plan on one machine.
+/// Time, space and requirements of a plan on one machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Forecast {
     /// Estimated duration of the whole run, microseconds.
     pub expected_us: u64,
-    /// Everything of which the run needs room.
-    pub rooms: Vec<RoomLine>,
+    /// Everything of which the run needs space.
+    pub space: Vec<SpaceLine>,
     /// What is missing, for each case that lacks something.
     pub unmet: Vec<CaseUnmet>,
     /// What a person should know before the run.
     pub warnings: Vec<String>,
 }
 
-/// Room on something that can run out.
+/// Space on something that can run out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RoomLine {
-    /// What has the room: `/var/lib/pgstrata (ext4 on /dev/vda1)`, `memory`.
+pub struct SpaceLine {
+    /// What has the space: `/var/lib/pgstrata (ext4 on /dev/vda1)`, `memory`.
     pub what: String,
     /// The most that any moment of the run needs of it.
     pub needs: Bytes,
-    /// What is free now; `None` where it cannot be told.
+    /// What is free now; `None` where it is unknown.
     pub has: Option<Bytes>,
     /// Whether it fits, with what must stay free.
     pub fits: bool,
@@ -34,7 +34,6 @@ pub struct RoomLine {
 /// Something that a case needs and the machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseUnmet {
-    /// The case's id.
     pub case: String,
     /// What is missing: `the program mkfs.xfs`.
     pub what: String,

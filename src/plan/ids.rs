@@ -13,14 +13,13 @@ const HASH_LENGTH: usize = 12;
 
 /// The stem of a case's id and the same in full, which tells it from every other case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parts {
-    /// Stack and workload.
+pub(super) struct IdParts {
     pub head: [String; 2],
     /// Axes that vary, with the value to show and the value in full.
     pub axes: Vec<(String, String, String)>,
 }
 
-impl Parts {
+impl IdParts {
     fn readable(&self) -> String {
         let axes = self.axes.iter().map(|(axis, shown, _)| format!("{}-{}", plain(axis), plain(shown)));
         self.head.iter().cloned().chain(axes).collect::<Vec<_>>().join(".")
@@ -39,13 +38,13 @@ impl Parts {
 }
 
 /// One id for each, in order. An id depends on others only where two would be the same without a hash.
-pub(super) fn ids(all: &[Parts]) -> Vec<String> {
-    let readable: Vec<String> = all.iter().map(Parts::readable).collect();
+pub(super) fn ids(all: &[IdParts]) -> Vec<String> {
+    let readable: Vec<String> = all.iter().map(IdParts::readable).collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     for id in &readable {
         *uses.entry(id).or_default() += 1;
     }
-    let id = |(parts, readable): (&Parts, &String)| {
+    let id = |(parts, readable): (&IdParts, &String)| {
         if readable.len() <= MAX_LENGTH && uses[readable.as_str()] == 1 {
             return readable.clone();
         }
@@ -89,9 +88,9 @@ mod tests {
     use super::*;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
-    fn parts(axes: &[(&str, &str)]) -> Parts {
+    fn parts(axes: &[(&str, &str)]) -> IdParts {
         let axes = axes.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned(), (*value).to_owned()));
-        Parts { head: ["ext4".into(), "tpcb".into()], axes: axes.collect() }
+        IdParts { head: ["ext4".into(), "tpcb".into()], axes: axes.collect() }
     }
 
     #[test]
@@ -125,7 +124,7 @@ mod tests {
     proptest! {
         #[test]
         fn ids_are_unique_short_and_fit_for_a_folder(values in proptest::collection::btree_set(".{0,150}", 1..20)) {
-            let all: Vec<Parts> = values.iter().map(|value| parts(&[("setting", value)])).collect();
+            let all: Vec<IdParts> = values.iter().map(|value| parts(&[("setting", value)])).collect();
             let made = ids(&all);
             let unique: std::collections::BTreeSet<&String> = made.iter().collect();
             prop_assert_eq!(unique.len(), made.len());

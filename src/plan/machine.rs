@@ -8,7 +8,7 @@ use super::postgres::flatten;
 use super::problem::{Problem, Problems};
 use super::tree::{Node, Pair, Value, get};
 use super::values::Choice;
-use super::{Catalogue, Entry};
+use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionKind, Options};
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) const QUEUE: &str = "queue";
 /// The table as read.
 #[derive(Default)]
 pub(super) struct MachineDraft<'c> {
-    entry: Option<&'c Entry>,
+    entry: Option<&'c CatalogueEntry>,
     /// Knobs of the machine, in the order of the plan.
     pub knobs: Vec<Axis>,
     /// Knobs of every device, their axes named `queue.scheduler`.
@@ -70,7 +70,7 @@ pub(super) fn read_machine<'c>(root: &[Pair], catalogue: &'c Catalogue, problems
 }
 
 /// `[machine.vm] swappiness = 1` and `"vm.swappiness" = 1` are the same; a table that is one option stays one.
-fn flat(pairs: &[Pair], entry: &Entry) -> Vec<Pair> {
+fn flat(pairs: &[Pair], entry: &CatalogueEntry) -> Vec<Pair> {
     let is_table =
         |name: &str| entry.options.iter().any(|spec| spec.key == name && matches!(spec.kind, OptionKind::Table(_)));
     let (tables, others): (Vec<Pair>, Vec<Pair>) = pairs.iter().cloned().partition(|(key, _)| is_table(&key.text));

@@ -1,6 +1,6 @@
 //! Stacks x knobs of the machine x workloads x their options x servers x settings: every case that the plan names, before any exclusion.
 
-use super::ids::{Parts, distinct_parts};
+use super::ids::{IdParts, distinct_parts};
 use super::machine::MachineDraft;
 use super::options::{Axis, combinations, options};
 use super::postgres::{BIN_AXIS, INITDB, PostgresDraft, initdb_arguments};
@@ -31,21 +31,19 @@ pub(super) struct Draft<'c> {
 /// A value of a case, as shown and as compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Known {
-    /// As shown.
     pub text: String,
-    /// As compared.
     pub identity: String,
 }
 
 /// A case that may still be excluded.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct CaseCandidate {
     /// The case, its id still empty.
     pub case: CaseSpec,
     /// Every value by which `[[exclude]]` can match it.
     pub values: BTreeMap<String, Known>,
     /// What its id is made of.
-    pub parts: Parts,
+    pub parts: IdParts,
     /// What it does, without the workload's name: two cases alike in this are duplicates.
     sameness: String,
     /// Where its workload is named.
@@ -54,7 +52,7 @@ pub(super) struct Candidate {
 
 /// Crosses everything; stacks turn slowest, then workloads, the stacks' options, knobs of the machine, the workloads'
 /// options, servers, settings.
-pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<Candidate> {
+pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandidate> {
     refuse_clashing_names(draft, problems);
     let server = draft.postgres.axes();
     if count(draft, &server).is_none_or(|count| count > MAX_CASES) {
@@ -136,7 +134,7 @@ fn start(
     (stack, axes, of_stack): (&StackDraft<'_>, &[Axis], &[&Choice]),
     workload: &WorkloadDraft<'_>,
     chosen: &[&Choice],
-) -> Candidate {
+) -> CaseCandidate {
     let (stack_name, workload_name) = (&stack.name.text, &workload.name.text);
     let spec = WorkloadSpec {
         name: workload_name.clone(),
@@ -151,10 +149,10 @@ fn start(
         workload: spec,
         axes: BTreeMap::new(),
     };
-    let mut candidate = Candidate {
+    let mut candidate = CaseCandidate {
         case,
         values: BTreeMap::new(),
-        parts: Parts { head: [stack_name.clone(), workload_name.clone()], axes: Vec::new() },
+        parts: IdParts { head: [stack_name.clone(), workload_name.clone()], axes: Vec::new() },
         sameness: format!("{stack_name:?} {:?}", workload.entry.name),
         place: workload.name.span.clone(),
     };
@@ -173,7 +171,7 @@ fn start(
     candidate
 }
 
-fn set_machine(candidate: &mut Candidate, machine: &MachineDraft<'_>, chosen: &[&Choice]) {
+fn set_machine(candidate: &mut CaseCandidate, machine: &MachineDraft<'_>, chosen: &[&Choice]) {
     for (axis, choice) in machine.knobs.iter().zip(chosen) {
         candidate.add(axis, choice, &choice.value.plain());
         candidate.sameness.push_str(&format!(" {:?}={:?}", axis.name, choice.identity));
@@ -181,7 +179,7 @@ fn set_machine(candidate: &mut Candidate, machine: &MachineDraft<'_>, chosen: &[
     candidate.case.machine = machine.options(chosen);
 }
 
-fn add_server(without: &Candidate, draft: &Draft<'_>, axes: &[Axis], chosen: &[&Choice]) -> Candidate {
+fn add_server(without: &CaseCandidate, draft: &Draft<'_>, axes: &[Axis], chosen: &[&Choice]) -> CaseCandidate {
     let mut candidate = without.clone();
     let bins: Vec<String> = draft.postgres.bin.choices.iter().map(|choice| choice.value.plain()).collect();
     let short = distinct_parts(&bins);
@@ -209,7 +207,7 @@ fn add_server(without: &Candidate, draft: &Draft<'_>, axes: &[Axis], chosen: &[&
     candidate
 }
 
-impl Candidate {
+impl CaseCandidate {
     /// Enters the value of an axis; `shown` is its form in the id.
     fn add(&mut self, axis: &Axis, choice: &Choice, shown: &str) {
         let text = choice.value.plain();
@@ -222,8 +220,8 @@ impl Candidate {
 }
 
 /// Cases that do the same under two names of a workload. Stacks that are alike are meant: an A/A comparison.
-pub(super) fn refuse_duplicates(candidates: &[Candidate], problems: &mut Problems) {
-    let mut seen: HashMap<&str, &Candidate> = HashMap::new();
+pub(super) fn refuse_duplicates(candidates: &[CaseCandidate], problems: &mut Problems) {
+    let mut seen: HashMap<&str, &CaseCandidate> = HashMap::new();
     for candidate in candidates {
         let Some(first) = seen.insert(&candidate.sameness, candidate) else { continue };
         let [_, one] = &first.parts.head;

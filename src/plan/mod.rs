@@ -1,14 +1,14 @@
 //! A plan file to a checked, seeded, ordered list of cases.
 //!
 //! Knows no layer and no workload: it is handed a [`Catalogue`] of their names and option checks. Pure but for reading
-//! the plan file itself. All mistakes of a plan are told at once, each where it stands in the file ([`Problems`]).
+//! the plan file itself. All mistakes of a plan are reported at once, each where it stands in the file ([`Problems`]).
 //!
 //! The way of a plan: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, against the
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
-pub mod drawing;
+pub(crate) mod drawing;
 mod example;
-pub mod forecast;
+pub(crate) mod forecast;
 mod ids;
 mod machine;
 mod matrix;
@@ -61,20 +61,19 @@ const MAX_TRIALS: usize = 100_000;
 /// Largest plan file, bytes: nothing that a person writes is near it.
 const MAX_FILE: u64 = 1 << 20;
 
-/// See [`Entry::resolve`].
+/// See [`CatalogueEntry::resolve`].
 pub type Resolve = Box<dyn Fn(&mut Options, &Path) + Send + Sync>;
 
-/// See [`Entry::check`].
+/// See [`CatalogueEntry::check`].
 pub type Check = Box<dyn Fn(&Options) -> Result<(), OptionProblem> + Send + Sync>;
 
-/// See [`Entry::grounds`].
+/// See [`CatalogueEntry::grounds`].
 pub type GroundNames = Box<dyn Fn(&Options) -> Vec<String> + Send + Sync>;
 
 /// Something that a plan can name.
-pub struct Entry {
+pub struct CatalogueEntry {
     /// Its name in plans.
     pub name: &'static str,
-    /// One sentence.
     pub doc: &'static str,
     /// Its options; for layers, the first may be the value of the layer's own key.
     pub options: &'static [OptionSpec],
@@ -97,17 +96,16 @@ pub struct Entry {
 #[derive(Default)]
 pub struct Catalogue {
     /// For the tables `[stack.NAME]`.
-    pub layers: Vec<Entry>,
+    pub layers: Vec<CatalogueEntry>,
     /// For the tables `[workload.NAME]`.
-    pub workloads: Vec<Entry>,
+    pub workloads: Vec<CatalogueEntry>,
     /// For the table `[machine]`: its options are knobs of the kernel.
-    pub machine: Option<Entry>,
+    pub machine: Option<CatalogueEntry>,
 }
 
 /// A plan that has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Its name.
     pub name: String,
     /// Seed of the order.
     pub seed: u64,
@@ -121,7 +119,6 @@ pub struct Plan {
     pub order: Vec<TrialKey>,
     /// SHA-256 of the file's bytes, hex.
     pub sha256: String,
-    /// The file's text.
     pub text: String,
 }
 
@@ -129,15 +126,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// Of kind `User`: the file cannot be read, or the plan has mistakes; then the message shows each where it stands.
-pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Plan> {
-    read_painted(path, catalogue, Paint::Plain)
-}
-
-/// Same, with mistakes shown in colour where the terminal takes it.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
+pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let what = || format!("read the plan {}", clean(&path.display().to_string()));
     let bytes = files::read_given(path, MAX_FILE + 1, what)?;
     if bytes.len() as u64 > MAX_FILE {
@@ -153,10 +142,8 @@ pub fn read_painted(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<
 }
 
 /// Checks the text of a plan that lies in no folder: relative paths in it start at `/`. `file_name` is for the messages.
-///
-/// # Errors
-/// Of kind `User`, with every mistake shown where it stands, without colour.
-pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
+#[cfg(test)]
+pub(crate) fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
     check(text, Path::new("/"), catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
 }
 
@@ -206,7 +193,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     if !problems.is_empty() {
         return None;
     }
-    let parts: Vec<ids::Parts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
+    let parts: Vec<ids::IdParts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
     let ids = ids::ids(&parts);
     let order = order::order(&ids, blocks, seed);
     let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();

@@ -3,10 +3,10 @@
 //! Owns: unknown keys, values of the wrong kind, missing required options, the entry's own check. Absent on purpose:
 //! where in a plan an entry may stand.
 
-use super::Entry;
+use super::CatalogueEntry;
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Span, Value};
-use super::values::{Choice, Refusal, describe, is_scalar, read};
+use super::values::{Choice, ValueRefusal, describe, is_scalar, read};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::path::Path;
 
@@ -40,8 +40,7 @@ impl Axis {
 
 /// The options of an entry as they are written in the plan.
 pub(super) struct Entered<'a> {
-    /// Its description.
-    pub entry: &'a Entry,
+    pub entry: &'a CatalogueEntry,
     /// What it is, for messages: "layer `ext4`".
     pub what: String,
     /// What stands before the names of its axes: the node's name.
@@ -50,7 +49,6 @@ pub(super) struct Entered<'a> {
     pub place: Span,
     /// The value of its own key, which is its first option.
     pub main: Option<&'a Node>,
-    /// Its other options.
     pub pairs: Vec<&'a Pair>,
     /// Where relative paths among them start.
     pub folder: &'a Path,
@@ -175,7 +173,7 @@ pub(super) fn read_choices(
     node: &Node,
     items: &[Node],
     problems: &mut Problems,
-    read: impl Fn(&Node) -> Result<Choice, Refusal>,
+    read: impl Fn(&Node) -> Result<Choice, ValueRefusal>,
 ) -> Option<Vec<Choice>> {
     let before = problems.len();
     if items.is_empty() {
@@ -258,7 +256,7 @@ pub(super) fn combinations(axes: &[Axis], most: usize) -> Option<Vec<Vec<&Choice
 }
 
 /// The options of an entry that a combination stands for, relative paths among them made to start at `folder`.
-pub(super) fn options(entry: &Entry, folder: &Path, axes: &[Axis], combination: &[&Choice]) -> Options {
+pub(super) fn options(entry: &CatalogueEntry, folder: &Path, axes: &[Axis], combination: &[&Choice]) -> Options {
     let mut options = Options::default();
     for (axis, choice) in axes.iter().zip(combination) {
         match &axis.option {

@@ -6,7 +6,7 @@
 use super::options::{Axis, read_choices};
 use super::problem::{Problem, Problems, refuse_unknown};
 use super::tree::{Key, Node, Pair, Value, get};
-use super::values::{Choice, Refusal, absolute_path, on_off, proper_text};
+use super::values::{Choice, ValueRefusal, absolute_path, on_off, proper_text};
 use crate::record::options::{OptionKind, OptionValue};
 
 /// Keys of `[postgres]`.
@@ -73,11 +73,11 @@ fn items(node: &Node) -> &[Node] {
     }
 }
 
-fn read_bin(node: &Node) -> Result<Choice, Refusal> {
-    let refuse = |message: String| Refusal { span: node.span.clone(), message, help: None };
+fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
+    let refuse = |message: String| ValueRefusal { span: node.span.clone(), message, help: None };
     let text = match node.text() {
         Some(AUTO) => AUTO.to_owned(),
-        Some(_) => absolute_path(node).map_err(|refusal| Refusal {
+        Some(_) => absolute_path(node).map_err(|refusal| ValueRefusal {
             help: Some("or write \"auto\" for the newest installed".into()),
             ..refusal
         })?,
@@ -139,7 +139,7 @@ fn is_setting_name(name: &str) -> bool {
         && !reserved.contains(&name.split('.').next().unwrap_or(name))
 }
 
-fn read_setting(node: &Node) -> Result<Choice, Refusal> {
+fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
     let text = match &node.value {
         Value::Integer(n) => n.to_string(),
         Value::Number(n) => n.to_string(),
@@ -149,7 +149,7 @@ fn read_setting(node: &Node) -> Result<Choice, Refusal> {
         Value::Text(_) => proper_text(node)?,
         Value::Moment | Value::List(_) | Value::Table(_) => {
             let message = format!("wants a number, text, true or false, found {}", node.noun());
-            return Err(Refusal { span: node.span.clone(), message, help: None });
+            return Err(ValueRefusal { span: node.span.clone(), message, help: None });
         }
     };
     Ok(Choice { value: OptionValue::Text(text.clone()), identity: text, span: node.span.clone() })

@@ -15,7 +15,6 @@ const WIDTH: usize = 100;
 /// Whether rendered problems carry terminal colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// Text alone.
     Plain,
     /// With ANSI colour sequences; all other control characters are still replaced.
     Coloured,

@@ -5,7 +5,7 @@
 
 use super::stacks::{Slot, stands_alone};
 use super::values::{describe, is_scalar};
-use super::{Catalogue, DEFAULT_BLOCKS, DEFAULT_SEED, Entry, MAX_BLOCKS, names};
+use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, names};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
 use crate::record::stack::Take;
 use serde_json::{Map, Value, json};
@@ -176,7 +176,7 @@ fn stack(catalogue: &Catalogue) -> Value {
     })
 }
 
-fn any_layer(description: &str, entries: &[&Entry]) -> Value {
+fn any_layer(description: &str, entries: &[&CatalogueEntry]) -> Value {
     let spellings: Vec<Value> = entries.iter().flat_map(|entry| layer(entry)).collect();
     if spellings.is_empty() {
         return json!({ "description": description, "not": {} });
@@ -185,7 +185,7 @@ fn any_layer(description: &str, entries: &[&Entry]) -> Value {
 }
 
 /// The three spellings of a layer.
-fn layer(entry: &Entry) -> Vec<Value> {
+fn layer(entry: &CatalogueEntry) -> Vec<Value> {
     let mut spellings = Vec::new();
     if !entry.options.iter().any(|spec| spec.required) {
         spellings.push(json!({ "description": entry.doc, "const": entry.name }));
@@ -218,7 +218,7 @@ fn layer(entry: &Entry) -> Vec<Value> {
 }
 
 /// The keys by which a layer names what it stands on.
-fn wiring(entry: &Entry) -> Map<String, Value> {
+fn wiring(entry: &CatalogueEntry) -> Map<String, Value> {
     let name = json!({ "type": "string", "minLength": 1 });
     let names = json!({ "anyOf": [&name, { "type": "array", "items": &name, "minItems": 1 }] });
     let take = |take: &Take| {
@@ -235,7 +235,7 @@ fn wiring(entry: &Entry) -> Map<String, Value> {
 }
 
 /// The keys that a layer has by its place in the stack.
-fn own_keys(entry: &Entry) -> Map<String, Value> {
+fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
     let key = match Slot::of(entry) {
         Slot::Device => (
             "count",
@@ -270,7 +270,7 @@ fn workload(catalogue: &Catalogue) -> Value {
     if kinds.is_empty() { json!({ "not": {} }) } else { json!({ "anyOf": kinds }) }
 }
 
-fn options(entry: &Entry) -> Value {
+fn options(entry: &CatalogueEntry) -> Value {
     let properties: Map<String, Value> = entry.options.iter().map(|spec| (spec.key.to_owned(), axis(spec))).collect();
     let required: Vec<&str> = entry.options.iter().filter(|spec| spec.required).map(|spec| spec.key).collect();
     json!({

@@ -1,15 +1,15 @@
 //! `[[exclude]]` and `baseline`: cases named by their values.
 
-use super::matrix::Candidate;
+use super::matrix::CaseCandidate;
 use super::postgres::flatten;
 use super::problem::{Problem, Problems, suggestion};
 use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::identities;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Leaves out the cases that any `[[exclude]]` matches. Each is held against the whole matrix, so their order and
+/// Leaves out the cases that any `[[exclude]]` matches. Each is compared with the whole matrix, so their order and
 /// overlaps don't matter.
-pub(super) fn exclude(root: &[Pair], candidates: Vec<Candidate>, problems: &mut Problems) -> Vec<Candidate> {
+pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
     let Some((key, node)) = get(root, "exclude") else { return candidates };
     let Value::List(tables) = &node.value else {
         let message = format!("`exclude` wants tables, found {}", node.noun());
@@ -27,7 +27,7 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<Candidate>, problems: &mut 
         }
         if !matched {
             let problem = Problem::at(table.span.clone(), "this exclude matches no case");
-            problems.add(problem.help("all of its lines must fit one case; leave it out, or mend a line"));
+            problems.add(problem.help("all of its lines must fit one case; leave it out, or fix a line"));
         }
     }
     if problems.is_empty() && !candidates.is_empty() && gone.iter().all(|gone| *gone) {
@@ -43,12 +43,12 @@ struct Condition {
 }
 
 impl Condition {
-    fn matches(&self, candidate: &Candidate) -> bool {
+    fn matches(&self, candidate: &CaseCandidate) -> bool {
         candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
     }
 }
 
-fn read_conditions(table: &Node, candidates: &[Candidate], problems: &mut Problems) -> Option<Vec<Condition>> {
+fn read_conditions(table: &Node, candidates: &[CaseCandidate], problems: &mut Problems) -> Option<Vec<Condition>> {
     let Value::Table(pairs) = &table.value else {
         let message = format!("`exclude` wants tables, found {}", table.noun());
         problems.add(Problem::at(table.span.clone(), message).help("write [[exclude]]"));
@@ -81,7 +81,7 @@ fn read_conditions(table: &Node, candidates: &[Candidate], problems: &mut Proble
 /// The values that the cases have on an axis: identity and text. An axis that none has is a problem.
 fn values_of(
     key: &Key,
-    candidates: &[Candidate],
+    candidates: &[CaseCandidate],
     place: &str,
     problems: &mut Problems,
 ) -> Option<BTreeMap<String, String>> {
@@ -124,8 +124,8 @@ fn find_value(
 /// Reads `baseline`: a stack, or a table of axes. `all` is the whole matrix, `left` what exclusion left.
 pub(super) fn baseline(
     root: &[Pair],
-    all: &[Candidate],
-    left: &[Candidate],
+    all: &[CaseCandidate],
+    left: &[CaseCandidate],
     problems: &mut Problems,
 ) -> BTreeMap<String, String> {
     let mut wanted = BTreeMap::new();
@@ -147,7 +147,7 @@ pub(super) fn baseline(
             problems.add(Problem::at(node.span.clone(), message).help(help));
         }
     }
-    let is_baseline = |c: &Candidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
+    let is_baseline = |c: &CaseCandidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
     if problems.len() == before && !left.iter().any(is_baseline) {
         problems.add(baseline_is_missing(node.span.clone(), all.iter().any(is_baseline)));
     }
@@ -158,8 +158,13 @@ pub(super) fn baseline(
 }
 
 /// Several options of the baseline's stack would leave open which of its cases is the baseline.
-fn refuse_two_baselines(node: &Node, left: &[Candidate], wanted: &BTreeMap<String, String>, problems: &mut Problems) {
-    let is_baseline = |c: &&Candidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
+fn refuse_two_baselines(
+    node: &Node,
+    left: &[CaseCandidate],
+    wanted: &BTreeMap<String, String>,
+    problems: &mut Problems,
+) {
+    let is_baseline = |c: &&CaseCandidate| wanted.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
     let open: BTreeSet<&String> = left
         .iter()
         .filter(is_baseline)
@@ -187,7 +192,7 @@ fn baseline_is_missing(span: Span, was_there: bool) -> Problem {
 fn add_axis(
     axis: &Key,
     node: &Node,
-    all: &[Candidate],
+    all: &[CaseCandidate],
     wanted: &mut BTreeMap<String, String>,
     problems: &mut Problems,
 ) {

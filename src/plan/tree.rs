@@ -21,7 +21,6 @@ const MAX_KEY_PARTS: usize = 1000;
 pub(super) struct Key {
     /// The key, unquoted.
     pub text: String,
-    /// Where it stands.
     pub span: Span,
 }
 
@@ -30,7 +29,6 @@ pub(super) struct Key {
 pub(super) struct Node {
     /// Where it stands; for a table with a header, the header.
     pub span: Span,
-    /// The value.
     pub value: Value,
 }
 
@@ -40,9 +38,7 @@ pub(super) type Pair = (Key, Node);
 /// A TOML value.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
-    /// A string.
     Text(String),
-    /// A whole number.
     Integer(i64),
     /// A finite number with a fraction or an exponent.
     Number(f64),
@@ -50,7 +46,6 @@ pub(super) enum Value {
     Boolean(bool),
     /// A date or time; nothing in a plan is one.
     Moment,
-    /// An array.
     List(Vec<Node>),
     /// A table, in the order of the document.
     Table(Vec<Pair>),

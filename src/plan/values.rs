@@ -21,8 +21,7 @@ pub(super) struct Choice {
 
 /// What is wrong with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// Where.
+pub(super) struct ValueRefusal {
     pub span: Span,
     /// What, to follow the option's name: "wants ..., found ...".
     pub message: String,
@@ -30,12 +29,12 @@ pub(super) struct Refusal {
     pub help: Option<String>,
 }
 
-impl Refusal {
-    fn new(span: &Span, message: impl Into<String>) -> Refusal {
-        Refusal { span: span.clone(), message: message.into(), help: None }
+impl ValueRefusal {
+    fn new(span: &Span, message: impl Into<String>) -> ValueRefusal {
+        ValueRefusal { span: span.clone(), message: message.into(), help: None }
     }
 
-    fn help(mut self, help: impl Into<String>) -> Refusal {
+    fn help(mut self, help: impl Into<String>) -> ValueRefusal {
         self.help = Some(help.into());
         self
     }
@@ -76,7 +75,7 @@ pub(super) fn is_scalar(kind: OptionKind) -> bool {
 }
 
 /// Reads one value of an option of `kind`.
-pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
+pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal> {
     let value = match (kind, &node.value) {
         (OptionKind::OrDefault(_), Value::Text(text)) if text == LEAVE => OptionValue::Text(LEAVE.to_owned()),
         (OptionKind::OrDefault(kind), _) => return read(*kind, node),
@@ -85,7 +84,7 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
         (OptionKind::Number, Value::Integer(n)) if *n > 0 => OptionValue::Integer(*n),
         (OptionKind::Number, Value::Number(n)) if *n > 0.0 => OptionValue::Number(*n),
         (OptionKind::Number, Value::Integer(_) | Value::Number(_)) => {
-            return Err(Refusal::new(&node.span, "must be above 0"));
+            return Err(ValueRefusal::new(&node.span, "must be above 0"));
         }
         (OptionKind::Boolean | OptionKind::Scalar, Value::Boolean(flag)) => OptionValue::Boolean(*flag),
         (OptionKind::Scalar, Value::Integer(n)) => OptionValue::Integer(*n),
@@ -109,12 +108,12 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
 }
 
 /// Says what was wanted and what was found, and how to write it where the intent is plain.
-fn refuse(kind: OptionKind, node: &Node) -> Refusal {
+fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
     let found = match (kind, &node.value) {
         (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Value::Text(text)) => format!("\"{text}\""),
         _ => node.noun().to_owned(),
     };
-    let refusal = Refusal::new(&node.span, format!("wants {}, found {found}", describe(kind)));
+    let refusal = ValueRefusal::new(&node.span, format!("wants {}, found {found}", describe(kind)));
     match (kind, &node.value) {
         (OptionKind::Boolean, Value::Text(text)) if matches!(text.as_str(), "true" | "false") => {
             refusal.help(format!("write it without quotes: {text}"))
@@ -127,18 +126,18 @@ fn refuse(kind: OptionKind, node: &Node) -> Refusal {
     }
 }
 
-fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
+fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal> {
     let Some(text) = node.text() else { return Err(refuse(kind, node)) };
     let identity = if matches!(kind, OptionKind::Size) {
         match Bytes::parse(text) {
-            Ok(Bytes(0)) => return Err(Refusal::new(&node.span, "must be above 0")),
+            Ok(Bytes(0)) => return Err(ValueRefusal::new(&node.span, "must be above 0")),
             Ok(Bytes(bytes)) => Ok(format!("bytes:{bytes}")),
             Err(message) => Err(message),
         }
     } else {
         Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
     };
-    let wants = |message| Refusal::new(&node.span, format!("wants {}: {message}", describe(kind)));
+    let wants = |message| ValueRefusal::new(&node.span, format!("wants {}: {message}", describe(kind)));
     Ok(Choice {
         value: OptionValue::Text(text.trim().to_owned()),
         identity: identity.map_err(wants)?,
@@ -146,10 +145,10 @@ fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, Refusal> {
     })
 }
 
-fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, Refusal> {
+fn whole(kind: OptionKind, n: i64, node: &Node) -> Result<OptionValue, ValueRefusal> {
     let least = if let OptionKind::Integer { min } = kind { min } else { 1 };
     if n < least {
-        return Err(Refusal::new(&node.span, format!("must be at least {least}, found {n}")));
+        return Err(ValueRefusal::new(&node.span, format!("must be at least {least}, found {n}")));
     }
     Ok(OptionValue::Integer(n))
 }
@@ -185,35 +184,35 @@ fn share_of_memory(text: &str) -> Option<String> {
 }
 
 /// The text of the node: not empty, on one line, without control characters.
-pub(super) fn proper_text(node: &Node) -> Result<String, Refusal> {
+pub(super) fn proper_text(node: &Node) -> Result<String, ValueRefusal> {
     let text = node.text().unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(Refusal::new(&node.span, "is empty").help("leave it out instead"));
+        return Err(ValueRefusal::new(&node.span, "is empty").help("leave it out instead"));
     }
     if text.chars().any(char::is_control) {
-        return Err(Refusal::new(&node.span, "contains a line end or another control character"));
+        return Err(ValueRefusal::new(&node.span, "contains a line end or another control character"));
     }
     Ok(text.to_owned())
 }
 
 /// The text of the node as an absolute path.
-pub(super) fn absolute_path(node: &Node) -> Result<String, Refusal> {
+pub(super) fn absolute_path(node: &Node) -> Result<String, ValueRefusal> {
     let text = proper_text(node)?;
     if text.starts_with('/') {
         return Ok(text);
     }
-    Err(Refusal::new(&node.span, format!("wants an absolute path, found \"{text}\"")).help("write it from `/` on"))
+    Err(ValueRefusal::new(&node.span, format!("wants an absolute path, found \"{text}\"")).help("write it from `/` on"))
 }
 
-fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValue, Refusal> {
+fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValue, ValueRefusal> {
     if items.is_empty() {
-        return Err(Refusal::new(&node.span, "is an empty list").help("leave it out instead"));
+        return Err(ValueRefusal::new(&node.span, "is an empty list").help("leave it out instead"));
     }
     let mut texts = Vec::with_capacity(items.len());
     for item in items {
         if item.text().is_none() {
             let message = format!("wants {}, found {} in the list", describe(kind), item.noun());
-            return Err(Refusal::new(&item.span, message).help("put quotes around it"));
+            return Err(ValueRefusal::new(&item.span, message).help("put quotes around it"));
         }
         texts.push(OptionValue::Text(proper_text(item)?));
     }

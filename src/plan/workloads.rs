@@ -4,22 +4,21 @@ use super::names::{self, named_tables};
 use super::options::{Axis, Entered, read_options};
 use super::problem::{Problem, Problems, nearest, suggestion};
 use super::tree::{Key, Node, Pair, Value};
-use super::{Catalogue, Entry};
+use super::{Catalogue, CatalogueEntry};
 use std::path::Path;
 
 /// A workload that has been read.
 pub(super) struct WorkloadDraft<'c> {
     /// Its name, where it is written.
     pub name: Key,
-    /// Its kind.
-    pub entry: &'c Entry,
+    pub entry: &'c CatalogueEntry,
     /// Its options, in the order of the plan.
     pub axes: Vec<Axis>,
     /// Where relative paths among them start.
     pub folder: &'c Path,
 }
 
-/// Reads every workload; those with mistakes are left out and told in `problems`.
+/// Reads every workload; those with mistakes are left out and reported in `problems`.
 pub(super) fn read_workloads<'c>(
     root: &[Pair],
     folder: &'c Path,

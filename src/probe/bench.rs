@@ -1,11 +1,11 @@
 //! The rows on real files: opens each, runs its slices, keeps what they did.
 
 use super::counters::{Counters, growth};
-use super::group::Group;
-use super::operation::{FILE, Operation};
-use super::row::{Done, Row};
+use super::group::WriterGroup;
+use super::operation::{FILE, RowOperation};
+use super::row::{Done, RowBuilder};
 use super::schedule::{self, Work};
-use super::site::Site;
+use super::site::ProbeSite;
 use super::tape::{Failed, Tape};
 use super::walk::RECYCLED;
 use super::{AlignedNoise, Observer, Request, rows};
@@ -26,9 +26,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The rows and what they run on.
 pub struct RealBench<'a> {
-    rows: Vec<Row>,
+    rows: Vec<RowBuilder>,
     runners: Vec<Option<Runner<'a>>>,
-    site: &'a Site,
+    site: &'a ProbeSite,
     bytes: &'a [u8],
     mapped_bytes: usize,
     devices: &'a [DeviceFacts],
@@ -43,17 +43,15 @@ pub struct RealBench<'a> {
 }
 
 enum Runner<'a> {
-    One(Operation<'a>),
-    Group(Group<'a>),
+    One(RowOperation<'a>),
+    WriterGroup(WriterGroup<'a>),
 }
 
 /// What everything that is measured shares.
 pub struct Setting<'a> {
     /// Where the files are.
-    pub site: &'a Site,
-    /// What lies below.
+    pub site: &'a ProbeSite,
     pub place: &'a PlaceFacts,
-    /// What is written.
     pub noise: &'a AlignedNoise,
     /// Whether the filesystem has write(2).
     pub writable: bool,
@@ -74,7 +72,7 @@ impl<'a> RealBench<'a> {
     /// Never in practice (histograms).
     pub fn new(request: &Request, setting: &Setting<'a>, counters: &'a mut Counters) -> Result<RealBench<'a>> {
         let specs = rows::rows(request.choice, request.wal_block, request.writers);
-        let mut rows = specs.into_iter().map(Row::new).collect::<Result<Vec<_>>>()?;
+        let mut rows = specs.into_iter().map(RowBuilder::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
             match row.spec().way {
                 Way::FsyncWritethrough => row.cannot_be_had("Linux does not have it".to_owned()),
@@ -105,7 +103,6 @@ impl<'a> RealBench<'a> {
         })
     }
 
-    /// How many rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -116,14 +113,14 @@ impl<'a> RealBench<'a> {
         for row in rows.iter_mut().filter(|row| !row.has_ended() && row.operations() == 0) {
             row.cannot_be_had("the time was used up before its turn".to_owned());
         }
-        (rows.into_iter().map(Row::close).collect(), self.pauses)
+        (rows.into_iter().map(RowBuilder::close).collect(), self.pauses)
     }
 
     fn open(&self, row: usize) -> Result<Runner<'a>, Failed> {
         let spec = self.rows[row].spec();
         match spec.writers {
-            1 => Operation::open(spec, self.site, self.bytes, self.mapped_bytes).map(Runner::One),
-            _ => Group::open(spec, self.site, self.bytes, &self.ticker).map(Runner::Group),
+            1 => RowOperation::open(spec, self.site, self.bytes, self.mapped_bytes).map(Runner::One),
+            _ => WriterGroup::open(spec, self.site, self.bytes, &self.ticker).map(Runner::WriterGroup),
         }
     }
 
@@ -196,7 +193,7 @@ impl<'a> RealBench<'a> {
                 self.done.extend(self.tape.operations().map(done));
                 (self.tape.begun(), self.tape.begun() + self.tape.elapsed())
             }
-            Runner::Group(group) => {
+            Runner::WriterGroup(group) => {
                 let (began, left) = group.steady();
                 let all = group.tapes().iter().flat_map(Tape::operations);
                 self.done.extend(all.filter(|(ended, _)| *ended > began && *ended <= left).map(done));
@@ -260,7 +257,7 @@ impl Runner<'_> {
     fn prepare(&mut self) -> Result<(), Failed> {
         match self {
             Runner::One(operation) => operation.prepare(),
-            Runner::Group(_) => Ok(()),
+            Runner::WriterGroup(_) => Ok(()),
         }
     }
 
@@ -268,7 +265,7 @@ impl Runner<'_> {
     fn first(&mut self, tape: &mut Tape, stop: &Interrupt) -> Result<(), Failed> {
         match self {
             Runner::One(operation) => operation.run(tape, Duration::ZERO, 1, stop),
-            Runner::Group(_) => Ok(()),
+            Runner::WriterGroup(_) => Ok(()),
         }
     }
 
@@ -276,7 +273,7 @@ impl Runner<'_> {
     fn run(&mut self, tape: &mut Tape, span: Duration, stop: &Interrupt) -> Result<Option<u64>, Failed> {
         match self {
             Runner::One(operation) => operation.run(tape, span, usize::MAX, stop).map(|()| None),
-            Runner::Group(group) => group.run(span, usize::MAX, stop).map(Some),
+            Runner::WriterGroup(group) => group.run(span, usize::MAX, stop).map(Some),
         }
     }
 
@@ -284,14 +281,14 @@ impl Runner<'_> {
     fn all_operations(&self) -> Option<u64> {
         match self {
             Runner::One(_) => None,
-            Runner::Group(group) => Some(group.tapes().iter().map(|tape| tape.operations().count() as u64).sum()),
+            Runner::WriterGroup(group) => Some(group.tapes().iter().map(|tape| tape.operations().count() as u64).sum()),
         }
     }
 
     fn take_segments_us(&mut self) -> Vec<u64> {
         match self {
             Runner::One(operation) => operation.take_segments_us(),
-            Runner::Group(_) => Vec::new(),
+            Runner::WriterGroup(_) => Vec::new(),
         }
     }
 }

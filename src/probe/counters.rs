@@ -14,7 +14,7 @@ pub struct Counters {
 }
 
 /// Counters at one moment, device by device.
-pub type Moment = Vec<Option<DeviceCounts>>;
+pub type DeviceSnapshot = Vec<Option<DeviceCounts>>;
 
 impl Counters {
     /// For these devices, in their order.
@@ -30,8 +30,7 @@ impl Counters {
         Counters { host: host.clone(), paths: devices.iter().map(path).collect(), buffer: Vec::new() }
     }
 
-    /// Reads all.
-    pub fn read(&mut self) -> Moment {
+    pub fn read(&mut self) -> DeviceSnapshot {
         let Counters { host, paths, buffer } = self;
         let read = |path: &Option<String>| {
             host.read_into(path.as_ref()?, buffer).ok()?;
@@ -48,7 +47,7 @@ impl Counters {
 }
 
 /// Growth from one moment to a later one. Partitions show flushes as 0: their disk counts them.
-pub fn growth(devices: &[DeviceFacts], before: &Moment, after: &Moment) -> Moment {
+pub fn growth(devices: &[DeviceFacts], before: &DeviceSnapshot, after: &DeviceSnapshot) -> DeviceSnapshot {
     let one = |before: &Option<DeviceCounts>, after: &Option<DeviceCounts>, counts_flushes: bool| {
         let (before, after) = ((*before)?, (*after)?);
         let flushes = after.flushes.zip(before.flushes).map(|(after, before)| after.wrapping_sub(before));

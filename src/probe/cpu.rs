@@ -6,17 +6,17 @@ use crate::parse::pressure;
 use crate::record::probe::CpuWait;
 
 /// The kernel's counters at one moment.
-pub struct Moment {
+pub struct CpuSnapshot {
     at: Instant,
     own_ns: Option<u64>,
     some_us: Option<u64>,
 }
 
 /// Reads them, for the calling thread.
-pub fn look(host: &Host) -> Moment {
+pub fn look(host: &Host) -> CpuSnapshot {
     // Time on the CPU, time waiting for one, time slices (Documentation/scheduler/sched-stats.rst).
     let own = host.read_optional("/proc/thread-self/schedstat");
-    Moment {
+    CpuSnapshot {
         at: now(),
         own_ns: own.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok()),
         some_us: host
@@ -26,7 +26,7 @@ pub fn look(host: &Host) -> Moment {
 }
 
 /// What has been waited since `before`; `None` where the kernel tells neither.
-pub fn since(before: &Moment, host: &Host) -> Option<CpuWait> {
+pub fn since(before: &CpuSnapshot, host: &Host) -> Option<CpuWait> {
     let now = look(host);
     let grown = |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?));
     let own_us = grown(before.own_ns, now.own_ns).map(|ns| ns / 1000);

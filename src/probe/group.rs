@@ -7,7 +7,7 @@
 //! moment at which the first writer leaves.
 
 use super::operation::{flags, sync, write_at};
-use super::site::Site;
+use super::site::ProbeSite;
 use super::tape::{Failed, Tape};
 use super::walk::RECYCLED;
 use crate::host::files::File;
@@ -20,7 +20,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The log that all writers share.
-pub struct Group<'a> {
+pub struct WriterGroup<'a> {
     file: File,
     bytes: &'a [u8],
     block: u64,
@@ -33,9 +33,7 @@ pub struct Group<'a> {
 
 #[derive(Debug, Default)]
 struct Log {
-    /// Blocks added.
     added: u64,
-    /// Blocks flushed.
     flushed: u64,
     /// Whether somebody flushes now.
     leader: bool,
@@ -50,13 +48,13 @@ const LEAST: usize = 4;
 
 /// Holds the writers until all of them are there.
 #[derive(Default)]
-struct Gate {
+struct WriterGate {
     /// Whether they may write; `None` as long as they wait.
     open: Mutex<Option<bool>>,
     opened: Condvar,
 }
 
-impl Gate {
+impl WriterGate {
     fn open(&self, go: bool) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
         self.opened.notify_all();
@@ -74,15 +72,15 @@ impl Gate {
     }
 }
 
-impl<'a> Group<'a> {
+impl<'a> WriterGroup<'a> {
     /// Opens the recycled segment. `bytes` is aligned memory for the largest write: a leader writes what has gathered
     /// by one call, as far as it is that long.
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn open(spec: &RowSpec, site: &Site, bytes: &'a [u8], ticker: &Ticker) -> Result<Group<'a>, Failed> {
+    pub fn open(spec: &RowSpec, site: &ProbeSite, bytes: &'a [u8], ticker: &Ticker) -> Result<WriterGroup<'a>, Failed> {
         let file = site.open(RECYCLED, flags(spec)).map_err(|error| Failed { call: "open", error })?;
-        Ok(Group {
+        Ok(WriterGroup {
             file,
             bytes,
             block: u64::from(spec.write_bytes),
@@ -94,7 +92,7 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// Runs all writers for `span`, each at least [`LEAST`] times. Gives the number of syncs within [`Group::steady`]; what
+    /// Runs all writers for `span`, each at least [`LEAST`] times. Gives the number of syncs within [`WriterGroup::steady`]; what
     /// was done is on the tapes.
     ///
     /// # Errors
@@ -103,7 +101,7 @@ impl<'a> Group<'a> {
         let mut tapes = std::mem::take(&mut self.tapes);
         self.log().syncs.clear();
         let this = &*self;
-        let gate = Gate::default();
+        let gate = WriterGate::default();
         let spawned = std::thread::scope(|threads| {
             for tape in &mut tapes {
                 let gate = &gate;
@@ -206,17 +204,17 @@ impl<'a> Group<'a> {
 mod tests {
     use super::*;
     use crate::host::Host;
-    use crate::probe::rows::{Choice, rows};
+    use crate::probe::rows::{RowChoice, rows};
     use crate::probe::site::Fill;
 
     #[test]
     fn commits_share_syncs_and_each_is_flushed() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
-        let spec = rows(Choice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
+        let spec = rows(RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
         let memory = crate::probe::aligned_noise();
-        let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
+        let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
         let commits: usize = group.tapes().iter().map(|tape| tape.operations().count()).sum();
         assert_eq!(commits, 400);
@@ -229,11 +227,11 @@ mod tests {
     #[test]
     fn a_failed_sync_ends_all_writers_and_none_of_their_commits_counts() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap();
-        let spec = rows(Choice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
+        let site = ProbeSite::make(place.path()).unwrap();
+        let spec = rows(RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
-        let mut group = Group::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
+        let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         // A descriptor that cannot be written.
         group.file = File::open(site.folder().join(RECYCLED)).unwrap();
         let failed = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap_err();

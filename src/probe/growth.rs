@@ -3,7 +3,7 @@
 use super::counters::{Counters, growth};
 use super::operation::{FILE, sync, write_at};
 use super::row::words;
-use super::site::Site;
+use super::site::ProbeSite;
 use super::tape::Failed;
 use crate::error::Result;
 use crate::host::signals::Interrupt;
@@ -22,25 +22,24 @@ const PIECE: usize = 64 << 10;
 const ROUNDS: usize = 5;
 
 /// What growth is measured on.
-pub struct Ground<'a> {
+pub struct GrowthSite<'a> {
     /// Where the file is.
-    pub site: &'a Site,
+    pub site: &'a ProbeSite,
     /// Size of the file.
     pub file_bytes: u64,
     /// Aligned bytes, a piece at least.
     pub bytes: &'a [u8],
-    /// Devices below.
     pub devices: &'a [DeviceFacts],
     /// When the first slice began.
     pub begun: Instant,
 }
 
-/// Measures in rounds until `span` is over. A failure ends it and is told.
+/// Measures in rounds until `span` is over. A failure ends it and is reported.
 ///
 /// # Errors
 /// Interrupted.
 pub fn measure(
-    ground: &Ground<'_>,
+    ground: &GrowthSite<'_>,
     counters: &mut Counters,
     span: Duration,
     interrupt: &Interrupt,
@@ -67,7 +66,7 @@ pub fn measure(
     Ok((found, None))
 }
 
-fn once(ground: &Ground<'_>, counters: &mut Counters, bytes: u64) -> Result<Growth, Failed> {
+fn once(ground: &GrowthSite<'_>, counters: &mut Counters, bytes: u64) -> Result<Growth, Failed> {
     let opened = ground.site.open(FILE, OFlags::empty());
     let file = opened.map_err(|error| Failed { call: "open", error })?;
     sync(&file, Way::Fdatasync)?;

@@ -19,7 +19,7 @@ pub mod tape;
 mod walk;
 
 pub use row::Done;
-pub use rows::{Choice, WAL_BLOCK, rows};
+pub use rows::{RowChoice, WAL_BLOCK, rows};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -29,11 +29,11 @@ use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
 use crate::record::probe::{CpuWait, FORMAT, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord};
 use bench::{RealBench, Setting};
 use counters::Counters;
-use growth::Ground;
+use growth::GrowthSite;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use schedule::{Bench, Goal};
-use site::{Fill, Site};
+use site::{Fill, ProbeSite};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,10 +41,8 @@ use std::time::Duration;
 /// What is asked of a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The folder.
     pub folder: PathBuf,
-    /// Which rows.
-    pub choice: Choice,
+    pub choice: RowChoice,
     /// Time for measuring: idle interval, slices and growth; the making of files comes on top.
     pub budget: Duration,
     /// Half an interval over its rate at which a row is known and leaves its time to others; 0 to use all the time.
@@ -60,20 +58,17 @@ pub struct Request {
 }
 
 /// Files are never more than 5 % of what is free on a filesystem that is in use.
-pub const FREE_OVER_FILES: u64 = 20;
+pub(crate) const FREE_OVER_FILES: u64 = 20;
 
 /// Where a probe is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Watching the devices while nothing is done.
     Idle,
-    /// Making the files.
     Files,
-    /// Running the rows.
     Rows {
         /// Rows that are known or have ended.
         known: usize,
-        /// All rows.
         all: usize,
     },
     /// Syncing after growing amounts.
@@ -115,7 +110,7 @@ const IDLE_MOST: Duration = Duration::from_secs(2);
 /// Share of the budget for growth.
 const GROWTH_SHARE: u32 = 20;
 /// How often a wait looks for an interrupt.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Memory of which direct writes may write: aligned to the largest logical block (64 KiB), and as long as the largest
 /// write of a group.
@@ -148,7 +143,7 @@ impl AlignedNoise {
 /// the folder either way.
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
-    let files = if request.choice == Choice::All { place::FILES } else { 1 };
+    let files = if request.choice == RowChoice::All { place::FILES } else { 1 };
     let segment_bytes = place::segment_bytes(&place, files, request.free_over_files)?;
     let mut notes = Vec::new();
     let strays = site::strays(&folder);
@@ -159,13 +154,13 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     observer.stage(Stage::Idle);
     let idle = idle(&place, &mut counters, request.budget, interrupt)?;
     observer.stage(Stage::Files);
-    let site = Site::make(&folder)?.with_segments_of(segment_bytes);
+    let site = ProbeSite::make(&folder)?.with_segments_of(segment_bytes);
     let ground = Surroundings { host, request, place: &place, site: &site, interrupt, observer };
     let measured = on_site(&ground, &mut counters, Duration::from_micros(idle.elapsed_us));
     let is_there = site.is_there();
     let left = site.close().err();
     let left_behind = left.as_ref().map(ToString::to_string);
-    let Measured { started, elapsed_us, cpu, rows, pauses, growth, growth_failure } = match (measured, left) {
+    let ProbeResult { started, elapsed_us, cpu, rows, pauses, growth, growth_failure } = match (measured, left) {
         (Ok(measured), _) => measured,
         (Err(error), None) => return Err(error),
         (Err(error), Some(left)) => {
@@ -205,13 +200,13 @@ struct Surroundings<'a> {
     host: &'a Host,
     request: &'a Request,
     place: &'a PlaceFacts,
-    site: &'a Site,
+    site: &'a ProbeSite,
     interrupt: &'a Interrupt,
     observer: &'a dyn Observer,
 }
 
 /// What came of it.
-struct Measured {
+struct ProbeResult {
     started: String,
     elapsed_us: u64,
     cpu: Option<CpuWait>,
@@ -222,7 +217,7 @@ struct Measured {
 }
 
 /// Makes the files and runs everything on them.
-fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<Measured> {
+fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeResult> {
     let Surroundings { host, request, place, site, interrupt, observer } = *around;
     let bytes = site.segment_bytes();
     let writable = make_files(site, request.choice, bytes)?;
@@ -237,14 +232,14 @@ fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -
     let cpu = cpu::since(&before, host);
     let (rows, pauses) = bench.close();
     observer.stage(Stage::Growth);
-    let ground = Ground { site, file_bytes: bytes, bytes: noise.bytes(), devices: &place.devices, begun };
+    let ground = GrowthSite { site, file_bytes: bytes, bytes: noise.bytes(), devices: &place.devices, begun };
     let any_failed = rows.iter().any(|row| row.failure.is_some());
-    let (growth, growth_failure) = match writable && !any_failed && request.choice == Choice::All {
+    let (growth, growth_failure) = match writable && !any_failed && request.choice == RowChoice::All {
         true => growth::measure(&ground, counters, request.budget / GROWTH_SHARE, interrupt)?,
         false => (Vec::new(), None),
     };
     let elapsed_us = micros(begun.elapsed());
-    Ok(Measured { started: rfc3339_us(started), elapsed_us, cpu, rows, pauses, growth, growth_failure })
+    Ok(ProbeResult { started: rfc3339_us(started), elapsed_us, cpu, rows, pauses, growth, growth_failure })
 }
 
 /// Watches the devices while nothing is done.
@@ -254,14 +249,14 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
     let begun = now();
     while begun.elapsed() < span {
         interrupt.check()?;
-        sleep(GLANCE.min(span.saturating_sub(begun.elapsed())));
+        sleep(POLL_INTERVAL.min(span.saturating_sub(begun.elapsed())));
     }
     let elapsed_us = micros(begun.elapsed());
     Ok(Idle { elapsed_us, devices: counters::growth(&place.devices, &before, &counters.read()) })
 }
 
 /// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
-fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
+fn make_files(site: &ProbeSite, choice: RowChoice, bytes: u64) -> Result<bool> {
     let refused = |name: &'static str| {
         move |e: io::Error| site.refused(&e, format!("write {}", site.folder().join(name).display()))
     };
@@ -273,7 +268,7 @@ fn make_files(site: &Site, choice: Choice, bytes: u64) -> Result<bool> {
         }
         other => {
             other.map_err(refused(operation::FILE))?;
-            if choice == Choice::All {
+            if choice == RowChoice::All {
                 site.fill(walk::RECYCLED, bytes, Fill::Noise).map_err(refused(walk::RECYCLED))?;
             }
             Ok(true)

@@ -1,7 +1,7 @@
 //! The operations of the rows that have one writer: each exactly the system calls that it is named after.
 
 use super::rows;
-use super::site::Site;
+use super::site::ProbeSite;
 use super::tape::{Failed, Tape};
 use super::walk::Walk;
 use crate::host::mapped::Mapped;
@@ -18,19 +18,32 @@ use std::time::Duration;
 pub(super) const FILE: &str = "file";
 
 /// One row, ready to run.
-pub(super) enum Operation<'a> {
+pub(super) enum RowOperation<'a> {
     /// Writes at the file's beginning.
     Overwrite(Overwrite<'a>),
     /// Opens and closes the file each time.
-    Descriptor { site: &'a Site, bytes: &'a [u8], sync_first: bool },
+    Descriptor {
+        site: &'a ProbeSite,
+        bytes: &'a [u8],
+        sync_first: bool,
+    },
     /// Walks through WAL segments.
     Walk(Walk<'a>),
     /// pwritev2 with RWF_DSYNC.
-    RwfDsync { file: File, bytes: &'a [u8] },
-    /// io_uring.
-    Uring { ring: Box<Ring>, file: File, bytes: &'a [u8] },
+    RwfDsync {
+        file: File,
+        bytes: &'a [u8],
+    },
+    Uring {
+        ring: Box<Ring>,
+        file: File,
+        bytes: &'a [u8],
+    },
     /// mmap and msync; madvise(MADV_POPULATE_WRITE) takes the place of the page fault.
-    Msync { mapped: Mapped, bytes: &'a [u8] },
+    Msync {
+        mapped: Mapped,
+        bytes: &'a [u8],
+    },
 }
 
 /// One or more writes and their sync.
@@ -41,7 +54,7 @@ pub struct Overwrite<'a> {
     way: Way,
 }
 
-impl<'a> Operation<'a> {
+impl<'a> RowOperation<'a> {
     /// Opens what the row needs. `bytes` is aligned memory of one write's size at least; `mapped_bytes` how much of the
     /// file a mapping must cover.
     ///
@@ -49,31 +62,31 @@ impl<'a> Operation<'a> {
     /// With the call that failed.
     pub(super) fn open(
         spec: &RowSpec,
-        site: &'a Site,
+        site: &'a ProbeSite,
         bytes: &'a [u8],
         mapped_bytes: usize,
-    ) -> Result<Operation<'a>, Failed> {
+    ) -> Result<RowOperation<'a>, Failed> {
         let noise = bytes;
         let bytes = &noise[..spec.write_bytes as usize];
         let open = |flags| site.open(FILE, flags).map_err(|error| Failed { call: "open", error });
         if spec.segment.is_some() {
-            return Walk::open(spec, site, noise).map(Operation::Walk);
+            return Walk::open(spec, site, noise).map(RowOperation::Walk);
         }
         Ok(match (spec.family, spec.way) {
             (Family::Descriptor, _) => {
-                Operation::Descriptor { site, bytes, sync_first: spec.label == rows::WRITE_FSYNC_CLOSE }
+                RowOperation::Descriptor { site, bytes, sync_first: spec.label == rows::WRITE_FSYNC_CLOSE }
             }
-            (_, Way::RwfDsync) => Operation::RwfDsync { file: open(flags(spec))?, bytes },
+            (_, Way::RwfDsync) => RowOperation::RwfDsync { file: open(flags(spec))?, bytes },
             (_, Way::IoUring) => {
                 let ring = Ring::new().map_err(|error| Failed { call: "io_uring_setup", error })?;
-                Operation::Uring { ring: Box::new(ring), file: open(flags(spec))?, bytes }
+                RowOperation::Uring { ring: Box::new(ring), file: open(flags(spec))?, bytes }
             }
             (_, Way::Msync) => {
                 let file = open(flags(spec))?;
                 let mapped = Mapped::file(&file, mapped_bytes).map_err(|error| Failed { call: "mmap", error })?;
-                Operation::Msync { mapped, bytes }
+                RowOperation::Msync { mapped, bytes }
             }
-            (_, way) => Operation::Overwrite(Overwrite::new(open(flags(spec))?, bytes, spec.writes, way)),
+            (_, way) => RowOperation::Overwrite(Overwrite::new(open(flags(spec))?, bytes, spec.writes, way)),
         })
     }
 
@@ -81,9 +94,9 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn prepare(&mut self) -> Result<(), Failed> {
+    pub(crate) fn prepare(&mut self) -> Result<(), Failed> {
         match self {
-            Operation::Walk(walk) => walk.prepare(),
+            RowOperation::Walk(walk) => walk.prepare(),
             _ => Ok(()),
         }
     }
@@ -94,25 +107,25 @@ impl<'a> Operation<'a> {
     /// With the call that failed.
     pub fn run(&mut self, tape: &mut Tape, span: Duration, most: usize, interrupt: &Interrupt) -> Result<(), Failed> {
         match self {
-            Operation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
-            Operation::Descriptor { site, bytes, sync_first: true } => {
+            RowOperation::Overwrite(overwrite) => tape.run(span, (1, most), interrupt, || overwrite.once()),
+            RowOperation::Descriptor { site, bytes, sync_first: true } => {
                 tape.run(span, (1, most), interrupt, || write_fsync_close(site, bytes))
             }
-            Operation::Descriptor { site, bytes, sync_first: false } => {
+            RowOperation::Descriptor { site, bytes, sync_first: false } => {
                 tape.run(span, (1, most), interrupt, || write_close_fsync(site, bytes))
             }
-            Operation::Walk(walk) => {
+            RowOperation::Walk(walk) => {
                 let most = most.min(walk.left());
                 tape.run(span, (1, most), interrupt, || walk.once())
             }
-            Operation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
+            RowOperation::RwfDsync { file, bytes } => tape.run(span, (1, most), interrupt, || {
                 let written = rustix::io::pwritev2(&*file, &[IoSlice::new(bytes)], 0, ReadWriteFlags::DSYNC);
                 whole("pwritev2", written.map_err(Failed::of("pwritev2"))?, bytes.len())
             }),
-            Operation::Uring { ring, file, bytes } => {
+            RowOperation::Uring { ring, file, bytes } => {
                 tape.run(span, (1, most), interrupt, || write_and_sync_by_ring(ring, file, bytes))
             }
-            Operation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
+            RowOperation::Msync { mapped, bytes } => tape.run(span, (1, most), interrupt, || {
                 mapped.write(bytes).map_err(|error| Failed { call: "madvise(MADV_POPULATE_WRITE)", error })?;
                 mapped.sync(bytes.len()).map_err(|error| Failed { call: "msync", error })
             }),
@@ -120,9 +133,9 @@ impl<'a> Operation<'a> {
     }
 
     /// Time that each new segment took which was made meanwhile, microseconds.
-    pub fn take_segments_us(&mut self) -> Vec<u64> {
+    pub(crate) fn take_segments_us(&mut self) -> Vec<u64> {
         match self {
-            Operation::Walk(walk) => walk.take_made_us(),
+            RowOperation::Walk(walk) => walk.take_made_us(),
             _ => Vec::new(),
         }
     }
@@ -158,7 +171,6 @@ pub(super) fn flags(spec: &RowSpec) -> OFlags {
     if spec.direct { by_way | OFlags::DIRECT } else { by_way }
 }
 
-/// One write, whole.
 #[inline]
 pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> Result<(), Failed> {
     let written = rustix::io::pwrite(file, bytes, offset).map_err(Failed::of("write"))?;
@@ -186,12 +198,12 @@ fn short(call: &'static str, written: usize, wanted: usize) -> Failed {
     Failed { call, error: io::Error::new(io::ErrorKind::WriteZero, words) }
 }
 
-fn reopened(site: &Site) -> Result<File, Failed> {
+fn reopened(site: &ProbeSite) -> Result<File, Failed> {
     site.open(FILE, OFlags::empty()).map_err(|error| Failed { call: "open", error })
 }
 
 /// As pg_test_fsync has it: the second open and close make it as much work as the other order.
-fn write_fsync_close(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
+fn write_fsync_close(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
     let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     sync(&file, Way::Fsync)?;
@@ -199,7 +211,7 @@ fn write_fsync_close(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
     reopened(site).map(drop)
 }
 
-fn write_close_fsync(site: &Site, bytes: &[u8]) -> Result<(), Failed> {
+fn write_close_fsync(site: &ProbeSite, bytes: &[u8]) -> Result<(), Failed> {
     let file = reopened(site)?;
     write_at(&file, bytes, 0)?;
     drop(file);
@@ -222,21 +234,21 @@ mod tests {
     use super::*;
     use crate::host::Host;
     use crate::host::ticks::Ticker;
-    use crate::probe::rows::{Choice, rows};
+    use crate::probe::rows::{RowChoice, rows};
     use crate::probe::site::Fill;
 
     #[test]
     fn every_row_writes_its_bytes_where_it_says() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap();
+        let site = ProbeSite::make(place.path()).unwrap();
         let memory = crate::probe::aligned_noise();
         let bytes = memory.bytes();
-        for spec in rows(Choice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
+        for spec in rows(RowChoice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
             if spec.segment.is_some() {
                 continue;
             }
             site.fill(FILE, 1 << 20, Fill::Zeroes).unwrap();
-            let ran = Operation::open(spec, &site, bytes, 8192).and_then(|mut op| {
+            let ran = RowOperation::open(spec, &site, bytes, 8192).and_then(|mut op| {
                 op.run(&mut Tape::new(Ticker::of(&Host::this())), Duration::ZERO, 1, &Interrupt::never())
             });
             match ran {
@@ -248,7 +260,7 @@ mod tests {
                     assert_eq!(read[..length], wanted, "{}", spec.id);
                     assert!(read[length..].iter().all(|byte| *byte == 0), "{}", spec.id);
                 }
-                Err(failed) => println!("skipped: {} cannot be had here: {} {}", spec.id, failed.call, failed.error),
+                Err(failed) => println!("skipped: {} is not available here: {} {}", spec.id, failed.call, failed.error),
             }
             site.remove(FILE).unwrap();
         }

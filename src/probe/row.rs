@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 const SLOWEST: usize = 16;
 
 /// A row's record in the making.
-pub struct Row {
+pub struct RowBuilder {
     record: RowRecord,
     /// The second that is open.
     second: u32,
@@ -20,18 +20,17 @@ pub struct Row {
 /// One completed operation, in nanoseconds since the first slice began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
-    /// When it ended.
     pub ended_ns: u64,
     /// How long it took.
     pub latency_ns: u64,
 }
 
-impl Row {
+impl RowBuilder {
     /// Nothing yet.
     ///
     /// # Errors
     /// Never in practice: the number of digits is a constant that hdrhistogram takes.
-    pub fn new(spec: RowSpec) -> Result<Row> {
+    pub fn new(spec: RowSpec) -> Result<RowBuilder> {
         const SIGNIFICANT_DIGITS: u8 = 2;
         let latencies =
             Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))?;
@@ -44,7 +43,7 @@ impl Row {
             slowest: Vec::new(),
             segments_us: Vec::new(),
         };
-        Ok(Row { record, second: 0, latencies })
+        Ok(RowBuilder { record, second: 0, latencies })
     }
 
     /// The record so far; the open second is not in it.
@@ -52,17 +51,15 @@ impl Row {
         &mut self.record
     }
 
-    /// What it does.
     pub fn spec(&self) -> &RowSpec {
         &self.record.spec
     }
 
     /// Whether it has ended for good.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.record.unavailable.is_some() || self.record.failure.is_some()
     }
 
-    /// Operations completed.
     pub fn operations(&self) -> u64 {
         self.record.slices.iter().map(|slice| slice.operations).sum()
     }
@@ -98,13 +95,13 @@ impl Row {
         }
     }
 
-    /// Ends the row: it cannot be had here.
-    pub fn cannot_be_had(&mut self, why: String) {
+    /// Ends the row: it is not available here.
+    pub(crate) fn cannot_be_had(&mut self, why: String) {
         self.record.unavailable = Some(why);
     }
 
     /// Ends the row by a call that failed at `at_us`. Where nothing was done before and the kernel says that there is no
-    /// such thing, it cannot be had here; anything else is a failure of the storage.
+    /// such thing, it is not available here; anything else is a failure of the storage.
     pub fn failed(&mut self, failed: &Failed, at_us: u64) {
         let after_operations = self.operations();
         if after_operations == 0
@@ -117,7 +114,6 @@ impl Row {
         self.record.failure = Some(Failure { call, errno, message, at_us, after_operations });
     }
 
-    /// The whole record.
     pub fn close(mut self) -> RowRecord {
         self.close_second();
         self.record
@@ -196,12 +192,12 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::rows::{Choice, rows};
+    use crate::probe::rows::{RowChoice, rows};
     use crate::record::probe::Slice;
     use std::io;
 
-    fn row(id: &str) -> Row {
-        Row::new(rows(Choice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
+    fn row(id: &str) -> RowBuilder {
+        RowBuilder::new(rows(RowChoice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
     }
 
     fn failed(call: &'static str, errno: i32) -> Failed {

@@ -22,8 +22,7 @@ const METHODS: [(Way, &str); 5] = [
 
 /// Which rows a probe has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// All.
+pub enum RowChoice {
     All,
     /// Those of pg_test_fsync alone.
     Compat,
@@ -32,9 +31,9 @@ pub enum Choice {
 /// The rows, in the order of the table. `wal_block` is the size of one write of the WAL rows, `writers` the number of
 /// threads of the row with group commit.
 #[must_use]
-pub fn rows(choice: Choice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
+pub fn rows(choice: RowChoice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
     let mut rows = compat();
-    if choice == Choice::All {
+    if choice == RowChoice::All {
         rows.extend(wal(wal_block, writers));
         rows.extend(newer());
     }
@@ -117,15 +116,15 @@ mod tests {
 
     #[test]
     fn every_row_has_a_name_of_its_own() {
-        let all = rows(Choice::All, 8192, 8);
+        let all = rows(RowChoice::All, 8192, 8);
         let ids: BTreeSet<&str> = all.iter().map(|row| row.id.as_str()).collect();
         assert_eq!(ids.len(), all.len());
-        assert_eq!(rows(Choice::Compat, 8192, 8).len(), 18, "as many as pg_test_fsync has");
+        assert_eq!(rows(RowChoice::Compat, 8192, 8).len(), 18, "as many as pg_test_fsync has");
     }
 
     #[test]
     fn each_row_of_open_sync_in_pieces_writes_16_kb() {
-        let all = rows(Choice::Compat, 8192, 1);
+        let all = rows(RowChoice::Compat, 8192, 1);
         let pieces: Vec<&RowSpec> = all.iter().filter(|row| row.family == Family::OpenSyncSizes).collect();
         assert_eq!(pieces.len(), 5);
         assert!(pieces.iter().all(|row| row.writes * row.write_bytes == 16 << 10 && row.direct));
@@ -133,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_wal_block_is_that_of_the_wal_rows_alone() {
-        for row in rows(Choice::All, 65_536, 4) {
+        for row in rows(RowChoice::All, 65_536, 4) {
             assert_eq!(row.write_bytes == 65_536, row.family == Family::Wal, "{}", row.id);
         }
     }

@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_millis(250);
 pub trait Bench {
     /// Time since the measurement began.
     fn elapsed(&self) -> Duration;
-    /// Runs a row for about `span`, at least one operation; `None` where the row has ended or cannot be had.
+    /// Runs a row for about `span`, at least one operation; `None` where the row has ended or is not available.
     ///
     /// # Errors
     /// Interrupted, or the place is gone.
@@ -39,13 +39,11 @@ pub trait Bench {
 /// What a slice did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
-    /// Operations.
     pub operations: u64,
     /// Seconds that they took.
     pub seconds: f64,
 }
 
-/// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
     /// When to stop, counted from the beginning of the measurement.

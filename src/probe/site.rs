@@ -16,17 +16,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What the private folder's name begins with; then comes an id.
-pub const PREFIX: &str = "pgstrata-probe-";
+pub(crate) const PREFIX: &str = "pgstrata-probe-";
 
 /// A WAL segment as initdb sets it by default.
-pub const SEGMENT_BYTES: u64 = 16 << 20;
+pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// Written at once when a file is filled.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// The private folder. Held open, with the folder that it lies in: what is made through it is also removed through it,
 /// wherever the names lead meanwhile (a filesystem unmounted, a folder renamed).
-pub struct Site {
+pub struct ProbeSite {
     parent: PathBuf,
     parent_fd: OwnedFd,
     /// Device and inode of the folder probed: whether it is still the same at the end.
@@ -53,12 +53,12 @@ pub enum Fill {
     Hole,
 }
 
-impl Site {
+impl ProbeSite {
     /// Makes the private folder in `parent`, an existing folder.
     ///
     /// # Errors
     /// When it cannot be made, with what would make it go.
-    pub fn make(parent: &Path) -> Result<Site> {
+    pub fn make(parent: &Path) -> Result<ProbeSite> {
         let facts = fs::metadata(parent).or_host(|| format!("look at {}", parent.display()))?;
         let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent_fd = openat(CWD, parent, path_only, Mode::empty());
@@ -84,11 +84,11 @@ impl Site {
         let parent = parent.to_owned();
         let made = RefCell::default();
         let segment_bytes = SEGMENT_BYTES;
-        Ok(Site { parent, parent_fd, identity, folder, folder_fd, segment_bytes, made, removed: false })
+        Ok(ProbeSite { parent, parent_fd, identity, folder, folder_fd, segment_bytes, made, removed: false })
     }
 
     /// The same with WAL segments of another size.
-    pub fn with_segments_of(mut self, bytes: u64) -> Site {
+    pub(crate) fn with_segments_of(mut self, bytes: u64) -> ProbeSite {
         self.segment_bytes = bytes;
         self
     }
@@ -155,7 +155,7 @@ impl Site {
     }
 
     /// Whether the folder probed is still where it was.
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let gone = |e: &io::Error| matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         // A filesystem that only answers with errors is there, and its errors are the result.
         let parent = fs::metadata(&self.parent);
@@ -187,7 +187,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for ProbeSite {
     fn drop(&mut self) {
         if !self.removed {
             // On the way out of an error, an interrupt or a panic: there is something worse to tell.
@@ -202,7 +202,7 @@ fn is_empty(folder: &OwnedFd) -> bool {
 }
 
 /// Private folders of earlier probes that were killed: nobody holds their lock.
-pub fn strays(parent: &Path) -> Vec<PathBuf> {
+pub(crate) fn strays(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
     let dead = |path: &PathBuf| {
@@ -218,7 +218,7 @@ fn refused(error: &io::Error, doing: String, parent: &Path) -> Error {
         io::ErrorKind::ReadOnlyFilesystem => {
             "it is mounted read-only; name a folder on a filesystem that can be written"
         }
-        io::ErrorKind::StorageFull => "its filesystem is full; make room",
+        io::ErrorKind::StorageFull => "its filesystem is full; free some space",
         io::ErrorKind::QuotaExceeded => "your quota on its filesystem is used up",
         io::ErrorKind::PermissionDenied => "name a folder that you may write, or run as a user who may",
         _ => return Error::host(error.to_string()).while_doing(doing),
@@ -234,14 +234,14 @@ mod tests {
     fn the_private_folder_is_gone_on_every_way_out() {
         let place = tempfile::tempdir().unwrap();
         let left = || fs::read_dir(place.path()).unwrap().count();
-        let site = Site::make(place.path()).unwrap();
+        let site = ProbeSite::make(place.path()).unwrap();
         site.fill("file", 3 << 20, Fill::Noise).unwrap();
         assert!(site.fill("file", 1, Fill::Zeroes).is_err(), "a file that is there is never written over");
         assert_eq!((fs::metadata(site.folder().join("file")).unwrap().len(), left()), (3 << 20, 1));
         site.close().unwrap();
         assert_eq!(left(), 0);
         let panicked = std::panic::catch_unwind(|| {
-            let _site = Site::make(place.path()).unwrap();
+            let _site = ProbeSite::make(place.path()).unwrap();
             panic!("on purpose");
         });
         assert!(panicked.is_err());
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn the_folder_of_a_living_probe_is_no_stray_and_a_dead_ones_is() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap();
+        let site = ProbeSite::make(place.path()).unwrap();
         assert_eq!(strays(place.path()), Vec::<PathBuf>::new());
         let dead = place.path().join(format!("{PREFIX}dead"));
         fs::create_dir(&dead).unwrap();
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn what_somebody_else_puts_into_the_private_folder_stays_and_is_told() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap();
+        let site = ProbeSite::make(place.path()).unwrap();
         site.fill("ours", 1 << 20, Fill::Hole).unwrap();
         let theirs = site.folder().join("theirs");
         fs::write(&theirs, "x").unwrap();
@@ -282,7 +282,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let probed = place.path().join("probed");
         fs::create_dir(&probed).unwrap();
-        let site = Site::make(&probed).unwrap();
+        let site = ProbeSite::make(&probed).unwrap();
         assert!(site.is_there());
         fs::rename(&probed, place.path().join("away")).unwrap();
         fs::create_dir(&probed).unwrap();
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn every_filling_has_the_size_asked_for() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap();
+        let site = ProbeSite::make(place.path()).unwrap();
         for (name, fill) in [("a", Fill::Noise), ("b", Fill::Zeroes), ("c", Fill::LastByte), ("d", Fill::Hole)] {
             site.fill(name, 2 << 20, fill).unwrap();
             assert_eq!(fs::metadata(site.folder().join(name)).unwrap().len(), 2 << 20, "{fill:?}");

@@ -15,9 +15,7 @@ const LENGTH: usize = 1 << 18;
 /// A system call that failed.
 #[derive(Debug)]
 pub struct Failed {
-    /// Which call.
     pub call: &'static str,
-    /// With what.
     pub error: io::Error,
 }
 
@@ -38,7 +36,6 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// An empty one.
     #[must_use]
     pub fn new(ticker: Ticker) -> Tape {
         // Touched once, so that no page fault falls into an operation.

@@ -1,7 +1,7 @@
 //! One writer that goes through WAL segments as the server does: block after block, then on to the next segment.
 
 use super::operation::{flags, sync, write_at};
-use super::site::{Fill, Site};
+use super::site::{Fill, ProbeSite};
 use super::tape::Failed;
 use crate::host::time::{micros, now};
 use crate::record::probe::{RowSpec, Segment, Way};
@@ -13,7 +13,7 @@ pub const RECYCLED: &str = "recycled";
 
 /// A row's way through its segments.
 pub struct Walk<'a> {
-    site: &'a Site,
+    site: &'a ProbeSite,
     /// What is written, block by block: no two neighbours alike, as in WAL.
     noise: &'a [u8],
     block: usize,
@@ -34,7 +34,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// With the call that failed.
-    pub fn open(spec: &RowSpec, site: &'a Site, noise: &'a [u8]) -> Result<Walk<'a>, Failed> {
+    pub fn open(spec: &RowSpec, site: &'a ProbeSite, noise: &'a [u8]) -> Result<Walk<'a>, Failed> {
         let segment = spec.segment.unwrap_or(Segment::Recycled);
         let recycled = segment == Segment::Recycled;
         let name = if recycled { RECYCLED.to_owned() } else { spec.id.clone() };
@@ -121,17 +121,17 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::rows::{Choice, rows};
+    use crate::probe::rows::{RowChoice, rows};
     use std::collections::BTreeSet;
 
     fn spec(id: &str, write_bytes: u32) -> RowSpec {
-        rows(Choice::All, write_bytes, 1).into_iter().find(|row| row.id == id).unwrap()
+        rows(RowChoice::All, write_bytes, 1).into_iter().find(|row| row.id == id).unwrap()
     }
 
     #[test]
     fn every_block_of_a_segment_is_written_once_before_the_next_segment_begins() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
         let memory = crate::probe::aligned_noise();
         for id in ["wal.fdatasync.zero_filled", "wal.fdatasync.extended"] {
             let mut walk = Walk::open(&spec(id, 65_536), &site, memory.bytes()).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_recycled_segment_begins_anew_at_its_end() {
         let place = tempfile::tempdir().unwrap();
-        let site = Site::make(place.path()).unwrap().with_segments_of(1 << 20);
+        let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut walk = Walk::open(&spec("wal.fdatasync.recycled", 65_536), &site, memory.bytes()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::filesystem::{self, MKFS, MOUNT, OnDevice, Recipe};
 use super::options_kept::Kept::{Shown, Unless};
-use super::options_kept::Rule;
+use super::options_kept::KeepRule;
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;
@@ -13,7 +13,6 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layer.
 pub static BTRFS: OnDevice =
     OnDevice { doc: "btrfs: copy on write with checksums, unless mounted with nodatacow.", recipe: RECIPE };
 
@@ -80,7 +79,7 @@ fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
 }
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
-const RULES: &[Rule] = &[
+const RULES: &[KeepRule] = &[
     ("datacow", Unless(&["nodatacow"])),
     ("datasum", Unless(&["nodatasum"])),
     ("barrier", Unless(&["nobarrier"])),

@@ -4,7 +4,7 @@
 //! device mapper and md through `slaves/`, btrfs to all its members, overlays to what holds their upper folder. Where it goes no further, it says why.
 
 use super::mount;
-use super::sysfs::{self, Node};
+use super::sysfs::{self, DeviceNumber};
 use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::mountinfo::Mount;
@@ -21,7 +21,7 @@ const DEEPEST: u32 = 16;
 
 /// What lies below a folder or a device.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Below {
+pub struct DevicesBelow {
     /// The devices, the filesystem's own first.
     pub devices: Vec<DeviceFacts>,
     /// For each of them, which others it stands on, by their places in the list.
@@ -53,27 +53,26 @@ pub(super) struct Tops {
 ///
 /// # Errors
 /// When the folder does not exist or the mount table cannot be read.
-pub fn below(host: &Host, folder: &Path) -> Result<Below> {
-    let mut walk = Walk::new(host)?;
+pub fn below(host: &Host, folder: &Path) -> Result<DevicesBelow> {
+    let mut walk = DeviceWalk::new(host)?;
     walk.folder(folder)?;
     Ok(walk.below)
 }
 
 /// A walk down from any number of folders and devices; what several of them stand on is found once.
-pub(super) struct Walk<'a> {
+pub(super) struct DeviceWalk<'a> {
     host: &'a Host,
     table: Vec<Mount>,
     /// What was found so far.
-    pub below: Below,
-    /// Overlays gone through.
+    pub below: DevicesBelow,
     overlays: u32,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DeviceWalk<'a> {
     /// # Errors
     /// When the mount table cannot be read.
-    pub fn new(host: &'a Host) -> Result<Walk<'a>> {
-        Ok(Walk { host, table: mount::table(host)?, below: Below::default(), overlays: 0 })
+    pub fn new(host: &'a Host) -> Result<DeviceWalk<'a>> {
+        Ok(DeviceWalk { host, table: mount::table(host)?, below: DevicesBelow::default(), overlays: 0 })
     }
 
     /// Goes down from a folder or file.
@@ -88,7 +87,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes down from a block device. Returns its place.
-    pub fn node(&mut self, node: Node) -> usize {
+    pub fn node(&mut self, node: DeviceNumber) -> usize {
         self.device(node, 0)
     }
 
@@ -118,7 +117,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn device(&mut self, node: Node, depth: u32) -> usize {
+    fn device(&mut self, node: DeviceNumber, depth: u32) -> usize {
         let same = |facts: &DeviceFacts| (facts.major, facts.minor) == (node.major, node.minor);
         if let Some(known) = self.below.devices.iter().position(same) {
             return known;
@@ -145,15 +144,15 @@ impl<'a> Walk<'a> {
 
 /// The devices that a mounted filesystem stands on: its device number, or, for one with an anonymous number (btrfs,
 /// fuseblk), its source and that one's companions.
-fn devices_of(host: &Host, mount: &Mount) -> Vec<Node> {
-    let own = Node { major: mount.major, minor: mount.minor };
+fn devices_of(host: &Host, mount: &Mount) -> Vec<DeviceNumber> {
+    let own = DeviceNumber { major: mount.major, minor: mount.minor };
     if own.exists(host) {
         return vec![own];
     }
     let Some(name) = kernel_name(host, &mount.source) else { return Vec::new() };
     let members = sysfs::btrfs_devices(host, &name);
     let names = if mount.fstype == "btrfs" && !members.is_empty() { members } else { vec![name] };
-    names.iter().filter_map(|name| Node::named(host, name)).collect()
+    names.iter().filter_map(|name| DeviceNumber::named(host, name)).collect()
 }
 
 /// `/dev/mapper/vg-pg` -> `dm-0`.
@@ -173,7 +172,7 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
 }
 
 /// What sysfs says of one device. A partition shares its disk's queue.
-fn facts(host: &Host, node: Node, depth: u32) -> DeviceFacts {
+fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
     let partition = node.is_partition(host);
     let queue = |name: &str| {
         let own = node.attribute(host, &format!("queue/{name}"));
@@ -216,7 +215,7 @@ fn write_cache(text: &str) -> Option<WriteCache> {
 }
 
 /// Whether the device has counters, with flushes among them; `None` where it has no line at all.
-fn counts_flushes(host: &Host, node: Node) -> Option<bool> {
+fn counts_flushes(host: &Host, node: DeviceNumber) -> Option<bool> {
     let table = host.read_optional("/proc/diskstats")?;
     let own = [node.major.to_string(), node.minor.to_string()];
     let line = table.lines().find(|line| line.split_whitespace().take(2).eq(own.iter().map(String::as_str)))?;
@@ -234,7 +233,7 @@ pub(super) struct Identity {
 
 impl Identity {
     /// Reads it where the drivers put it: NVMe, SCSI and SATA, virtio, MMC, and udev's database for the rest.
-    pub fn of(host: &Host, node: Node) -> Identity {
+    pub fn of(host: &Host, node: DeviceNumber) -> Identity {
         let disk = node.whole_disk(host).unwrap_or(node);
         let first = |names: &[&str]| names.iter().find_map(|name| disk.attribute(host, name));
         let udev = host.read_optional(format!("/run/udev/data/b{}:{}", disk.major, disk.minor)).unwrap_or_default();

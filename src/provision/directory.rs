@@ -1,7 +1,7 @@
 //! `directory`: what is there; nothing is formatted, no root is needed. Works in a private folder within it.
 
 use super::ledger::Thing;
-use super::{Built, Given, Ground, Layer, Site, Unmet, folder};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -9,7 +9,6 @@ use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 use std::path::Path;
 
-/// The layer.
 pub struct Directory;
 
 const OPTIONS: &[OptionSpec] = &[OptionSpec {
@@ -65,7 +64,7 @@ impl Layer for Directory {
         options.text("directory").and_then(|path| files::free_bytes(Path::new(path)).ok()).map(Bytes)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let place = options.text("directory").ok_or_else(|| Error::bug("a directory stack without a directory"))?;
         let path = paths::resolve(Path::new(place))?.join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;

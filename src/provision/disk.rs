@@ -4,9 +4,9 @@
 //! ledger, and is wiped by it. With `overwrite`, what the device carried before is wiped here, once, for good.
 
 use super::devices::Identity;
-use super::guard::{self, Device};
+use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
-use super::{Built, Given, Ground, Layer, Site, Unmet, knobs, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -16,7 +16,6 @@ use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layer.
 pub struct Disk;
 
 const fn text(key: &'static str, doc: &'static str) -> OptionSpec {
@@ -52,7 +51,6 @@ pub struct DiskContents {
     pub model: Option<String>,
     /// Serial as the device tells it.
     pub serial: Option<String>,
-    /// Capacity.
     pub size: Option<Bytes>,
     /// Signatures and partitions, in words; empty for a blank device.
     pub signatures: Vec<String>,
@@ -119,7 +117,7 @@ impl Layer for Disk {
         unmet
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let device = find(options)?;
         admit(site.host, &device, options)?;
         if options.boolean("overwrite") == Some(true) {
@@ -134,13 +132,13 @@ impl Layer for Disk {
     }
 }
 
-fn find(options: &Options) -> Result<Device> {
+fn find(options: &Options) -> Result<BlockDevice> {
     let path = options.text("disk").ok_or_else(|| Error::bug("a disk without a path"))?;
-    Device::find(Path::new(path))
+    BlockDevice::find(Path::new(path))
 }
 
 /// Lets the device through only when it is the one meant, nothing uses it, and it carries nothing (or `overwrite`).
-fn admit(host: &Host, device: &Device, options: &Options) -> Result<()> {
+fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     let shown = device.path.display();
     let identity = Identity::of(host, device.node);
     if let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) {
@@ -162,7 +160,7 @@ fn admit(host: &Host, device: &Device, options: &Options) -> Result<()> {
 }
 
 /// Wipes all signatures, partitions first, so that mkfs needs no force and nothing old is seen at the disk's end.
-fn wipe(host: &Host, device: &Device) -> Result<()> {
+fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
     let partitions = device.node.partitions(host);
     let paths = partitions.iter().filter_map(|node| node.name(host)).map(|name| Path::new("/dev").join(name));
     for path in paths.chain([device.path.clone()]) {
@@ -176,7 +174,7 @@ fn wipe(host: &Host, device: &Device) -> Result<()> {
     }
 }
 
-fn facts(host: &Host, device: &Device) -> BTreeMap<String, String> {
+fn facts(host: &Host, device: &BlockDevice) -> BTreeMap<String, String> {
     let Identity { model, serial, wwn, size_bytes } = Identity::of(host, device.node);
     let size = size_bytes.map(|bytes| Bytes(bytes).to_string());
     let details = [

@@ -1,10 +1,10 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
 use super::Site;
-use super::filesystem::{self, Devices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::filesystem::{self, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
 use super::ledger::Thing;
 use super::options_kept::Kept::{Shown, Unless};
-use super::options_kept::Rule;
+use super::options_kept::KeepRule;
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -73,7 +73,7 @@ const fn recipe(
 }
 
 /// Makes a journal device, known again by a UUID of its own.
-fn make_journal(site: &Site<'_>, devices: &Devices<'_>, options: &Options, _uuid: &str) -> Result<Vec<String>> {
+fn make_journal(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, _uuid: &str) -> Result<Vec<String>> {
     let Some(journal) = devices.log else { return Ok(Vec::new()) };
     let uuid = filesystem::new_uuid(site.host)?;
     site.ledger.enter(Thing::new("ext4", LOG).with_path("device", journal)?.with("uuid", &uuid))?;
@@ -100,13 +100,13 @@ fn block_bytes(arguments: &[String]) -> Option<&str> {
 }
 
 /// The journal's device number in the superblock may be another one's by now.
-fn members(devices: &Devices<'_>) -> Vec<String> {
+fn members(devices: &FilesystemDevices<'_>) -> Vec<String> {
     devices.log.iter().map(|journal| format!("journal_path={}", journal.display())).collect()
 }
 
 /// fs/ext4/super.c, `ext4_mount_opts` and `_ext4_show_options`. Most defaults need no line: the kernel prints them, too,
 /// in `/proc/fs/ext4/<device>/options`.
-const RULES: &[Rule] = &[
+const RULES: &[KeepRule] = &[
     ("barrier", Unless(&["nobarrier"])),
     ("barrier=1", Unless(&["nobarrier"])),
     ("barrier=0", Shown(&["nobarrier"])),

@@ -1,7 +1,7 @@
 //! What is there once a stack stands: a graph of its nodes and of the devices below them that were there already.
 
-use super::devices::{Below, Tops, Walk};
-use super::guard::Device;
+use super::devices::{DeviceWalk, DevicesBelow, Tops};
+use super::guard::BlockDevice;
 use super::stack::Grounds;
 use super::{Built, Ground, mount};
 use crate::error::Result;
@@ -23,11 +23,11 @@ pub(super) fn read_back(
     grounds: &Grounds,
     folders: &BTreeMap<End, PathBuf>,
 ) -> Result<StackFacts> {
-    let mut walk = Walk::new(host)?;
+    let mut walk = DeviceWalk::new(host)?;
     let mut sights = BTreeMap::new();
     for (name, ground) in grounds {
         let tops = match ground {
-            Ground::Device(path) => Tops { devices: vec![walk.node(Device::find(path)?.node)], ends: Vec::new() },
+            Ground::Device(path) => Tops { devices: vec![walk.node(BlockDevice::find(path)?.node)], ends: Vec::new() },
             Ground::Folder(path) => walk.folder(path)?,
             Ground::Pool(_) => Tops::default(),
         };
@@ -75,7 +75,7 @@ fn with_depths(mut stack: StackFacts) -> StackFacts {
 
 /// The devices that a walk down from every ground has found, each with the name that it goes by.
 struct Found<'a> {
-    below: &'a Below,
+    below: &'a DevicesBelow,
     /// The device that a ground is, or those that it stands on where it is a folder.
     sights: &'a BTreeMap<&'a GroundName, Tops>,
     /// By place in `below`; devices that the stack has built bear their ground's name.
@@ -89,7 +89,7 @@ impl<'a> Found<'a> {
         spec: &StackSpec,
         grounds: &Grounds,
         sights: &'a BTreeMap<&'a GroundName, Tops>,
-        below: &'a Below,
+        below: &'a DevicesBelow,
     ) -> Found<'a> {
         let is_device = |name: &GroundName| matches!(grounds.get(name), Some(Ground::Device(_)));
         let owner = |place: usize| {

@@ -4,11 +4,11 @@
 //! before mkfs runs; undoing wipes its signature from the device only if that UUID is found there, so that the next
 //! trial finds a disk blank and no foreign data are ever touched.
 
-use super::guard::{self, Device};
+use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
-use super::mount::{self, Wanted};
-use super::options_kept::Rule;
-use super::{Built, Given, Ground, Layer, Site, Unmet, devices_for, needs};
+use super::mount::{self, WantedMount};
+use super::options_kept::KeepRule;
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
@@ -59,15 +59,15 @@ impl Layer for OnDevice {
         (!data.is_empty()).then(|| (self.recipe.capacity)(options, data))
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
-        let devices = Devices::of(inputs, &self.recipe)?;
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let devices = FilesystemDevices::of(inputs, &self.recipe)?;
         make(site, &devices, options, &self.recipe)?;
         site.interrupt.check()?;
         open(site, &devices, options, &self.recipe)
     }
 
-    fn reopen(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
-        open(site, &Devices::of(inputs, &self.recipe)?, options, &self.recipe)
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        open(site, &FilesystemDevices::of(inputs, &self.recipe)?, options, &self.recipe)
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
@@ -84,20 +84,20 @@ impl Layer for OnDevice {
 pub(super) const LOG: &str = "log";
 
 /// The devices of one filesystem.
-pub(super) struct Devices<'a> {
+pub(super) struct FilesystemDevices<'a> {
     /// Where its data lie; at least one.
     pub data: Vec<&'a Path>,
     /// Its journal or log, where that is another device.
     pub log: Option<&'a Path>,
 }
 
-impl<'a> Devices<'a> {
-    fn of(inputs: &'a [Given], recipe: &Recipe) -> Result<Devices<'a>> {
+impl<'a> FilesystemDevices<'a> {
+    fn of(inputs: &'a [GivenGround], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
         let data = devices_for(inputs, Role::Data);
         if data.is_empty() {
             return Err(Error::bug(format!("{} stands on no block device", recipe.name)));
         }
-        Ok(Devices { data, log: devices_for(inputs, Role::Log).first().copied() })
+        Ok(FilesystemDevices { data, log: devices_for(inputs, Role::Log).first().copied() })
     }
 }
 
@@ -105,7 +105,6 @@ impl<'a> Devices<'a> {
 pub(super) struct Recipe {
     /// Name of the layer, and type for mount.
     pub name: &'static str,
-    /// Its mkfs.
     pub mkfs: &'static str,
     /// Further programs that read it back.
     pub programs: &'static [&'static str],
@@ -125,13 +124,13 @@ pub(super) struct Recipe {
     pub label_and_uuid: fn(&str, &str) -> Vec<String>,
     /// Makes what must be there before mkfs (a journal device), entered into the ledger first, and returns further
     /// arguments of mkfs. Of a site, the devices, the options and the filesystem's UUID.
-    pub prepare: fn(&Site<'_>, &Devices<'_>, &Options, &str) -> Result<Vec<String>>,
+    pub prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
     /// Wipes a log of its own from a device, if it is the one with this UUID.
     pub wipe_log: fn(&Host, &Path, &str) -> Result<()>,
     /// Mount options that name its further devices.
-    pub members: fn(&Devices<'_>) -> Vec<String>,
+    pub members: fn(&FilesystemDevices<'_>) -> Vec<String>,
     /// How the kernel prints its mount options.
-    pub rules: &'static [Rule],
+    pub rules: &'static [KeepRule],
     /// Further evidence of options in force: of a host and a device.
     pub in_force: fn(&Host, &str) -> Vec<String>,
     /// Superblock facts: of a host, the first data device and the mount point.
@@ -201,8 +200,7 @@ pub(super) fn new_uuid(host: &Host) -> Result<String> {
     Ok(host.read("/proc/sys/kernel/random/uuid")?.trim().to_owned())
 }
 
-/// Makes the filesystem.
-fn make(site: &Site<'_>, devices: &Devices<'_>, options: &Options, recipe: &Recipe) -> Result<()> {
+fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, recipe: &Recipe) -> Result<()> {
     let uuid = new_uuid(site.host)?;
     let further = (recipe.prepare)(site, devices, options, &uuid)?;
     for device in &devices.data {
@@ -221,10 +219,10 @@ fn make(site: &Site<'_>, devices: &Devices<'_>, options: &Options, recipe: &Reci
 }
 
 /// Mounts the filesystem, compares the mount options, and reads it back.
-fn open(site: &Site<'_>, devices: &Devices<'_>, options: &Options, recipe: &Recipe) -> Result<Built> {
+fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, recipe: &Recipe) -> Result<Built> {
     let asked = mount::asked(options);
     let first = devices.data[0];
-    let wanted = Wanted {
+    let wanted = WantedMount {
         owner: recipe.name,
         fstype: recipe.name,
         source: text(first)?,
@@ -246,7 +244,7 @@ fn text(path: &Path) -> Result<&str> {
 /// Wipes the signature of the filesystem with this UUID. Does nothing where the device carries none or a foreign one:
 /// a device's name may be another's by now.
 pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
-    let Ok(device) = Device::find(path) else { return Ok(()) };
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
         return Ok(());
     }

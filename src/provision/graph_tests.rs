@@ -2,7 +2,7 @@
 
 use super::ledger::{Death, Ledger};
 use super::stack::{self, Grounds};
-use super::test_site::{Place, mounted, options_of, text};
+use super::test_site::{TestPlace, mounted, options_of, text};
 use super::undo::{Undoers, undo_from};
 use super::{Ground, mount};
 use crate::record::options::Options;
@@ -16,7 +16,7 @@ fn node(name: &str, layer: &str, options: Options, inputs: &[(&str, Role)]) -> N
 }
 
 /// A filesystem `fs` on the images `a` and `b`, in these roles.
-fn on_two(place: &Place, layer: &str, options: Options, size: &str, roles: [Role; 2]) -> StackSpec {
+fn on_two(place: &TestPlace, layer: &str, options: Options, size: &str, roles: [Role; 2]) -> StackSpec {
     let image = || options_of(&[("loop", text(size)), ("in", text(place.path().to_str().unwrap()))]);
     let mut spec = StackSpec::linear("two", vec![("loop", image())]);
     let inputs = [("a", roles[0]), ("b", roles[1])];
@@ -29,7 +29,7 @@ fn on_two(place: &Place, layer: &str, options: Options, size: &str, roles: [Role
 #[test]
 fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
     for (layer, size) in [("ext3", "64MiB"), ("ext4", "64MiB"), ("xfs", "320MiB")] {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = TestPlace::new() else { return };
         let spec = on_two(&place, layer, Options::default(), size, [Role::Data, Role::Log]);
         let built = place.build(&spec).unwrap();
         fs::write(built.folder().join("file"), vec![1u8; 4 << 20]).unwrap();
@@ -43,7 +43,7 @@ fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
         assert!(undo_from(place.ledger(), first_wiped, &Undoers::new(), &place.host).is_empty());
         for ground in built.grounds.values() {
             let Ground::Device(path) = ground else { continue };
-            let device = super::guard::Device::find(path).unwrap();
+            let device = super::guard::BlockDevice::find(path).unwrap();
             assert_eq!(super::guard::signatures(&place.host, &device).unwrap(), [], "{layer} on {}", path.display());
         }
         place.clean();
@@ -52,7 +52,7 @@ fn a_journal_or_log_on_a_second_device_is_made_mounted_and_wiped() {
 
 #[test]
 fn a_btrfs_over_two_devices_has_the_profiles_asked_for_and_both_members() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let options = options_of(&[("data", text("raid1")), ("metadata", text("raid1"))]);
     let built = place.build(&on_two(&place, "btrfs", options, "256MiB", [Role::Data, Role::Data])).unwrap();
     let facts = built.facts.node("fs").unwrap();
@@ -66,7 +66,7 @@ fn a_stack_of_several_devices_that_dies_at_any_entry_is_undone() {
     // Entry 0 is the run's folder; two images and two loops, journal, filesystem, mount point and mount follow.
     for entry in 1..=9 {
         for death in [Death::Before(entry), Death::After(entry)] {
-            let Some(mut place) = Place::new() else { return };
+            let Some(mut place) = TestPlace::new() else { return };
             let spec = on_two(&place, "ext4", Options::default(), "64MiB", [Role::Data, Role::Log]);
             place.ledger().die(death);
             assert_eq!(place.build(&spec).is_err(), entry < 9, "the stack has entries 1 to 8");
@@ -84,7 +84,7 @@ fn a_stack_is_opened_again_on_devices_that_carry_it_and_nothing_is_lost() {
         ("xfs", "320MiB", [Role::Data, Role::Log]),
         ("btrfs", "256MiB", [Role::Data, Role::Data]),
     ] {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = TestPlace::new() else { return };
         let spec = on_two(&place, layer, mounted(&["noatime"]), size, roles);
         let built = place.build(&spec).unwrap();
         fs::write(built.folder().join("kept"), "x").unwrap();
@@ -103,7 +103,7 @@ fn a_stack_is_opened_again_on_devices_that_carry_it_and_nothing_is_lost() {
 
 #[test]
 fn what_cannot_be_opened_again_says_so() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "64MiB", Options::default());
     let error = stack::reopen_stack(&place.site("x"), &spec, Grounds::new()).unwrap_err().to_string();
     assert!(error.contains("the layer loop cannot be opened again"), "{error}");
@@ -112,7 +112,7 @@ fn what_cannot_be_opened_again_says_so() {
 
 #[test]
 fn promises_come_from_mounts_devices_and_the_end_of_what_can_be_seen() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", mounted(&["barrier=0"]))).unwrap();
     let (node, promise) = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap();
     assert_eq!((node.name.as_str(), promise.source.as_str()), ("ext4", "mount option nobarrier"));

@@ -4,7 +4,7 @@
 
 use super::devices::Identity;
 use super::mount;
-use super::sysfs::{self, Node};
+use super::sysfs::{self, DeviceNumber};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, paths};
@@ -14,30 +14,29 @@ use std::path::{Path, PathBuf};
 
 /// A block device that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Device {
+pub(super) struct BlockDevice {
     /// Path without symlinks: `/dev/nvme0n1`.
     pub path: PathBuf,
-    /// Its number.
-    pub node: Node,
+    pub node: DeviceNumber,
 }
 
-impl Device {
+impl BlockDevice {
     /// The block device that a path leads to.
     ///
     /// # Errors
     /// When there is nothing, or it is no block device.
-    pub fn find(path: &Path) -> Result<Device> {
+    pub fn find(path: &Path) -> Result<BlockDevice> {
         let real = paths::resolve(path)?;
         let found = paths::look_at(&real)?;
         if found.kind != paths::Kind::BlockDevice {
             return Err(Error::user(format!("{} is not a block device", path.display())));
         }
         let (major, minor) = found.device;
-        Ok(Device { path: real, node: Node { major, minor } })
+        Ok(BlockDevice { path: real, node: DeviceNumber { major, minor } })
     }
 
     /// It and its partitions.
-    fn nodes(&self, host: &Host) -> Vec<Node> {
+    fn nodes(&self, host: &Host) -> Vec<DeviceNumber> {
         std::iter::once(self.node).chain(self.node.partitions(host)).collect()
     }
 }
@@ -62,7 +61,7 @@ pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&s
 ///
 /// # Errors
 /// When wipefs fails, for instance without root.
-pub(super) fn signatures(host: &Host, device: &Device) -> Result<Vec<Signature>> {
+pub(super) fn signatures(host: &Host, device: &BlockDevice) -> Result<Vec<Signature>> {
     let listed = host.run(&Command::new("wipefs").args(["--no-act", "--json"]).arg(&device.path))?;
     wipefs::parse(&listed.stdout)
 }
@@ -71,7 +70,7 @@ pub(super) fn signatures(host: &Host, device: &Device) -> Result<Vec<Signature>>
 ///
 /// # Errors
 /// When wipefs fails, for instance without root.
-pub(super) fn contents(host: &Host, device: &Device) -> Result<Vec<String>> {
+pub(super) fn contents(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
     let mut found: Vec<String> = signatures(host, device)?.iter().map(described).collect();
     let partitions = device.node.partitions(host);
     found.extend(partitions.iter().map(|node| format!("partition {}", node.name(host).unwrap_or_default())));
@@ -89,7 +88,7 @@ fn described(signature: &Signature) -> String {
 ///
 /// # Errors
 /// When the mount table or the swap table cannot be read.
-pub(super) fn uses(host: &Host, device: &Device) -> Result<Vec<String>> {
+pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
     let nodes = device.nodes(host);
     let mut uses = mounts(host, device, &nodes)?;
     for node in &nodes {
@@ -118,10 +117,10 @@ pub(super) fn uses(host: &Host, device: &Device) -> Result<Vec<String>> {
 }
 
 /// Mounts of the device or its partitions, by number and by source.
-fn mounts(host: &Host, device: &Device, nodes: &[Node]) -> Result<Vec<String>> {
+fn mounts(host: &Host, device: &BlockDevice, nodes: &[DeviceNumber]) -> Result<Vec<String>> {
     let table = mount::table(host)?;
     let holds = |mount: &&mountinfo::Mount| {
-        let own = Node { major: mount.major, minor: mount.minor };
+        let own = DeviceNumber { major: mount.major, minor: mount.minor };
         nodes.contains(&own) || Path::new(&mount.source) == device.path || leads_to(&mount.source, nodes)
     };
     Ok(table.iter().filter(holds).map(|mount| format!("{} is mounted on {}", mount.source, mount.target)).collect())
@@ -131,12 +130,12 @@ fn mounts(host: &Host, device: &Device, nodes: &[Node]) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// When the mount table cannot be read.
-pub(super) fn is_mounted(host: &Host, device: &Device) -> Result<bool> {
+pub(super) fn is_mounted(host: &Host, device: &BlockDevice) -> Result<bool> {
     mounts(host, device, &device.nodes(host)).map(|mounts| !mounts.is_empty())
 }
 
-fn leads_to(path: &str, nodes: &[Node]) -> bool {
-    path.starts_with('/') && Device::find(Path::new(path)).is_ok_and(|device| nodes.contains(&device.node))
+fn leads_to(path: &str, nodes: &[DeviceNumber]) -> bool {
+    path.starts_with('/') && BlockDevice::find(Path::new(path)).is_ok_and(|device| nodes.contains(&device.node))
 }
 
 #[cfg(test)]
@@ -161,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_file_is_no_block_device_and_a_missing_one_is_told() {
-        assert!(Device::find(Path::new("/etc/passwd")).unwrap_err().to_string().contains("not a block device"));
-        assert!(Device::find(Path::new("/dev/no-such")).unwrap_err().to_string().contains("/dev/no-such"));
+        assert!(BlockDevice::find(Path::new("/etc/passwd")).unwrap_err().to_string().contains("not a block device"));
+        assert!(BlockDevice::find(Path::new("/dev/no-such")).unwrap_err().to_string().contains("/dev/no-such"));
     }
 }

@@ -10,14 +10,14 @@ mod tests;
 pub(super) use setting::undo;
 pub use setting::{OWNER, strayed};
 
-use super::guard::Device;
+use super::guard::BlockDevice;
 use super::ledger::Ledger;
 use super::{Ground, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{LEAVE, OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::units::Bytes;
-use setting::{Identity, set};
+use setting::{KnobOwner, set};
 use std::collections::BTreeMap;
 
 /// The key of a device's knobs, and of those of the machine that hold for every device.
@@ -33,7 +33,6 @@ enum Drags {
     Reset(&'static str),
 }
 
-/// One knob.
 #[derive(Debug)]
 struct Knob {
     /// Its name in a plan, within its table.
@@ -100,9 +99,9 @@ pub const QUEUE: OptionSpec = OptionSpec {
 /// What the table `[machine]` of a plan can hold.
 pub const MACHINE: &[OptionSpec] = &[
     option(DIRTY_BYTES, &OptionKind::Size, "Dirty pages above which a writer has to write itself."),
-    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the memory that can be had."),
+    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the available memory."),
     option(BACKGROUND_BYTES, &OptionKind::Size, "Dirty pages above which the kernel begins to write."),
-    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the memory that can be had."),
+    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the available memory."),
     option(
         "vm.dirty_expire_centisecs",
         &OptionKind::Integer { min: 0 },
@@ -193,13 +192,13 @@ pub fn unmet(host: &Host, machine: &Options) -> Vec<Unmet> {
 pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()> {
     for (name, value) in asked(machine) {
         let knob = of_machine(name).ok_or_else(|| Error::user(format!("there is no knob `{name}`")))?;
-        set(host, ledger, knob, &Identity::machine(host), &value)?;
+        set(host, ledger, knob, &KnobOwner::machine(host), &value)?;
     }
     Ok(())
 }
 
 /// The devices among what a node offers, with the knobs that are asked of each, in the order of setting.
-fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(Identity, &'static Knob, String)>> {
+fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
     let queue = options.table(QUEUE_KEY);
     if let Some((name, _)) = asked(&queue).find(|(name, _)| of_device(name).is_none()) {
         return Err(Error::user(format!("there is no knob `{name}` of a device")));
@@ -207,9 +206,9 @@ fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(I
     let mut all = Vec::new();
     for ground in grounds {
         let Ground::Device(path) = ground else { continue };
-        let node = Device::find(path)?.node;
+        let node = BlockDevice::find(path)?.node;
         let knobs = OF_DEVICE.iter().filter_map(|knob| Some((knob, queue.get(knob.name).and_then(wanted)?)));
-        all.extend(knobs.map(|(knob, value)| (Identity::device(host, node), knob, value)));
+        all.extend(knobs.map(|(knob, value)| (KnobOwner::device(host, node), knob, value)));
     }
     Ok(all)
 }

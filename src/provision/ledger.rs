@@ -36,7 +36,6 @@ impl Thing {
         Thing { owner: owner.into(), kind: kind.into(), marks: BTreeMap::new() }
     }
 
-    /// Adds a mark.
     #[must_use]
     pub fn with(mut self, mark: &str, value: impl Into<String>) -> Thing {
         self.marks.insert(mark.to_owned(), value.into());
@@ -115,7 +114,7 @@ pub struct Listed {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct LedgerLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     ledger: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,8 +228,8 @@ impl Ledger {
     }
 
     /// Where the ledger lies.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -245,7 +244,7 @@ impl Ledger {
         if book.dies == Some(Death::Before(number)) {
             return Err(Error::bug("the test ends here"));
         }
-        let line = Line { made: Some(number), thing: Some(thing.clone()), ..Line::default() };
+        let line = LedgerLine { made: Some(number), thing: Some(thing.clone()), ..LedgerLine::default() };
         book.append(&line, true).map_err(|e| e.while_doing(format!("write {thing} into {}", self.path.display())))?;
         book.replayed.open.insert(number, thing);
         book.replayed.next += 1;
@@ -265,7 +264,7 @@ impl Ledger {
         if !book.replayed.open.contains_key(&number) {
             return Ok(());
         }
-        let line = Line { undone: Some(number), ..Line::default() };
+        let line = LedgerLine { undone: Some(number), ..LedgerLine::default() };
         book.append(&line, false).map_err(|e| e.while_doing(format!("write into {}", self.path.display())))?;
         book.replayed.open.remove(&number);
         Ok(())
@@ -315,7 +314,7 @@ impl Drop for Ledger {
 
 impl Book {
     /// Appends a line whole or not at all, so that a full disk cannot leave half a line before the next one.
-    fn append(&mut self, line: &Line, sync: bool) -> Result<()> {
+    fn append(&mut self, line: &LedgerLine, sync: bool) -> Result<()> {
         let text = text_of(line)?;
         let written = self.file.write_all(&text).and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
         if let Err(e) = written {
@@ -366,7 +365,7 @@ fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {
 }
 
 /// Refuses a ledger that others could have written: `clean` does, as root, what it says.
-fn believable(file: &File, path: &Path) -> Result<paths::Facts> {
+fn believable(file: &File, path: &Path) -> Result<paths::PathFacts> {
     let found = paths::look_at_open(file, path)?;
     let ours = rustix::process::geteuid().as_raw();
     if found.kind == Kind::RegularFile && found.uid == ours && found.mode & 0o022 == 0 {
@@ -392,7 +391,7 @@ fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
     files::remove(part)?;
     let mut file = files::create_new(part, 0o600).or_host(making)?;
     files::lock(&file).or_host(making)?;
-    let header = text_of(&Line { ledger: Some(FORMAT), ..Line::default() })?;
+    let header = text_of(&LedgerLine { ledger: Some(FORMAT), ..LedgerLine::default() })?;
     file.write_all(&header).and_then(|()| file.sync_all()).or_host(making)?;
     files::add_name(part, path).or_host(making)?;
     Ok((file, header.len() as u64))
@@ -409,7 +408,7 @@ fn lock_soon(file: &File, run_id: &str) -> Result<()> {
     Err(Error::user(format!("the run {run_id} is still alive")).hint("interrupt it with Ctrl-C and let it tear down"))
 }
 
-fn text_of(line: &Line) -> Result<Vec<u8>> {
+fn text_of(line: &LedgerLine) -> Result<Vec<u8>> {
     let mut text =
         serde_json::to_vec(line).map_err(|e| Error::bug(format!("a ledger line does not serialise: {e}")))?;
     text.push(b'\n');
@@ -426,27 +425,28 @@ fn replay(content: &[u8], path: &Path) -> Result<(Replayed, u64)> {
             Error::host(format!("{}, line {}: {what}", path.display(), index + 1))
                 .hint("the ledger is damaged; look at what it lists, undo that by hand, then remove the file")
         };
-        let line: Line = serde_json::from_slice(line).map_err(|e| wrong(format!("not a line of a ledger: {e}")))?;
+        let line: LedgerLine =
+            serde_json::from_slice(line).map_err(|e| wrong(format!("not a line of a ledger: {e}")))?;
         replayed.take_in(index, line).map_err(wrong)?;
     }
     Ok((replayed, whole as u64))
 }
 
 impl Replayed {
-    fn take_in(&mut self, index: usize, line: Line) -> Result<(), String> {
+    fn take_in(&mut self, index: usize, line: LedgerLine) -> Result<(), String> {
         match (index, line) {
-            (0, Line { ledger: Some(FORMAT), made: None, thing: None, undone: None }) => Ok(()),
-            (0, Line { ledger: Some(format), .. }) => {
+            (0, LedgerLine { ledger: Some(FORMAT), made: None, thing: None, undone: None }) => Ok(()),
+            (0, LedgerLine { ledger: Some(format), .. }) => {
                 Err(format!("a ledger of format {format}; this program knows {FORMAT}"))
             }
-            (1.., Line { ledger: None, made: Some(number), thing: Some(thing), undone: None })
+            (1.., LedgerLine { ledger: None, made: Some(number), thing: Some(thing), undone: None })
                 if number >= self.next =>
             {
                 self.open.insert(number, thing);
                 self.next = number + 1;
                 Ok(())
             }
-            (1.., Line { ledger: None, made: None, thing: None, undone: Some(number) }) => {
+            (1.., LedgerLine { ledger: None, made: None, thing: None, undone: Some(number) }) => {
                 self.open.remove(&number).map(drop).ok_or_else(|| format!("entry {number} is undone, but was not open"))
             }
             _ => Err("neither an entry made nor an entry undone, or out of order".to_owned()),

@@ -4,8 +4,8 @@
 //! the kernel's choice and may be somebody else's after a restart.
 
 use super::ledger::Thing;
-use super::sysfs::{self, Node};
-use super::{Built, Given, Ground, Layer, Room, Site, Unmet, folder, guard, knobs, mount, needs};
+use super::sysfs::{self, DeviceNumber};
+use super::{Built, GivenGround, Ground, Layer, Space, Site, Unmet, folder, guard, knobs, mount, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 /// Where images lie when the plan does not say.
 const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
 
-/// The layer.
 pub struct LoopImage;
 
 const OPTIONS: &[OptionSpec] = &[
@@ -100,11 +99,11 @@ impl Layer for LoopImage {
         options.size("loop")
     }
 
-    fn room(&self, options: &Options) -> Option<Room> {
-        Some(Room::Disk(place(options).to_owned(), options.size("loop")?))
+    fn space(&self, options: &Options) -> Option<Space> {
+        Some(Space::Disk(place(options).to_owned(), options.size("loop")?))
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
         let direct_io = options.boolean("direct_io").unwrap_or(true);
         let preallocate = options.boolean("preallocate").unwrap_or(false);
@@ -156,7 +155,7 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
     let free = Bytes(files::free_bytes(place)?);
     if size > free {
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
-            .hint("give the stack a smaller image or another folder, or make room"));
+            .hint("give the stack a smaller image or another folder, or free some space"));
     }
     site.ledger.enter(Thing::new("loop", "image").with_path("path", &image)?)?;
     let making = || format!("make the image {} of {size}", image.display());
@@ -182,7 +181,7 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, direct_io: bool) -> Result<P
     };
     let output = site.host.run(&command).map_err(refused)?;
     let device = PathBuf::from(output.stdout.trim());
-    let node = guard::Device::find(&device)?.node;
+    let node = guard::BlockDevice::find(&device)?.node;
     if node.backing_file(site.host).as_deref().map(Path::new) != Some(image) {
         return Err(Error::tool(format!("losetup made {}, but its file is not {}", device.display(), image.display())));
     }
@@ -204,7 +203,7 @@ fn on(flag: bool) -> &'static str {
 
 fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<BTreeMap<String, String>> {
     let found = paths::look_at(image)?;
-    let node = guard::Device::find(device)?.node;
+    let node = guard::BlockDevice::find(device)?.node;
     let below = mount::mount_of(host, image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
     let details = [
@@ -220,7 +219,7 @@ fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<
 }
 
 /// The loop devices whose file is `image`.
-fn devices_on(host: &Host, image: &str) -> Vec<Node> {
+fn devices_on(host: &Host, image: &str) -> Vec<DeviceNumber> {
     sysfs::loops(host).into_iter().filter(|(_, file)| file == image).map(|(node, _)| node).collect()
 }
 
@@ -229,7 +228,7 @@ fn detach(host: &Host, image: &str) -> Result<()> {
         let Some(node) = devices_on(host, image).into_iter().next() else { return Ok(()) };
         let name = node.name(host).ok_or_else(|| Error::host(format!("the loop device on {image} has no name")))?;
         let path = Path::new("/dev").join(&name);
-        if let Some(user) = guard::Device::find(&path).and_then(|device| in_use(host, &device))? {
+        if let Some(user) = guard::BlockDevice::find(&path).and_then(|device| in_use(host, &device))? {
             return Err(Error::host(format!("{} on {image} is in use: {user}", path.display())));
         }
         // losetup succeeds on a device that is still open and leaves the rest to the last close: look again. It fails on
@@ -247,7 +246,7 @@ fn detach(host: &Host, image: &str) -> Result<()> {
     Ok(())
 }
 
-fn in_use(host: &Host, device: &guard::Device) -> Result<Option<String>> {
+fn in_use(host: &Host, device: &guard::BlockDevice) -> Result<Option<String>> {
     if guard::is_mounted(host, device)? {
         return Ok(Some("it is mounted".to_owned()));
     }

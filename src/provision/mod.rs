@@ -4,19 +4,19 @@
 //! down, and `pgstrata clean` after a crash, are the same walk through the ledger in reverse. Absent on purpose:
 //! PostgreSQL, workloads, results.
 
-pub mod devices;
+pub(crate) mod devices;
 mod facts;
-pub mod filesystem;
-pub mod folder;
+pub(crate) mod filesystem;
+pub(crate) mod folder;
 mod guard;
-pub mod knobs;
-pub mod ledger;
-pub mod mount;
-pub mod needs;
+pub(crate) mod knobs;
+pub(crate) mod ledger;
+pub(crate) mod mount;
+pub(crate) mod needs;
 mod options_kept;
-pub mod stack;
+pub(crate) mod stack;
 mod sysfs;
-pub mod undo;
+pub(crate) mod undo;
 
 #[cfg(test)]
 mod graph_tests;
@@ -82,11 +82,11 @@ pub enum Ground {
     /// A folder that data can be put in.
     Folder(PathBuf),
     /// A storage pool, by name.
+    #[cfg_attr(not(test), expect(dead_code, reason = "seam for ZFS and LVM, ADR 0015; exercised by test_pool"))]
     Pool(String),
 }
 
 impl Ground {
-    /// What it is.
     #[must_use]
     pub fn kind(&self) -> GroundKind {
         match self {
@@ -99,17 +99,15 @@ impl Ground {
 
 /// Something that a layer is given to build on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
-    /// What for.
+pub struct GivenGround {
     pub role: Role,
     /// The group that it is in: `mirror-0`.
     pub group: Option<String>,
-    /// What it is.
     pub ground: Ground,
 }
 
 /// The block devices among what a layer is given, in one role.
-pub(crate) fn devices_for(inputs: &[Given], role: Role) -> Vec<&Path> {
+pub(crate) fn devices_for(inputs: &[GivenGround], role: Role) -> Vec<&Path> {
     inputs
         .iter()
         .filter(|given| given.role == role)
@@ -129,9 +127,9 @@ pub struct Unmet {
     pub hint: String,
 }
 
-/// Room that a stack takes on something that others use too, for the check before anything is built.
+/// Space that a stack takes on something that others use too, for the check before anything is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Room {
+pub enum Space {
     /// Bytes on the filesystem that holds this folder (a loop image).
     Disk(PathBuf, Bytes),
     /// Bytes of the machine's memory (tmpfs, ramfs: the most it may take).
@@ -140,7 +138,6 @@ pub enum Room {
 
 /// What a layer is given to build with.
 pub struct Site<'a> {
-    /// The machine.
     pub host: &'a Host,
     /// Where everything made is entered first.
     pub ledger: &'a Ledger,
@@ -201,14 +198,14 @@ pub trait Layer: Sync {
     /// What this machine lacks for it. Reads, never changes. An option that is not given is not looked at: without any,
     /// it tells what the layer lacks as such.
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet>;
-    /// What it offers at most, where that can be told before it is built: an image's size, tmpfs's limit, a folder's free
+    /// What it offers at most, where that is known before it is built: an image's size, tmpfs's limit, a folder's free
     /// space. `data` are the capacities of what it stores data on; by default it offers all of it.
     fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
         let _ = options;
         (!data.is_empty()).then(|| Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum))))
     }
     /// The space it takes from something shared.
-    fn room(&self, options: &Options) -> Option<Room> {
+    fn space(&self, options: &Options) -> Option<Space> {
         let _ = options;
         None
     }
@@ -217,13 +214,13 @@ pub trait Layer: Sync {
     ///
     /// # Errors
     /// What failed, with the tool's own words. What was made up to there is in the ledger and is undone by the caller.
-    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built>;
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built>;
     /// Opens it again on devices that carry it already (a mount without mkfs, an import without create): after a crash,
     /// or on a copy of its devices. What it makes goes into the ledger as in [`Layer::build`].
     ///
     /// # Errors
     /// As [`Layer::build`]; and where a layer has nothing that could be opened again.
-    fn reopen(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let _ = (site, inputs, options);
         Err(Error::user(format!("the layer {} cannot be opened again", self.name())))
     }

@@ -4,7 +4,7 @@
 //! options a plan may not use because they tell mount(8) to do something that the ledger would not know.
 
 use super::ledger::Thing;
-use super::options_kept::{self, Rule};
+use super::options_kept::{self, KeepRule};
 use super::{Site, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -53,7 +53,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// What is to be mounted.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedMount<'a> {
     /// The layer, which is the owner in the ledger.
     pub owner: &'static str,
     /// Type of the filesystem.
@@ -67,7 +67,7 @@ pub(super) struct Wanted<'a> {
     /// Mount options of ours that name its further devices; the kernel need not show them.
     pub members: Vec<String>,
     /// How the kernel prints those that it does not print as they were asked.
-    pub rules: &'static [Rule],
+    pub rules: &'static [KeepRule],
     /// Further evidence of options in force, beside the mount table.
     pub in_force: fn(&Host, &str) -> Vec<String>,
 }
@@ -103,7 +103,7 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
 ///
 /// # Errors
 /// With mount's words and the kernel's; or when an option was silently dropped.
-pub(super) fn mount(site: &Site<'_>, wanted: &Wanted<'_>) -> Result<PathBuf> {
+pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf> {
     // The mount table shows paths without symlinks.
     let target = paths::resolve(&site.folder)?.join(&site.name);
     folder::make(site.ledger, folder::OWNER, &target)?;
@@ -221,7 +221,7 @@ fn uptime_s(host: &Host) -> Option<f64> {
 }
 
 /// mount(8) says "wrong fs type, bad option, bad superblock" to everything; the reason stands in the kernel's log.
-fn with_kernel_words(host: &Host, error: Error, wanted: &Wanted<'_>, begun_s: Option<f64>) -> Error {
+fn with_kernel_words(host: &Host, error: Error, wanted: &WantedMount<'_>, begun_s: Option<f64>) -> Error {
     let log = host.run(&Command::new("dmesg"));
     let (Ok(log), Some(begun_s)) = (log, begun_s) else { return error };
     let device = wanted.source.rsplit('/').next().unwrap_or(wanted.source);

@@ -1,8 +1,8 @@
-//! What layers need of a machine: root, programs, filesystems of the kernel, free room.
+//! What layers need of a machine: root, programs, filesystems of the kernel, free space.
 //!
 //! Reads, never changes: a missing kernel module is not loaded here, mount(8) has the kernel do that.
 
-use super::{Room, Unmet};
+use super::{Space, Unmet};
 use crate::host::{Host, files, paths, users};
 use crate::parse::meminfo;
 use crate::units::Bytes;
@@ -37,7 +37,6 @@ pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> 
     })
 }
 
-/// Loop devices.
 pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
     (!paths::exists(Path::new("/dev/loop-control")) && !has_module(host, "loop")).then(|| Unmet {
         what: "loop devices (/dev/loop-control)".to_owned(),
@@ -63,15 +62,15 @@ fn release(host: &Host) -> Option<String> {
     host.read_optional("/proc/sys/kernel/osrelease")
 }
 
-/// What the rooms of stacks that stand at the same time lack, together: on each filesystem, and in memory.
+/// What the space of stacks that stand at the same time lack, together: on each filesystem, and in memory.
 #[must_use]
-pub fn lacking_room(host: &Host, rooms: &[Room]) -> Vec<Unmet> {
+pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
     let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();
     let mut memory = 0u64;
-    for room in rooms {
-        match room {
-            Room::Memory(Bytes(bytes)) => memory = memory.saturating_add(*bytes),
-            Room::Disk(folder, Bytes(bytes)) => {
+    for space in spaces {
+        match space {
+            Space::Memory(Bytes(bytes)) => memory = memory.saturating_add(*bytes),
+            Space::Disk(folder, Bytes(bytes)) => {
                 let device = paths::look_at(&files::nearest_existing(folder)).map_or(0, |found| found.filesystem);
                 let sum = disks.entry(device).or_insert((folder, 0));
                 sum.1 = sum.1.saturating_add(*bytes);
@@ -88,8 +87,8 @@ pub fn lacking_room(host: &Host, rooms: &[Room]) -> Vec<Unmet> {
 
 fn too_little(needed: u64, free: u64, place: &str) -> Unmet {
     Unmet {
-        what: format!("{} of room {place}, where {} are free", Bytes(needed), Bytes(free)),
-        hint: "give the stack a smaller size or another place, or make room".to_owned(),
+        what: format!("{} of space {place}, where {} are free", Bytes(needed), Bytes(free)),
+        hint: "give the stack a smaller size or another place, or free some space".to_owned(),
     }
 }
 
@@ -129,16 +128,16 @@ mod tests {
     }
 
     #[test]
-    fn rooms_on_one_filesystem_add_up() {
+    fn space_on_one_filesystem_adds_up() {
         let (root, host) = fake(&[("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:       2048 kB\n")]);
         let free = files::free_bytes(root.path()).unwrap();
-        let disk = |share: u64| Room::Disk(root.path().join("not/yet"), Bytes(free / 100 * share));
-        assert_eq!(lacking_room(&host, &[disk(40)]), []);
-        assert_eq!(lacking_room(&host, &[disk(60), disk(60)]).len(), 1);
-        assert_eq!(lacking_room(&host, &[Room::Memory(Bytes(2 << 20))]), []);
-        let unmet = lacking_room(&host, &[Room::Memory(Bytes(1 << 20)), Room::Memory(Bytes(2 << 20))]);
-        assert_eq!(unmet[0].what, "3 MiB of room in memory, where 2 MiB are free");
-        assert_eq!(lacking_room(&host, &[Room::Disk(root.path().into(), Bytes(u64::MAX)), disk(1)]).len(), 1);
+        let disk = |share: u64| Space::Disk(root.path().join("not/yet"), Bytes(free / 100 * share));
+        assert_eq!(lacking_space(&host, &[disk(40)]), []);
+        assert_eq!(lacking_space(&host, &[disk(60), disk(60)]).len(), 1);
+        assert_eq!(lacking_space(&host, &[Space::Memory(Bytes(2 << 20))]), []);
+        let unmet = lacking_space(&host, &[Space::Memory(Bytes(1 << 20)), Space::Memory(Bytes(2 << 20))]);
+        assert_eq!(unmet[0].what, "3 MiB of space in memory, where 2 MiB are free");
+        assert_eq!(lacking_space(&host, &[Space::Disk(root.path().into(), Bytes(u64::MAX)), disk(1)]).len(), 1);
     }
 
     #[test]

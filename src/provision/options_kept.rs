@@ -1,7 +1,7 @@
 //! Whether the kernel kept the mount options that were asked for.
 //!
 //! The kernel prints most options as they were given, leaves out those that are its default, and prints some in other
-//! words. A filesystem's table of [`Rule`]s says which. An option counts as kept only if it is printed (as asked, in
+//! words. A filesystem's table of [`KeepRule`]s says which. An option counts as kept only if it is printed (as asked, in
 //! the rule's words, or with an equal value) or if it is a default whose opposite is not printed. Everything else counts
 //! as dropped: ramfs, and others in part, accept any word and ignore it.
 
@@ -15,10 +15,10 @@ pub(super) enum Kept {
 }
 
 /// How the kernel prints one option. A pattern that ends in `=` or `:` stands for all that begin with it.
-pub(super) type Rule = (&'static str, Kept);
+pub(super) type KeepRule = (&'static str, Kept);
 
 /// Options of the mount point, the same for every filesystem (mount(8), "filesystem-independent mount options").
-const COMMON: &[Rule] = &[
+const COMMON: &[KeepRule] = &[
     ("defaults", Kept::Unless(&[])),
     ("atime", Kept::Unless(&["noatime"])),
     ("strictatime", Kept::Unless(&["noatime", "relatime"])),
@@ -32,9 +32,9 @@ const COMMON: &[Rule] = &[
 ];
 
 /// The options of `asked` that are not in force, judging by `shown`.
-pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[Rule]) -> Vec<&'a str> {
+pub(super) fn dropped<'a>(asked: &'a [String], shown: &[String], rules: &[KeepRule]) -> Vec<&'a str> {
     let kept = |option: &&str| {
-        let by_rule = |(pattern, kept): &Rule| matches(pattern, option) && satisfied(*kept, shown);
+        let by_rule = |(pattern, kept): &KeepRule| matches(pattern, option) && satisfied(*kept, shown);
         shown.iter().any(|line| same(option, line)) || rules.iter().chain(COMMON).any(by_rule)
     };
     asked.iter().map(String::as_str).filter(|option| !kept(option)).collect()
@@ -86,11 +86,11 @@ mod tests {
         text.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
-    fn lost(asked: &str, shown: &str, rules: &[Rule]) -> Vec<String> {
+    fn lost(asked: &str, shown: &str, rules: &[KeepRule]) -> Vec<String> {
         dropped(&words(asked), &words(shown), rules).into_iter().map(str::to_owned).collect()
     }
 
-    const RULES: &[Rule] = &[
+    const RULES: &[KeepRule] = &[
         ("barrier=0", Kept::Shown(&["nobarrier"])),
         ("barrier=1", Kept::Unless(&["nobarrier"])),
         ("compress=zstd", Kept::Shown(&["compress=zstd:"])),

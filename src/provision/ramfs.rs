@@ -1,17 +1,16 @@
 //! `ramfs`: the page cache as a filesystem, without a limit and never swapped.
 
 use super::ledger::Thing;
-use super::mount::{self, Wanted};
+use super::mount::{self, WantedMount};
 use super::options_kept::Kept::Unless;
-use super::options_kept::Rule;
-use super::{Built, Given, Ground, Layer, Site, Unmet, needs};
+use super::options_kept::KeepRule;
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, needs};
 use crate::error::Result;
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use std::collections::BTreeMap;
 
-/// The layer.
 pub struct Ramfs;
 
 const OPTIONS: &[OptionSpec] = &[OptionSpec {
@@ -23,7 +22,7 @@ const OPTIONS: &[OptionSpec] = &[OptionSpec {
 }];
 
 /// fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
-const RULES: &[Rule] = &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))];
+const RULES: &[KeepRule] = &[("mode=755", Unless(&["mode="])), ("mode=0755", Unless(&["mode="]))];
 
 impl Layer for Ramfs {
     fn name(&self) -> &'static str {
@@ -51,11 +50,11 @@ impl Layer for Ramfs {
         needs::root().into_iter().chain(programs).chain(needs::kernel_filesystem(host, "ramfs", &[])).collect()
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let (owner, source) = (self.name(), site.name.as_str());
         let asked = mount::asked(options);
         let in_force = |_: &Host, _: &str| Vec::new();
-        let wanted = Wanted {
+        let wanted = WantedMount {
             owner,
             fstype: owner,
             source,

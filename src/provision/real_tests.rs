@@ -2,9 +2,9 @@
 
 use super::ledger::{Death, Ledger};
 use super::stack::BuiltStack;
-use super::test_site::{Place, mkfs, mounted, options_of, stack, text};
+use super::test_site::{TestPlace, mkfs, mounted, options_of, stack, text};
 use super::undo::{Undoers, undo_from};
-use super::{ALL, Given, stack as stacks};
+use super::{ALL, GivenGround, stack as stacks};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::record::facts::DeviceFacts;
@@ -22,7 +22,7 @@ const ON_DEVICE: &[(&str, &str)] =
 #[test]
 fn every_filesystem_is_built_read_back_and_undone() {
     for (name, size) in ON_DEVICE {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = TestPlace::new() else { return };
         let built = place.build(&place.on_loop(name, size, mounted(&["noatime"]))).unwrap();
         fs::write(built.folder().join("file"), "x").unwrap();
         let facts = &built.facts;
@@ -46,7 +46,7 @@ fn every_filesystem_is_built_read_back_and_undone() {
 
 #[test]
 fn stacks_without_a_device_are_built_and_undone() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let tmpfs = options_of(&[("size", text("5000kB")), ("mount", OptionValue::List(vec![text("huge=never,noatime")]))]);
     let specs =
         [stack("tmp", vec![("tmpfs", tmpfs)]), stack("ram", vec![("ramfs", mounted(&["noatime", "mode=0700"]))])];
@@ -62,7 +62,7 @@ fn stacks_without_a_device_are_built_and_undone() {
 
 #[test]
 fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
-    let place = Place::of_anybody();
+    let place = TestPlace::of_anybody();
     let others = tempfile::tempdir().unwrap();
     fs::write(others.path().join("theirs"), "x").unwrap();
     let at = |path: &str| stack("here", vec![("directory", options_of(&[("directory", text(path))]))]);
@@ -87,7 +87,7 @@ fn what_needs_root_says_so_without_it() {
 
 #[test]
 fn the_folder_of_a_run_is_made_and_undone() {
-    let place = Place::of_anybody();
+    let place = TestPlace::of_anybody();
     let folder = super::folder::make_for_run(place.ledger(), &place.run_id).unwrap();
     assert!(folder.is_dir() && folder.to_str().unwrap().contains("pgstrata-"));
     place.clean();
@@ -99,7 +99,7 @@ fn a_run_that_dies_at_any_entry_leaves_nothing_that_clean_does_not_undo() {
     // Entry 0 is the run's folder; image, loop, filesystem, mount point and mount follow.
     for entry in 1..=6 {
         for death in [Death::Before(entry), Death::After(entry)] {
-            let Some(mut place) = Place::new() else { return };
+            let Some(mut place) = TestPlace::new() else { return };
             let spec = place.on_loop("ext4", "64MiB", Options::default());
             place.ledger().die(death);
             let died = place.build(&spec).is_err();
@@ -126,7 +126,7 @@ fn what_mkfs_refuses_is_told_in_its_own_words() {
         ("xfs", "64MiB", &[], "must be larger than 300MB"),
         ("btrfs", "256MiB", &["-d", "raid7"], "raid7"),
     ] {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = TestPlace::new() else { return };
         let error = place.build(&place.on_loop(name, size, mkfs(arguments))).unwrap_err().to_string();
         assert!(error.contains(words), "{name}: {error}");
         place.clean();
@@ -135,7 +135,7 @@ fn what_mkfs_refuses_is_told_in_its_own_words() {
 
 #[test]
 fn a_mount_option_that_the_kernel_refuses_is_told_in_the_kernels_words() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let error = place.build(&place.on_loop("ext4", "64MiB", mounted(&["bogus"]))).unwrap_err().to_string();
     assert!(error.contains("mount -t ext4 -o bogus"), "{error}");
     assert!(error.contains("Unknown parameter 'bogus'"), "{error}");
@@ -144,7 +144,7 @@ fn a_mount_option_that_the_kernel_refuses_is_told_in_the_kernels_words() {
 
 #[test]
 fn a_mount_option_that_the_kernel_drops_is_an_error() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let ram = |option: &str| stack("ram", vec![("ramfs", mounted(&[option]))]);
     for (spec, option) in [
         (ram("size=64m"), "size=64m"),
@@ -198,7 +198,7 @@ fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
     ];
     for (name, size, lists) in [("ext4", "64MiB", &ext4[..]), ("xfs", "320MiB", &xfs), ("btrfs", "256MiB", &btrfs)] {
         for list in lists {
-            let Some(place) = Place::new() else { return };
+            let Some(place) = TestPlace::new() else { return };
             let built = place.build(&place.on_loop(name, size, mounted(&[list])));
             assert!(built.is_ok(), "{name} with {list}: {}", built.unwrap_err());
             place.clean();
@@ -208,9 +208,9 @@ fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
 
 #[test]
 fn an_image_larger_than_the_free_space_is_refused_before_anything_is_made() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "512TiB", Options::default());
-    assert!(stacks::unmet(&place.host, &spec).iter().any(|unmet| unmet.what.contains("512 TiB of room")));
+    assert!(stacks::unmet(&place.host, &spec).iter().any(|unmet| unmet.what.contains("512 TiB of space")));
     let mark = place.ledger().mark();
     let error = place.build(&spec).unwrap_err().to_string();
     assert!(error.contains("does not fit"), "{error}");
@@ -223,7 +223,7 @@ fn device_of(built: &BuiltStack) -> &DeviceFacts {
 }
 
 /// A small filesystem in memory below the place, in the ledger like all else.
-fn small(place: &Place, kind: &str) -> std::path::PathBuf {
+fn small(place: &TestPlace, kind: &str) -> std::path::PathBuf {
     let options = if kind == "tmpfs" { options_of(&[("size", text("48MiB"))]) } else { Options::default() };
     place.build(&stack("small", vec![(kind, options)])).unwrap().folder().clone()
 }
@@ -239,7 +239,7 @@ fn image_in(folder: &std::path::Path, size: &str, preallocate: bool) -> Options 
 
 #[test]
 fn a_preallocated_image_takes_its_room_at_once_and_the_next_one_is_refused() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "tmpfs");
     let image = |name| stack(name, vec![("loop", image_in(&folder, "40MiB", true)), ("ext2", Options::default())]);
     let built = place.build(&image("one")).unwrap();
@@ -256,12 +256,12 @@ fn a_preallocated_image_takes_its_room_at_once_and_the_next_one_is_refused() {
 
 #[test]
 fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "tmpfs");
     let site = place.site("sparse");
     let ground =
         super::layer("loop").unwrap().build(&site, &[], &image_in(&folder, "40MiB", false)).unwrap().grounds[0].clone();
-    let given = Given { role: Role::Data, group: None, ground };
+    let given = GivenGround { role: Role::Data, group: None, ground };
     let filled = fs::write(folder.join("filler"), vec![1u8; 64 << 20]).unwrap_err();
     assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
     let error = super::layer("ext4").unwrap().build(&site, &[given], &mkfs(&["-E", "nodiscard"])).unwrap_err();
@@ -271,7 +271,7 @@ fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
 
 #[test]
 fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let folder = small(&place, "ramfs");
     // ramfs tells of no free space at all, so the image is checked against nothing but its own refusal.
     fs::write(folder.join("image"), vec![0u8; 1 << 20]).unwrap();
@@ -282,9 +282,9 @@ fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do(
 
 #[test]
 fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
-    let Some(first) = Place::new() else { return };
-    let Some(second) = Place::new() else { return };
-    let devices = |place: &Place| -> Vec<String> {
+    let Some(first) = TestPlace::new() else { return };
+    let Some(second) = TestPlace::new() else { return };
+    let devices = |place: &TestPlace| -> Vec<String> {
         let build = |number: usize| {
             let mut spec = place.on_loop("ext2", "4MiB", Options::default());
             spec.name = format!("s{number}");
@@ -303,7 +303,7 @@ fn two_runs_that_ask_for_loop_devices_at_once_get_different_ones() {
 
 #[test]
 fn a_busy_stack_stays_whole_and_in_the_ledger_until_it_is_free() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
     let open = fs::File::create(built.folder().join("file")).unwrap();
     let failures = undo_from(place.ledger(), built.mark, &Undoers::new(), &place.host);
@@ -316,7 +316,7 @@ fn a_busy_stack_stays_whole_and_in_the_ledger_until_it_is_free() {
 
 #[test]
 fn a_mount_of_somebody_else_on_our_mount_point_stays() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let host = Host::this();
     let built = place.build(&stack("ram", vec![("ramfs", Options::default())])).unwrap();
     host.run(&Command::new("mount").args(["-t", "tmpfs", "theirs"]).arg(built.folder())).unwrap();
@@ -328,7 +328,7 @@ fn a_mount_of_somebody_else_on_our_mount_point_stays() {
 
 #[test]
 fn undoing_leaves_a_device_alone_that_is_another_ones_by_now() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let built = place.build(&place.on_loop("ext4", "64MiB", Options::default())).unwrap();
     let device = format!("/dev/{}", device_of(&built).name);
     let thing = super::ledger::Thing::new("ext4", "filesystem").with("device", &device).with("uuid", "another");

@@ -7,27 +7,27 @@ use crate::host::{Host, files};
 
 /// A block device by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Node {
+pub(super) struct DeviceNumber {
     pub major: u32,
     pub minor: u32,
 }
 
-impl Node {
+impl DeviceNumber {
     /// Reads `8:1`.
-    pub fn parse(text: &str) -> Option<Node> {
+    pub fn parse(text: &str) -> Option<DeviceNumber> {
         let (major, minor) = text.trim().split_once(':')?;
-        Some(Node { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 
     /// The device of a kernel name (`sda1`, `dm-0`).
-    pub fn named(host: &Host, name: &str) -> Option<Node> {
+    pub fn named(host: &Host, name: &str) -> Option<DeviceNumber> {
         // Slashes of a name are `!` in sysfs (cciss/c0d0).
-        Node::at(host, &format!("/sys/class/block/{}", name.replace('/', "!")))
+        DeviceNumber::at(host, &format!("/sys/class/block/{}", name.replace('/', "!")))
     }
 
     /// The device whose folder in sysfs it is.
-    fn at(host: &Host, folder: &str) -> Option<Node> {
-        Node::parse(&host.read_optional(format!("{folder}/dev"))?)
+    fn at(host: &Host, folder: &str) -> Option<DeviceNumber> {
+        DeviceNumber::parse(&host.read_optional(format!("{folder}/dev"))?)
     }
 
     fn path(self) -> String {
@@ -49,7 +49,6 @@ impl Node {
         files::read(&host.path(format!("{}/{name}", self.path()))).ok()
     }
 
-    /// A whole number.
     pub fn number<T: std::str::FromStr>(self, host: &Host, name: &str) -> Option<T> {
         self.attribute(host, name)?.parse().ok()
     }
@@ -70,22 +69,25 @@ impl Node {
     }
 
     /// The disk that a partition is part of.
-    pub fn whole_disk(self, host: &Host) -> Option<Node> {
-        self.is_partition(host).then(|| self.attribute(host, "../dev")).flatten().and_then(|text| Node::parse(&text))
+    pub fn whole_disk(self, host: &Host) -> Option<DeviceNumber> {
+        self.is_partition(host)
+            .then(|| self.attribute(host, "../dev"))
+            .flatten()
+            .and_then(|text| DeviceNumber::parse(&text))
     }
 
     /// Partitions of a disk.
-    pub fn partitions(self, host: &Host) -> Vec<Node> {
+    pub fn partitions(self, host: &Host) -> Vec<DeviceNumber> {
         let own = self.path();
         let mut children = host.names_in(&own);
         children.retain(|name| host.exists(format!("{own}/{name}/partition")));
-        children.iter().filter_map(|name| Node::at(host, &format!("{own}/{name}"))).collect()
+        children.iter().filter_map(|name| DeviceNumber::at(host, &format!("{own}/{name}"))).collect()
     }
 
     /// The devices that it is made of (device mapper, md), by number.
-    pub fn slaves(self, host: &Host) -> Vec<Node> {
+    pub fn slaves(self, host: &Host) -> Vec<DeviceNumber> {
         let slaves = format!("{}/slaves", self.path());
-        host.names_in(&slaves).iter().filter_map(|name| Node::at(host, &format!("{slaves}/{name}"))).collect()
+        host.names_in(&slaves).iter().filter_map(|name| DeviceNumber::at(host, &format!("{slaves}/{name}"))).collect()
     }
 
     /// Kernel names of the devices that stand on it.
@@ -119,9 +121,9 @@ fn plain_backing_file(path: &str) -> String {
 }
 
 /// All loop devices that have a file, with its path.
-pub(super) fn loops(host: &Host) -> Vec<(Node, String)> {
+pub(super) fn loops(host: &Host) -> Vec<(DeviceNumber, String)> {
     let all = host.names_in("/sys/block").into_iter().filter(|name| name.starts_with("loop"));
-    let nodes = all.filter_map(|name| Node::at(host, &format!("/sys/block/{name}")));
+    let nodes = all.filter_map(|name| DeviceNumber::at(host, &format!("/sys/block/{name}")));
     nodes.filter_map(|node| Some((node, node.backing_file(host)?))).collect()
 }
 

@@ -1,7 +1,7 @@
 //! A pool for tests, in the shape of ZFS: an ext4 on its first data device, with folders as datasets.
 
 use super::ledger::Thing;
-use super::{Built, Given, Ground, Layer, Site, Unmet, folder, layer};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder, layer};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionSpec, Options};
@@ -9,7 +9,6 @@ use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The pool.
 pub struct Pool;
 
 /// Its only instance.
@@ -65,8 +64,8 @@ impl Layer for Pool {
         Vec::new()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[Given], _options: &Options) -> Result<Built> {
-        let data: Vec<Given> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], _options: &Options) -> Result<Built> {
+        let data: Vec<GivenGround> = inputs.iter().filter(|given| given.role == Role::Data).take(1).cloned().collect();
         let ext4 = layer("ext4").ok_or_else(|| Error::bug("no ext4"))?;
         let built = ext4.build(site, &data, &Options::default())?;
         let [Ground::Folder(path)] = built.grounds.as_slice() else { return Err(Error::bug("ext4 is no folder")) };
@@ -106,8 +105,8 @@ impl Layer for Dataset {
         Vec::new()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
-        let [Given { ground: Ground::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let [GivenGround { ground: Ground::Pool(pool), .. }] = inputs else { return Err(Error::bug("no pool")) };
         let path = Path::new(pool).join(&site.name);
         folder::make(site.ledger, self.name(), &path)?;
         let pairs = options.table("properties").0.into_iter();

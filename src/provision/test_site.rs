@@ -12,7 +12,7 @@ use crate::record::stack::StackSpec;
 use std::path::{Path, PathBuf};
 
 /// A place of a test, with a ledger and a run's private folder.
-pub(super) struct Place {
+pub(super) struct TestPlace {
     pub host: Host,
     pub run_id: String,
     pub ledger: Option<Ledger>,
@@ -20,21 +20,21 @@ pub(super) struct Place {
     interrupt: Interrupt,
 }
 
-impl Place {
+impl TestPlace {
     /// A fresh one; `None`, with the reason printed, without root.
-    pub fn new() -> Option<Place> {
+    pub fn new() -> Option<TestPlace> {
         if !users::is_root() {
             println!("skipped: building stacks needs root");
             return None;
         }
-        Some(Place::of_anybody())
+        Some(TestPlace::of_anybody())
     }
 
     /// A fresh one for what needs no root.
-    pub fn of_anybody() -> Place {
+    pub fn of_anybody() -> TestPlace {
         let folder = tempfile::tempdir().unwrap();
         let run_id = files::random_id().unwrap();
-        let mut place = Place { host: Host::this(), run_id, ledger: None, folder, interrupt: Interrupt::never() };
+        let mut place = TestPlace { host: Host::this(), run_id, ledger: None, folder, interrupt: Interrupt::never() };
         let ledger = Ledger::create(&place.ledger_folder(), &place.run_id).unwrap();
         folder::make(&ledger, folder::OWNER, &place.site_folder()).unwrap();
         place.ledger = Some(ledger);
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestPlace {
     /// The net under a test that failed half-way.
     fn drop(&mut self) {
         if let Some(ledger) = &self.ledger {

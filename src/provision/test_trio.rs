@@ -3,7 +3,6 @@
 use super::test_volumes::Volume;
 use crate::record::stack::Take;
 
-/// The layer.
 pub static TRIO: Volume = Volume {
     name: "trio",
     takes: &[Take { least: 3, most: 3, ..Take::ONE_DEVICE }],

@@ -1,9 +1,9 @@
 //! Volumes for tests: in the shapes of md, LVM and LUKS, made of loop devices on slices of their first member, so that
 //! graphs can be built where the kernel has none of these. What is written goes to the first member alone.
 
-use super::guard::Device;
+use super::guard::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, Given, Ground, Layer, Site, Unmet, devices_for};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
@@ -97,9 +97,9 @@ impl Layer for Volume {
         Vec::new()
     }
 
-    fn build(&self, site: &Site<'_>, inputs: &[Given], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let first = devices_for(inputs, Role::Data)[0];
-        let sectors: u64 = Device::find(first)?.node.number(site.host, "size").unwrap_or(0);
+        let sectors: u64 = BlockDevice::find(first)?.node.number(site.host, "size").unwrap_or(0);
         let names = self.grounds(options);
         let slice = sectors / names.len() as u64 * 512 / 4096 * 4096;
         let mut grounds = Vec::new();

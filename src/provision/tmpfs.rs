@@ -1,17 +1,16 @@
 //! `tmpfs`: files in memory, with a limit; swappable.
 
 use super::ledger::Thing;
-use super::mount::{self, Wanted};
+use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
-use super::options_kept::{self, Rule};
-use super::{Built, Given, Ground, Layer, Room, Site, Unmet, needs};
+use super::options_kept::{self, KeepRule};
+use super::{Built, GivenGround, Ground, Layer, Space, Site, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
 
-/// The layer.
 pub struct Tmpfs;
 
 const OPTIONS: &[OptionSpec] = &[
@@ -32,7 +31,7 @@ const OPTIONS: &[OptionSpec] = &[
 ];
 
 /// mm/shmem.c, `shmem_show_options`.
-const RULES: &[Rule] = &[
+const RULES: &[KeepRule] = &[
     // Its value is compared apart, as the kernel rounds it.
     ("size=", Shown(&["size="])),
     ("huge=never", Unless(&["huge="])),
@@ -85,17 +84,17 @@ impl Layer for Tmpfs {
         options.size("size")
     }
 
-    fn room(&self, options: &Options) -> Option<Room> {
-        options.size("size").map(Room::Memory)
+    fn space(&self, options: &Options) -> Option<Space> {
+        options.size("size").map(Space::Memory)
     }
 
-    fn build(&self, site: &Site<'_>, _inputs: &[Given], options: &Options) -> Result<Built> {
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("size").ok_or_else(|| Error::bug("a tmpfs without a size"))?;
         let mut asked = mount::asked(options);
         asked.push(format!("size={}", size.0));
         let (owner, source) = (self.name(), site.name.as_str());
         let in_force = |_: &Host, _: &str| Vec::new();
-        let wanted = Wanted {
+        let wanted = WantedMount {
             owner,
             fstype: owner,
             source,

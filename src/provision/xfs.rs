@@ -1,11 +1,11 @@
 //! `xfs`.
 
 use super::Site;
-use super::filesystem::{self, Devices, LOG, MKFS, MOUNT, OnDevice, Recipe};
-use super::guard::{self, Device};
+use super::filesystem::{self, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::options_kept::Kept::{Shown, Unless};
-use super::options_kept::Rule;
+use super::options_kept::KeepRule;
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files};
@@ -16,7 +16,6 @@ use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layer.
 pub static XFS: OnDevice = OnDevice { doc: "XFS: the default of Red Hat; needs 300 MiB.", recipe: RECIPE };
 
 const RECIPE: Recipe = Recipe {
@@ -51,11 +50,11 @@ const RECIPE: Recipe = Recipe {
     facts,
 };
 
-fn logdev(devices: &Devices<'_>) -> Option<String> {
+fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
     devices.log.map(|log| format!("logdev={}", log.display()))
 }
 
-fn prepare(site: &Site<'_>, devices: &Devices<'_>, _options: &Options, uuid: &str) -> Result<Vec<String>> {
+fn prepare(site: &Site<'_>, devices: &FilesystemDevices<'_>, _options: &Options, uuid: &str) -> Result<Vec<String>> {
     let (Some(log), Some(argument)) = (devices.log, logdev(devices)) else { return Ok(Vec::new()) };
     site.ledger.enter(Thing::new("xfs", LOG).with_path("device", log)?.with("uuid", uuid))?;
     Ok(vec!["-l".to_owned(), argument])
@@ -68,7 +67,7 @@ const UUID_IN_RECORD: u64 = 304;
 
 /// Wipes the log from its device if each record header that wipefs finds bears the filesystem's UUID.
 fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
-    let Ok(device) = Device::find(path) else { return Ok(()) };
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
         return Ok(());
     }
@@ -96,7 +95,7 @@ fn offset(signature: &Signature) -> Result<u64> {
 }
 
 /// fs/xfs/xfs_super.c, `xfs_fs_parameters` and `xfs_fs_show_options`.
-const RULES: &[Rule] = &[
+const RULES: &[KeepRule] = &[
     ("nodiscard", Unless(&["discard"])),
     ("nolargeio", Unless(&["largeio"])),
     ("noikeep", Unless(&["ikeep"])),

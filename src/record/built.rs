@@ -102,7 +102,7 @@ impl StackFacts {
 
     /// The mount that a ground lies on.
     #[must_use]
-    pub fn mount_of(&self, ground: Option<&GroundName>) -> Option<&MountFacts> {
+    pub(crate) fn mount_of(&self, ground: Option<&GroundName>) -> Option<&MountFacts> {
         self.ground(ground?)?.mount.as_ref()
     }
 
@@ -114,14 +114,14 @@ impl StackFacts {
 
     /// The ground that holds `pg_wal`, be it the data's or its own.
     #[must_use]
-    pub fn wal_ground(&self) -> Option<&GroundName> {
+    pub(crate) fn wal_ground(&self) -> Option<&GroundName> {
         self.wal.as_ref().or(self.data.as_ref())
     }
 
     /// The node of a ground and every node below it, the nearest first, each once, with its depth (0 for the ground's
     /// own node) and with the first role on the way down that is not that of data.
     #[must_use]
-    pub fn way_down(&self, ground: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
+    pub(crate) fn way_down(&self, ground: Option<&GroundName>) -> Vec<(u32, Role, &NodeFacts)> {
         let mut seen: Vec<(u32, Role, &NodeFacts)> = Vec::new();
         seen.extend(ground.and_then(|ground| self.node(ground.node())).map(|node| (0, Role::Data, node)));
         let mut next = 0;
@@ -139,7 +139,7 @@ impl StackFacts {
 
     /// The block devices below a ground, from the top to the bottom.
     #[must_use]
-    pub fn devices_below(&self, ground: Option<&GroundName>) -> Vec<Below<'_>> {
+    pub(crate) fn devices_below(&self, ground: Option<&GroundName>) -> Vec<Below<'_>> {
         let way = self.way_down(ground);
         let mut below = Vec::new();
         for (depth, role, node) in way.iter().filter(|(depth, _, _)| *depth > 0) {
@@ -166,7 +166,7 @@ impl StackFacts {
 
     /// Every block device with the beginning of the names of its columns.
     #[must_use]
-    pub fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
+    pub(crate) fn device_columns(&self) -> Vec<(GroundName, String, &DeviceFacts)> {
         let devices = self.devices();
         let prefixes = device_prefixes(devices.iter().map(|(name, _)| name));
         devices.into_iter().zip(prefixes).map(|((name, device), prefix)| (name, prefix, device)).collect()

@@ -50,7 +50,7 @@ impl CaseSpec {
     /// Whether an axis is an option of the stack: `ext4.mount`, `loop`. Other stacks do not have it, so that it is
     /// compared where stacks are.
     #[must_use]
-    pub fn is_of_stack(&self, axis: &str) -> bool {
+    pub(crate) fn is_of_stack(&self, axis: &str) -> bool {
         let node = axis.split('.').next().unwrap_or(axis);
         let set = self.postgres.as_ref().is_some_and(|postgres| postgres.settings.contains_key(axis));
         !set && self.stack.node(node).is_some()

@@ -82,7 +82,7 @@ impl DeviceColumn {
 
     /// Whether the column of this name can be one of this family.
     #[must_use]
-    pub fn includes(&self, name: &str) -> bool {
+    pub(crate) fn includes(&self, name: &str) -> bool {
         let device = name.strip_prefix("dev_").and_then(|rest| rest.strip_suffix(self.0.name));
         device.is_some_and(|device| device.len() > 1 && device.ends_with('_'))
     }

@@ -27,7 +27,7 @@ pub struct Counts {
 pub struct Measure {
     /// `transactions`, `fdatasync`, ...; also the tag of its intervals in `latency.hist`.
     pub name: String,
-    /// Operations completed; `None` where the measure could not be had.
+    /// Operations completed; `None` where the measure was not available.
     pub done: Option<u64>,
     /// Failed.
     pub failed: u64,
@@ -39,7 +39,7 @@ pub struct Measure {
     pub elapsed_us: u64,
     /// Sum of the latencies of those done, microseconds.
     pub latency_us_sum: u64,
-    /// Why it could not be had.
+    /// Why it was not available.
     pub unavailable: Option<String>,
     /// For measures that take turns: its single slices.
     pub slices: Vec<MeasureSlice>,

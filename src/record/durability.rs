@@ -56,7 +56,7 @@ pub enum Fact {
 
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct DurabilityRow {
     /// The fact.
     pub fact: Fact,
     /// What it means.
@@ -67,8 +67,8 @@ pub struct Row {
     pub source: &'static str,
 }
 
-const fn row(fact: Fact, claim: Claim, why: &'static str, source: &'static str) -> Row {
-    Row { fact, claim, why, source }
+const fn row(fact: Fact, claim: Claim, why: &'static str, source: &'static str) -> DurabilityRow {
+    DurabilityRow { fact, claim, why, source }
 }
 
 const IN_MEMORY: &str = "it keeps its files in memory";
@@ -81,7 +81,7 @@ const NO_QUEUE: &str = "block/blk-flush.c";
 const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
 /// The table. Of several rows that hold, the first is the one to name.
-pub const TABLE: &[Row] = &[
+pub(crate) const TABLE: &[DurabilityRow] = &[
     row(Fact::Filesystem(Name::Is("tmpfs")), Claim::Volatile, IN_MEMORY, "Documentation/filesystems/tmpfs.rst"),
     row(Fact::Filesystem(Name::Is("ramfs")), Claim::Volatile, IN_MEMORY, "fs/ramfs/inode.c"),
     row(Fact::Filesystem(Name::Is("devtmpfs")), Claim::Volatile, IN_MEMORY, "drivers/base/devtmpfs.c"),
@@ -171,7 +171,7 @@ pub const TABLE: &[Row] = &[
     row(Fact::ZfsProperty("sync", "disabled"), Claim::HoldsFlushesBack, "a sync does nothing", "zfsprops(7)"),
 ];
 
-impl Row {
+impl DurabilityRow {
     /// The promise of whoever shows the fact; `read` is what it was found as.
     #[must_use]
     pub fn promise(&self, read: impl fmt::Display) -> Promise {
@@ -181,19 +181,19 @@ impl Row {
 
 /// What the type of a filesystem means.
 #[must_use]
-pub fn filesystem(fstype: &str) -> Option<&'static Row> {
+pub fn filesystem(fstype: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| matches!(row.fact, Fact::Filesystem(name) if name.holds_for(fstype)))
 }
 
 /// The row of a filesystem that keeps its files in memory.
 #[must_use]
-pub fn memory_filesystem(fstype: &str) -> Option<&'static Row> {
+pub(crate) fn memory_filesystem(fstype: &str) -> Option<&'static DurabilityRow> {
     filesystem(fstype).filter(|row| row.claim == Claim::Volatile)
 }
 
 /// What a mount option means to a filesystem; an empty name is one that is not known.
 #[must_use]
-pub fn mount_option(option: &str, filesystem: &str) -> Option<&'static Row> {
+pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| match row.fact {
         Fact::MountOption(known, of) => known == option && (of.is_empty() || of.contains(&filesystem)),
         _ => false,
@@ -202,8 +202,8 @@ pub fn mount_option(option: &str, filesystem: &str) -> Option<&'static Row> {
 
 /// The options of a mount that mean something, each with its row; none twice.
 #[must_use]
-pub fn mount_options(mount: &MountFacts) -> Vec<(&'static Row, &str)> {
-    let mut found: Vec<(&'static Row, &str)> = Vec::new();
+pub(crate) fn mount_options(mount: &MountFacts) -> Vec<(&'static DurabilityRow, &str)> {
+    let mut found: Vec<(&'static DurabilityRow, &str)> = Vec::new();
     for option in mount.super_options.iter().chain(&mount.options) {
         let row = mount_option(option, &mount.fstype).filter(|_| found.iter().all(|(_, known)| known != option));
         found.extend(row.map(|row| (row, option.as_str())));
@@ -215,7 +215,7 @@ pub fn mount_options(mount: &MountFacts) -> Vec<(&'static Row, &str)> {
 pub fn device<'a>(
     device: &'a DeviceFacts,
     all: impl IntoIterator<Item = &'a DeviceFacts>,
-) -> impl Iterator<Item = &'static Row> {
+) -> impl Iterator<Item = &'static DurabilityRow> {
     let partition = all.into_iter().any(|disk| is_partition_of(&device.name, &disk.name));
     TABLE.iter().filter(move |row| match row.fact {
         Fact::Device(name) => name.holds_for(&device.name),
@@ -238,14 +238,14 @@ pub fn settings() -> impl Iterator<Item = &'static str> {
 /// What a setting of PostgreSQL promises by its value.
 #[must_use]
 pub fn setting(name: &str, value: &str) -> Option<Promise> {
-    let is_it = |row: &&Row| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value);
+    let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::Setting(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("{name} = {value}")))
 }
 
 /// What a property of a ZFS dataset promises by its value.
 #[must_use]
-pub fn zfs_property(name: &str, value: &str) -> Option<Promise> {
-    let is_it = |row: &&Row| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
+pub(crate) fn zfs_property(name: &str, value: &str) -> Option<Promise> {
+    let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
 }
 

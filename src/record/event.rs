@@ -59,7 +59,7 @@ impl Step {
 
     /// What goes on in it, for progress and for where a trial failed.
     #[must_use]
-    pub fn doing(self) -> &'static str {
+    pub(crate) fn doing(self) -> &'static str {
         match self {
             Step::Check => "checking requirements",
             Step::Template => "making the data",

@@ -168,7 +168,7 @@ impl HostFacts {
     /// In what another machine differs from this one, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same
     /// machine.
     #[must_use]
-    pub fn differences(&self, other: &HostFacts) -> Vec<String> {
+    pub(crate) fn differences(&self, other: &HostFacts) -> Vec<String> {
         let cpu = |host: &HostFacts| host.cpu_model.clone().unwrap_or_else(|| "not known".to_owned());
         let memory = |host: &HostFacts| Bytes(host.memory_bytes).to_string();
         let (one, two) = (self.memory_bytes, other.memory_bytes);

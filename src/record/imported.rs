@@ -26,7 +26,7 @@ pub struct ImportRecord {
     pub cases: Vec<ImportedCase>,
     /// What a reader should know of all of it.
     pub caveats: Vec<String>,
-    /// What would be needed to judge it and is not told, in words: `kernel`, `mount options`.
+    /// What would be needed to judge it and is not reported, in words: `kernel`, `mount options`.
     pub unknown: Vec<String>,
 }
 

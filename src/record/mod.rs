@@ -1,8 +1,10 @@
 //! What is stored of a run: the types in `run.json`, `trial.json` and `events.jsonl`, and their format versions.
 //!
 //! Owns the meaning, unit and optionality of every stored field. Absent on purpose: writing, reading files, formulas.
-//! A reading that could not be had is `None`, never zero. Fields are only ever added as `Option` within a format
+//! A reading that was not available is `None`, never zero. Fields are only ever added as `Option` within a format
 //! version; any other change raises [`run::FORMAT`] or [`trial::FORMAT`].
+
+#![warn(missing_docs)]
 
 pub mod built;
 pub mod case;

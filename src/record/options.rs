@@ -46,7 +46,7 @@ impl OptionValue {
 pub struct Options(pub BTreeMap<String, OptionValue>);
 
 /// The value of an [`OptionKind::OrDefault`] that leaves what is there as it is.
-pub const LEAVE: &str = "default";
+pub(crate) const LEAVE: &str = "default";
 
 /// What a value of an option must look like.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +159,7 @@ impl Options {
 
     /// The whole number of `key`.
     #[must_use]
-    pub fn integer(&self, key: &str) -> Option<i64> {
+    pub(crate) fn integer(&self, key: &str) -> Option<i64> {
         match self.get(key) {
             Some(OptionValue::Integer(i)) => Some(*i),
             _ => None,
@@ -178,7 +178,7 @@ impl Options {
 
     /// The flag `key`.
     #[must_use]
-    pub fn boolean(&self, key: &str) -> Option<bool> {
+    pub(crate) fn boolean(&self, key: &str) -> Option<bool> {
         match self.get(key) {
             Some(OptionValue::Boolean(b)) => Some(*b),
             _ => None,

@@ -71,7 +71,7 @@ pub struct PlaceFacts {
 impl PlaceFacts {
     /// What one of its devices promises.
     #[must_use]
-    pub fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
+    pub(crate) fn promises_of(&self, device: &DeviceFacts) -> Vec<Promise> {
         promise::of_device_among(device, &self.devices)
     }
 }
@@ -194,7 +194,7 @@ pub struct RowSpec {
 pub struct RowRecord {
     /// What it does.
     pub spec: RowSpec,
-    /// Why it cannot be had here, in words; nothing was measured then.
+    /// Why it is not available here, in words; nothing was measured then.
     pub unavailable: Option<String>,
     /// How it ended early: what it had measured stays, and it was not tried again.
     pub failure: Option<Failure>,

@@ -1,7 +1,7 @@
 //! What a node says of flushes and caches, read back with its source. The class of durability is judged by these and by
 //! flushes that were counted, by nothing else. Which fact means what stands in [`super::durability`].
 
-use super::durability::{self, Row};
+use super::durability::{self, DurabilityRow};
 use super::facts::{DeviceFacts, MountFacts};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -68,13 +68,16 @@ pub fn of_device(device: &DeviceFacts) -> Vec<Promise> {
 
 /// The same of one of several, of which another may be the disk that it is a part of.
 #[must_use]
-pub fn of_device_among<'a>(device: &'a DeviceFacts, all: impl IntoIterator<Item = &'a DeviceFacts>) -> Vec<Promise> {
+pub(crate) fn of_device_among<'a>(
+    device: &'a DeviceFacts,
+    all: impl IntoIterator<Item = &'a DeviceFacts>,
+) -> Vec<Promise> {
     durability::device(device, all).map(|row| row.promise(source(row, device))).collect()
 }
 
 /// What the end of the way down from a mount without a block device promises.
 #[must_use]
-pub fn of_end(mount_point: &str, fstype: &str) -> Promise {
+pub(crate) fn of_end(mount_point: &str, fstype: &str) -> Promise {
     let source = format!("nothing below {mount_point} ({fstype})");
     match durability::filesystem(fstype) {
         Some(row) => row.promise(source),
@@ -82,7 +85,7 @@ pub fn of_end(mount_point: &str, fstype: &str) -> Promise {
     }
 }
 
-fn source(row: &Row, device: &DeviceFacts) -> String {
+fn source(row: &DurabilityRow, device: &DeviceFacts) -> String {
     use durability::Fact;
     match row.fact {
         Fact::Model(model) => format!("block device {model}"),

@@ -77,7 +77,7 @@ pub struct Take {
 
 impl Take {
     /// Exactly one block device for data, named by `on`.
-    pub const ONE_DEVICE: Take = Take {
+    pub(crate) const ONE_DEVICE: Take = Take {
         role: Role::Data,
         kind: GroundKind::Device,
         key: "on",
@@ -223,7 +223,7 @@ impl StackSpec {
 
     /// The same with the data alone: what a workload without a server stands on.
     #[must_use]
-    pub fn data_alone(&self) -> StackSpec {
+    pub(crate) fn data_alone(&self) -> StackSpec {
         let mut wanted = vec![self.data.node()];
         for node in self.nodes.iter().rev() {
             if wanted.contains(&node.name.as_str()) {

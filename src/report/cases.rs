@@ -1,7 +1,7 @@
 //! What was found of each case, as tables: latencies, strata, bottleneck and waits, steadiness, statements.
 
 use super::rankings::{estimate_cell, estimate_column};
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{bottleneck_title, estimate_text, fits_title, latency, mean_millis, millis, percent};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, MeasureFinding};
 use crate::units::{Bytes, Micros, grouped, significant};
@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 pub(super) struct Cases<'a> {
     /// In the plan's order.
     pub cases: &'a [CaseFinding],
-    /// Label by id.
     pub labels: &'a BTreeMap<String, String>,
 }
 
@@ -22,10 +21,10 @@ impl Cases<'_> {
 
     /// Latency percentiles and counts of every measure.
     pub fn latencies(&self) -> Table {
-        let ms = |title: &str| Column::number(title, "ms");
+        let ms = |title: &str| TableColumn::number(title, "ms");
         let columns = vec![
-            Column::text("Case").csv(&["case"]),
-            Column::text("Measure").csv(&["measure"]),
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Measure").csv(&["measure"]),
             estimate_column("Rate", "rate", "1/s"),
             ms("mean"),
             ms("p50"),
@@ -33,10 +32,10 @@ impl Cases<'_> {
             ms("p99"),
             ms("p99.9"),
             ms("slowest"),
-            Column::number("Done", ""),
-            Column::number("Failed", ""),
-            Column::number("Skipped", ""),
-            Column::number("Late", ""),
+            TableColumn::number("Done", ""),
+            TableColumn::number("Failed", ""),
+            TableColumn::number("Skipped", ""),
+            TableColumn::number("Late", ""),
         ];
         let mut table = Table::new("latencies", "Latency of every operation, by case", columns)
             .note("From the merged histograms of all trials: percentiles of operations, not of averages.");
@@ -53,20 +52,20 @@ impl Cases<'_> {
 
     /// What one operation was at each layer.
     pub fn strata(&self) -> Table {
-        let per = |title: &str| Column::number(title, "").csv(&[&format!("{title} (per commit)")]);
+        let per = |title: &str| TableColumn::number(title, "").csv(&[&format!("{title} (per commit)")]);
         let mut columns = vec![
-            Column::text("Case").csv(&["case"]),
-            Column::text("Device").csv(&["device", "node"]),
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Device").csv(&["device", "node"]),
             per("Writes"),
-            Column::number("Bytes a write", "B"),
+            TableColumn::number("Bytes a write", "B"),
             per("Flushes"),
             per("Reads"),
-            Column::number("Busy", "share").csv(&["device busy (0 to 1)"]),
-            Column::number("WAL", "B").csv(&["WAL (B per commit)"]),
+            TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),
+            TableColumn::number("WAL", "B").csv(&["WAL (B per commit)"]),
             per("WAL records"),
             per("Full-page images"),
             per("WAL syncs"),
-            Column::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
+            TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
         ];
         let mut note = "Everything per commit; devices from the filesystem down. Amplification: bytes at the lowest \
                         device for each byte of WAL."
@@ -110,12 +109,12 @@ impl Cases<'_> {
     /// What bound each case.
     pub fn bottlenecks(&self) -> Table {
         let columns = vec![
-            Column::text("Case").csv(&["case"]),
-            Column::text("Bound by").csv(&["bound by"]),
-            Column::text("Why").csv(&["why"]),
-            Column::number("CPU in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
-            Column::text("Busiest process").csv(&["busiest process", "its CPU (CPUs)"]),
-            Column::text("Data").csv(&["data fit", "database (B)"]),
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Bound by").csv(&["bound by"]),
+            TableColumn::text("Why").csv(&["why"]),
+            TableColumn::number("CPU in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
+            TableColumn::text("Busiest process").csv(&["busiest process", "its CPU (CPUs)"]),
+            TableColumn::text("Data").csv(&["data fit", "database (B)"]),
         ];
         let mut table = Table::new("bottlenecks", "Bottleneck of each case", columns);
         for case in self.cases {
@@ -141,10 +140,10 @@ impl Cases<'_> {
     /// Every wait of every case: the figures behind the chart of waits.
     pub fn waits(&self) -> Table {
         let columns = vec![
-            Column::text("Case").csv(&["case"]),
-            Column::text("Class").csv(&["wait class"]),
-            Column::text("Event").csv(&["wait event"]),
-            Column::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Class").csv(&["wait class"]),
+            TableColumn::text("Event").csv(&["wait event"]),
+            TableColumn::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
         ];
         let mut table = Table::new("waits", "What the backends waited for", columns);
         for case in self.cases {
@@ -158,16 +157,16 @@ impl Cases<'_> {
 
     /// How steady the seconds were.
     pub fn steadiness(&self) -> Table {
-        let s = |title: &str, csv: &str| Column::number(title, "s").csv(&[csv]);
+        let s = |title: &str, csv: &str| TableColumn::number(title, "s").csv(&[csv]);
         let columns = vec![
-            Column::text("Case").csv(&["case"]),
+            TableColumn::text("Case").csv(&["case"]),
             s("Seconds", "seconds (s)"),
-            Column::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]),
+            TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]),
             s("Without a commit", "without a commit (s)"),
             s("Under a tenth", "under a tenth of the median (s)"),
             s("Under half", "under half of the median (s)"),
             s("Longest silence", "longest run without a commit (s)"),
-            Column::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
+            TableColumn::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
         ];
         let mut table = Table::new("steadiness", "How steady the seconds were", columns).note(
             "Over the whole seconds of all trials. A tenth and half: of the median second. Longest stall: the slowest \
@@ -200,14 +199,14 @@ impl Cases<'_> {
     /// Every row of the probes behind the cases of synced writes.
     pub fn synced(&self) -> Table {
         let columns = vec![
-            Column::text("Case").csv(&["case"]),
-            Column::text("Section").csv(&["section"]),
-            Column::text("Row").csv(&["row"]),
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Section").csv(&["section"]),
+            TableColumn::text("Row").csv(&["row"]),
             estimate_column("Rate", "rate", "1/s"),
-            Column::number("p50", "ms").csv(&["p50 (ns)"]),
-            Column::number("p99", "ms").csv(&["p99 (ns)"]),
-            Column::number("slowest", "ms").csv(&["slowest (ns)"]),
-            Column::text("Device, for an operation").csv(&["device work"]),
+            TableColumn::number("p50", "ms").csv(&["p50 (ns)"]),
+            TableColumn::number("p99", "ms").csv(&["p99 (ns)"]),
+            TableColumn::number("slowest", "ms").csv(&["slowest (ns)"]),
+            TableColumn::text("Device, for an operation").csv(&["device work"]),
         ];
         let mut table = Table::new("synced", "Synced writes by every way to make them durable", columns).note(
             "As pgstrata probe measures them. Rates over trials; latencies and device work of the first trial; the rows \
@@ -237,11 +236,11 @@ impl Cases<'_> {
     /// Mean latency of each statement.
     pub fn statements(&self) -> Table {
         let columns = vec![
-            Column::text("Case").csv(&["case"]),
-            Column::text("Script").csv(&["script"]),
-            Column::text("Statement").csv(&["statement"]),
-            Column::number("Mean", "ms").csv(&["mean latency (us)"]),
-            Column::number("Failures", ""),
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Script").csv(&["script"]),
+            TableColumn::text("Statement").csv(&["statement"]),
+            TableColumn::number("Mean", "ms").csv(&["mean latency (us)"]),
+            TableColumn::number("Failures", ""),
         ];
         let mut table = Table::new("statements", "Latency of each statement", columns)
             .note("Means as the tool reports them, over trials.");
@@ -311,8 +310,8 @@ pub(super) fn flush_share(case: &CaseFinding) -> Option<&FlushShare> {
     case.strata.as_ref()?.flush_share.as_ref()
 }
 
-fn flush_share_column() -> Column {
-    Column::number("Of its sync rate", "").csv(&[
+fn flush_share_column() -> TableColumn {
+    TableColumn::number("Of its sync rate", "").csv(&[
         "commits for each synced write of one writer (1)",
         "the same low (1)",
         "the same high (1)",

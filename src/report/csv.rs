@@ -1,9 +1,9 @@
 //! One row for each case and measure, full precision, for spreadsheets and data frames.
 
 use super::Renderer;
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Table, TableColumn};
 use super::words::class_key;
-use crate::analyse::findings::{CaseFinding, Comparison, Estimate, Findings, Latency, MeasureFinding, RankRow};
+use crate::analyse::findings::{BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow};
 use crate::error::{Context, Result};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -55,9 +55,9 @@ const FIELDS: [&str; 27] = [
 
 fn measures_table(findings: &Findings) -> Table {
     let axes: BTreeSet<&String> = findings.cases.iter().flat_map(|case| case.axes.keys()).collect();
-    let mut columns = vec![Column::text("case")];
-    columns.extend(axes.iter().map(|axis| Column::text(&format!("axis_{axis}"))));
-    columns.extend(FIELDS.map(Column::text));
+    let mut columns = vec![TableColumn::text("case")];
+    columns.extend(axes.iter().map(|axis| TableColumn::text(&format!("axis_{axis}"))));
+    columns.extend(FIELDS.map(TableColumn::text));
     let mut table = Table::new("measures", "Measures", columns);
     for case in &findings.cases {
         for measure in &case.measures {
@@ -108,7 +108,7 @@ fn estimate(estimate: Option<&Estimate>) -> [String; 4] {
     ]
 }
 
-fn compared(comparison: Option<&Comparison>) -> [String; 6] {
+fn compared(comparison: Option<&BaselineComparison>) -> [String; 6] {
     [
         comparison.map(|c| c.baseline.clone()).unwrap_or_default(),
         text(comparison.map(|c| c.ratio.value)),

@@ -41,7 +41,7 @@ fn clone_but_trials(findings: &Findings) -> Findings {
     Findings {
         format: findings.format,
         run: findings.run.clone(),
-        verdict: findings.verdict.clone(),
+        headline: findings.headline.clone(),
         machines: findings.machines.clone(),
         rankings: findings.rankings.clone(),
         cases: findings.cases.clone(),

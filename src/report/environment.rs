@@ -3,7 +3,7 @@
 //! Trials of one stack mostly look alike. Each stack is therefore shown once: a fact on which all trials agree in one
 //! line, one on which they don't with each value and the trials that had it.
 
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Table, TableColumn};
 use super::words::moment;
 use crate::analyse::findings::{
     DeviceFacts, Findings, HostFacts, Input, MachineFinding, Role, ServerFacts, StackFacts, TrialFinding, WriteCache,
@@ -12,9 +12,9 @@ use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names with their values.
-type Facts = Vec<(String, String)>;
+type NamedFacts = Vec<(String, String)>;
 /// A value with the trials that had it.
-type Value<'s, 'a> = (&'s str, Vec<&'a TrialFinding>);
+type SharedFact<'s, 'a> = (&'s str, Vec<&'a TrialFinding>);
 /// Most values of one fact that are listed, each with its trials.
 const VALUES_SHOWN: usize = 4;
 /// Most trials that are listed by name beside a value.
@@ -145,26 +145,26 @@ fn pairs(id: &str, caption: &str) -> Table {
     Table::new(id, caption, fact_columns())
 }
 
-fn fact_columns() -> Vec<Column> {
-    vec![Column::text("Fact").csv(&["fact"]), Column::text("Value").csv(&["value"])]
+fn fact_columns() -> Vec<TableColumn> {
+    vec![TableColumn::text("Fact").csv(&["fact"]), TableColumn::text("Value").csv(&["value"])]
 }
 
 fn grouped_facts(id: &str, caption: &str, lead: &str) -> Table {
     let mut columns = fact_columns();
-    columns.push(Column::text("Seen in").csv(&["seen in"]));
+    columns.push(TableColumn::text("Seen in").csv(&["seen in"]));
     Table::new(id, caption, columns).lead(&[lead])
 }
 
 /// One thing (a stack, a server) as all trials that had it saw it.
 struct Sight<'a> {
     name: String,
-    seen: Vec<(&'a TrialFinding, Facts)>,
+    seen: Vec<(&'a TrialFinding, NamedFacts)>,
 }
 
 impl<'a> Sight<'a> {
     /// Every fact with its values, each with the trials that had it; facts in the order of their first appearance.
-    fn facts(&self) -> Vec<(&str, Vec<Value<'_, 'a>>)> {
-        let mut facts: Vec<(&str, Vec<Value<'_, 'a>>)> = Vec::new();
+    fn facts(&self) -> Vec<(&str, Vec<SharedFact<'_, 'a>>)> {
+        let mut facts: Vec<(&str, Vec<SharedFact<'_, 'a>>)> = Vec::new();
         for (trial, seen) in &self.seen {
             for (name, value) in seen {
                 let at = facts.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
@@ -182,7 +182,7 @@ impl<'a> Sight<'a> {
     }
 }
 
-fn sights<'a>(found: impl Iterator<Item = (String, Facts, &'a TrialFinding)>) -> Vec<Sight<'a>> {
+fn sights<'a>(found: impl Iterator<Item = (String, NamedFacts, &'a TrialFinding)>) -> Vec<Sight<'a>> {
     let mut sights: Vec<Sight<'a>> = Vec::new();
     for (name, facts, trial) in found {
         match sights.iter_mut().find(|sight| sight.name == name) {
@@ -226,8 +226,8 @@ fn found_in(trials: &[&TrialFinding], all: usize, labels: &BTreeMap<String, Stri
     trials.iter().map(|trial| format!("{}: trial {}", label(&trial.case), trial.trial)).collect::<Vec<_>>().join("; ")
 }
 
-fn stack_facts(stack: &StackFacts) -> Facts {
-    let mut facts = Facts::new();
+fn stack_facts(stack: &StackFacts) -> NamedFacts {
+    let mut facts = NamedFacts::new();
     let wal = stack.wal.iter().map(|ground| ("pg_wal lies on".to_owned(), ground.to_string()));
     let tablespaces = stack.tablespaces.iter().map(|(name, on)| (format!("tablespace {name} lies on"), on.to_string()));
     facts.extend(
@@ -296,7 +296,7 @@ fn device_text(device: &DeviceFacts) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn server_facts(server: &ServerFacts) -> Facts {
+fn server_facts(server: &ServerFacts) -> NamedFacts {
     let mut facts = vec![("programs".to_owned(), server.bin.clone())];
     facts.extend(server.key_settings.iter().map(|(name, value)| (name.clone(), value.clone())));
     let others = server.settings.iter().filter(|(name, _)| !server.key_settings.contains_key(*name));

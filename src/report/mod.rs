@@ -4,15 +4,15 @@
 //! into tables once, by `rankings`, `cases`, `trials` and `environment`; the wording is in `words`.
 
 mod cases;
-pub mod compare;
+pub(crate) mod compare;
 mod csv;
 mod embed;
 mod environment;
 mod json;
 mod page;
-pub mod probe;
+pub(crate) mod probe;
 mod rankings;
-pub mod shelf;
+pub(crate) mod shelf;
 mod table;
 mod terminal;
 mod trials;
@@ -22,7 +22,6 @@ use crate::analyse::findings::Findings;
 use crate::error::Result;
 use std::io::Write;
 
-/// Every renderer.
 pub const ALL: &[&dyn Renderer] = &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv];
 
 /// One form of a report.

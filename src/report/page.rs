@@ -9,7 +9,7 @@ use super::cases::{Cases, flush_share};
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::rankings::{kinds, ranking_tables};
-use super::table::{Group, Table};
+use super::table::{Table, TableGroup};
 use super::trials::{Trials, not_run_table};
 use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions};
 use crate::analyse::findings::{Caution, Findings};
@@ -76,7 +76,7 @@ fn html(findings: &Findings) -> Result<String> {
             data => data,
             licenses => ECHARTS_LICENSES.join("\n\n"),
             run => findings.run,
-            verdict => findings.verdict,
+            headline => findings.headline,
             began => moment(&findings.run.started),
             machines => machine_names(&findings.machines),
             sizes => each_machine(&findings.machines, |host| format!("{}, {}", host.cpus, Bytes(host.memory_bytes))),
@@ -139,7 +139,6 @@ struct RankingView {
 struct RankingsView {
     first: RankingView,
     others: Vec<RankingView>,
-    /// Their measures.
     other_measures: String,
 }
 
@@ -149,7 +148,7 @@ fn rankings(findings: &Findings) -> Vec<RankingsView> {
         index,
         unit: findings.rankings[index].unit.clone(),
         measure: findings.rankings[index].measure.clone(),
-        has_chart: tables[index].groups.iter().map(|group: &Group| group.rows.len()).sum::<usize>() > 0,
+        has_chart: tables[index].groups.iter().map(|group: &TableGroup| group.rows.len()).sum::<usize>() > 0,
         table: tables[index].clone(),
     };
     let views = kinds(&findings.rankings).into_iter().map(|kind| {

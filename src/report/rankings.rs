@@ -1,8 +1,8 @@
 //! Rankings as tables: classes apart, the rate with its interval, the comparison, and what durability rests on.
 
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text};
-use crate::analyse::findings::{ClassRanking, Comparison, DurabilityClass, Estimate, RankRow, Ranking};
+use crate::analyse::findings::{BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, Ranking};
 
 /// One table for each ranking, in their order.
 pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
@@ -28,8 +28,8 @@ pub(super) fn kinds(rankings: &[Ranking]) -> Vec<Vec<usize>> {
 
 /// Rankings of one kind as one table: a row for each case, a column for each measure, classes apart.
 pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
-    let mut columns = vec![Column::text("case")];
-    columns.extend(rankings.iter().map(|ranking| Column {
+    let mut columns = vec![TableColumn::text("case")];
+    columns.extend(rankings.iter().map(|ranking| TableColumn {
         title: ranking.measure.clone(),
         ..estimate_column(&ranking.measure, &ranking.measure, &ranking.unit)
     }));
@@ -69,10 +69,10 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
 fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     let unit = &ranking.unit;
     let columns = vec![
-        Column { title: "Rank".to_owned(), unit: None, numeric: true, csv: vec!["rank in class".to_owned()] },
-        Column::text("Case").csv(&["case", "label"]),
+        TableColumn { title: "Rank".to_owned(), unit: None, numeric: true, csv: vec!["rank in class".to_owned()] },
+        TableColumn::text("Case").csv(&["case", "label"]),
         estimate_column("Rate", "rate", unit),
-        Column { numeric: true, ..Column::text("Against the baseline") }.csv(&[
+        TableColumn { numeric: true, ..TableColumn::text("Against the baseline") }.csv(&[
             "baseline",
             "ratio",
             "ratio low",
@@ -81,7 +81,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             "comparison",
             "caveat",
         ]),
-        Column::text("Durability, and why").csv(&["durability reason"]),
+        TableColumn::text("Durability, and why").csv(&["durability reason"]),
     ];
     let mut table = Table::new(format!("ranking-{}", index + 1), ranking.title.clone(), columns)
         .lead(&["ranking", "measure", "class"]);
@@ -118,10 +118,10 @@ pub(super) fn baseline_of(ranking: &Ranking) -> Option<&str> {
 }
 
 /// A column of figures with intervals.
-pub(super) fn estimate_column(title: &str, name: &str, unit: &str) -> Column {
+pub(super) fn estimate_column(title: &str, name: &str, unit: &str) -> TableColumn {
     let heading = format!("{title}, 95 % interval");
     let csv = ["", " low", " high"].map(|end| format!("{name}{end} ({unit})"));
-    Column::number(&heading, unit).csv(&[&csv[0], &csv[1], &csv[2], "trials"])
+    TableColumn::number(&heading, unit).csv(&[&csv[0], &csv[1], &csv[2], "trials"])
 }
 
 /// A figure with its interval; `missing` says why there is none.
@@ -139,7 +139,7 @@ pub(super) fn estimate_cell(estimate: Option<&Estimate>, missing: Option<&str>) 
     ])
 }
 
-fn comparison_cell(comparison: Option<&Comparison>, is_baseline: bool) -> Cell {
+fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -> Cell {
     let Some(comparison) = comparison.filter(|_| !is_baseline) else {
         let text = if is_baseline { "baseline" } else { "–" };
         return Cell::text(text).csv(vec![String::new(); 7]).style("quiet");

@@ -129,7 +129,7 @@ fn case_caveats(cases: &[CaseFinding]) -> String {
 
 fn conclusion(found: &ConclusionFinding) -> String {
     let mut text = paragraph("  - ", &format!("It says: {}.", found.says));
-    text.push_str(&paragraph("    ", &format!("{}.", verdict(found.support))));
+    text.push_str(&paragraph("    ", &format!("{}.", support_text(found.support))));
     let odd = |it: &Comparison| if it.support == Support::Contradicted { " (the other way round)" } else { "" };
     let compared = found.comparisons.iter().map(|it| format!("{}{}", it.sentence, odd(it)));
     let sentences = compared.chain(found.because.iter().cloned());
@@ -138,7 +138,7 @@ fn conclusion(found: &ConclusionFinding) -> String {
 }
 
 /// What the figures say, in capitals as a heading.
-fn verdict(support: Support) -> &'static str {
+fn support_text(support: Support) -> &'static str {
     match support {
         Support::Shown => "SHOWN by its figures",
         Support::PointsThatWay => "NOT SHOWN, but its figures point that way",

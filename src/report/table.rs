@@ -8,27 +8,23 @@ use serde::Serialize;
 /// Longest name that is never broken into lines, characters.
 const SHORT_NAME: usize = 34;
 
-/// One table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Table {
     /// Unique within the page; also the name of its CSV file.
     pub id: String,
-    /// What it shows.
     pub caption: String,
     /// How to read it, where that is not plain.
     pub note: Option<String>,
     /// Columns, left to right.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// Its rows, in groups that are set apart; most tables have one.
-    pub groups: Vec<Group>,
+    pub groups: Vec<TableGroup>,
     /// Headings of the CSV: those of the groups' fields, then those of the columns.
     pub csv_head: Vec<String>,
 }
 
-/// One column.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Column {
-    /// Heading.
+pub(super) struct TableColumn {
     pub title: String,
     /// Unit, where the cells don't say it.
     pub unit: Option<String>,
@@ -41,29 +37,25 @@ pub(super) struct Column {
 
 /// Rows that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Group {
+pub(super) struct TableGroup {
     /// Heading over the rows.
     pub heading: Option<String>,
     /// What the heading means.
     pub note: Option<String>,
     /// Word for the style sheet: a durability class.
     pub style: &'static str,
-    /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     #[serde(skip)]
     lead: Vec<String>,
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     /// Cells, one per column.
     pub cells: Vec<Cell>,
-    /// Its CSV fields.
     pub csv: Vec<String>,
 }
 
-/// One cell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Cell {
     /// What is shown first.
@@ -79,21 +71,21 @@ pub(super) struct Cell {
     pub csv: Vec<String>,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of text.
-    pub fn text(title: &str) -> Column {
-        Column { title: title.to_owned(), unit: None, numeric: false, csv: vec![title.to_owned()] }
+    pub fn text(title: &str) -> TableColumn {
+        TableColumn { title: title.to_owned(), unit: None, numeric: false, csv: vec![title.to_owned()] }
     }
 
     /// A column of numbers in `unit`; an empty unit for plain counts.
-    pub fn number(title: &str, unit: &str) -> Column {
+    pub fn number(title: &str, unit: &str) -> TableColumn {
         let unit = (!unit.is_empty()).then(|| unit.to_owned());
         let heading = unit.as_ref().map_or_else(|| title.to_owned(), |unit| format!("{title} ({unit})"));
-        Column { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
+        TableColumn { title: title.to_owned(), unit, numeric: true, csv: vec![heading] }
     }
 
     /// Other CSV headings than the column's own.
-    pub fn csv(mut self, headings: &[&str]) -> Column {
+    pub fn csv(mut self, headings: &[&str]) -> TableColumn {
         self.csv = headings.iter().map(|&heading| heading.to_owned()).collect();
         self
     }
@@ -127,7 +119,6 @@ impl Cell {
         self
     }
 
-    /// A line below.
     pub fn remark(mut self, remark: Option<String>) -> Cell {
         self.remark = remark;
         self
@@ -148,7 +139,7 @@ impl Cell {
 
 impl Table {
     /// A table without rows.
-    pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<Column>) -> Table {
+    pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
         Table { id: id.into(), caption: caption.into(), note: None, columns, groups: Vec::new(), csv_head }
     }
@@ -173,7 +164,7 @@ impl Table {
         style: &'static str,
         lead: Vec<String>,
     ) {
-        self.groups.push(Group { heading, note, style, rows: Vec::new(), lead });
+        self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), lead });
     }
 
     /// Adds a row to the last group.
@@ -183,7 +174,7 @@ impl Table {
         }
         if let Some(group) = self.groups.last_mut() {
             let csv = group.lead.iter().chain(cells.iter().flat_map(|cell| &cell.csv)).cloned().collect();
-            group.rows.push(Row { cells, csv });
+            group.rows.push(TableRow { cells, csv });
         }
     }
 
@@ -221,7 +212,8 @@ mod tests {
 
     #[test]
     fn csv_has_the_unit_in_its_headings_and_full_precision_in_its_rows() {
-        let columns = vec![Column::text("case"), Column::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
+        let columns =
+            vec![TableColumn::text("case"), TableColumn::number("rate", "tps").csv(&["rate (tps)", "low (tps)"])];
         let mut table = Table::new("t", "T", columns).lead(&["class"]);
         table.open_group(Some("Flushed".to_owned()), None, "flushed", vec!["flushed".to_owned()]);
         let rate = Cell::number(Some(1_234.567_89), |_| "1230".to_owned());

@@ -1,4 +1,4 @@
-//! The findings as text for a terminal of 100 columns: verdict first, then rankings, latencies, cautions, not run.
+//! The findings as text for a terminal of 100 columns: headline first, then rankings, latencies, cautions, not run.
 //!
 //! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
 //! through [`printable`]: a terminal obeys control characters.
@@ -41,7 +41,7 @@ impl Renderer for Terminal {
 
 fn page(findings: &Findings) -> String {
     let labels = case_labels(findings);
-    let mut text = paragraph("", &findings.verdict);
+    let mut text = paragraph("", &findings.headline);
     text.push('\n');
     text.push_str(&paragraph("", &about(findings)));
     text.push_str(&rankings(findings));

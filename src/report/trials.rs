@@ -1,6 +1,6 @@
 //! What was found of each trial, as tables: the trials themselves, steps, processes, cross-checks, gaps, not run.
 
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
 use crate::analyse::findings::{NotRun, Step, TrialFinding};
 use crate::units::{Micros, significant};
@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 
 /// The measured trials with what to call their cases.
 pub(super) struct Trials<'a> {
-    /// The trials.
     pub trials: &'a [TrialFinding],
     /// Label of a case by id.
     pub labels: &'a BTreeMap<String, String>,
@@ -19,19 +18,18 @@ impl Trials<'_> {
         [name(self.labels, &trial.case), Cell::number(Some(trial.trial), |n| n.to_string())]
     }
 
-    fn columns(more: Vec<Column>) -> Vec<Column> {
-        let mut columns = vec![Column::text("Case").csv(&["case"]), Column::number("Trial", "")];
+    fn columns(more: Vec<TableColumn>) -> Vec<TableColumn> {
+        let mut columns = vec![TableColumn::text("Case").csv(&["case"]), TableColumn::number("Trial", "")];
         columns.extend(more);
         columns
     }
 
-    /// Every measured trial.
     pub fn overview(&self) -> Table {
         let columns = Trials::columns(vec![
-            Column::text("Began").csv(&["began"]),
-            Column::number("Rate", "1/s"),
-            Column::text("Caches and data").csv(&["cache state"]),
-            Column::text("Notes").csv(&["notes"]),
+            TableColumn::text("Began").csv(&["began"]),
+            TableColumn::number("Rate", "1/s"),
+            TableColumn::text("Caches and data").csv(&["cache state"]),
+            TableColumn::text("Notes").csv(&["notes"]),
         ]);
         let mut table = Table::new("trials", "Trials measured", columns);
         for trial in self.trials {
@@ -50,7 +48,7 @@ impl Trials<'_> {
 
     /// Wall time of each step.
     pub fn steps(&self) -> Table {
-        let steps = Step::ALL.iter().map(|step| Column::number(step.name(), "s")).collect();
+        let steps = Step::ALL.iter().map(|step| TableColumn::number(step.name(), "s")).collect();
         let mut table = Table::new("steps", "Time of each step", Trials::columns(steps));
         for trial in self.trials {
             let spent = |step: Step| {
@@ -69,8 +67,8 @@ impl Trials<'_> {
     /// The processes that used most CPU.
     pub fn processes(&self) -> Table {
         let columns = Trials::columns(vec![
-            Column::text("Process").csv(&["process or kernel thread"]),
-            Column::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
+            TableColumn::text("Process").csv(&["process or kernel thread"]),
+            TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
         ]);
         let mut table = Table::new("processes", "Processes and kernel threads that used most CPU", columns);
         for trial in self.trials {
@@ -86,11 +84,11 @@ impl Trials<'_> {
     /// The tool's figures beside ours.
     pub fn checks(&self) -> Table {
         let columns = Trials::columns(vec![
-            Column::text("Figure").csv(&["figure"]),
-            Column::number("Tool says", ""),
-            Column::number("pgstrata counted", ""),
-            Column::text("Agree").csv(&["agree"]),
-            Column::number("Tolerance", "").csv(&["tolerance (0 to 1)"]),
+            TableColumn::text("Figure").csv(&["figure"]),
+            TableColumn::number("Tool says", ""),
+            TableColumn::number("pgstrata counted", ""),
+            TableColumn::text("Agree").csv(&["agree"]),
+            TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]),
         ]);
         let mut table = Table::new("checks", "The tool's own figures beside pgstrata's", columns);
         for trial in self.trials {
@@ -114,10 +112,10 @@ impl Trials<'_> {
     /// Holes in the telemetry.
     pub fn gaps(&self) -> Table {
         let columns = Trials::columns(vec![
-            Column::text("Source").csv(&["source"]),
-            Column::number("From second", "").csv(&["from second (s)"]),
-            Column::number("Rows", ""),
-            Column::text("Why").csv(&["why"]),
+            TableColumn::text("Source").csv(&["source"]),
+            TableColumn::number("From second", "").csv(&["from second (s)"]),
+            TableColumn::number("Rows", ""),
+            TableColumn::text("Why").csv(&["why"]),
         ]);
         let mut table = Table::new("gaps", "Gaps in the telemetry", columns);
         for trial in self.trials {
@@ -139,11 +137,11 @@ impl Trials<'_> {
 /// Everything that was not run, and why.
 pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String>) -> Table {
     let columns = vec![
-        Column::text("Case").csv(&["case"]),
-        Column::text("Trials").csv(&["trials"]),
-        Column::text("Ended in").csv(&["step"]),
-        Column::text("Why").csv(&["why"]),
-        Column::text("What would make it go").csv(&["hint"]),
+        TableColumn::text("Case").csv(&["case"]),
+        TableColumn::text("Trials").csv(&["trials"]),
+        TableColumn::text("Ended in").csv(&["step"]),
+        TableColumn::text("Why").csv(&["why"]),
+        TableColumn::text("What would make it go").csv(&["hint"]),
     ];
     let mut table = Table::new("not-run", "Trials without figures", columns);
     for found in not_run {

@@ -1,6 +1,8 @@
 //! The words and number formats that all renderers share.
 
-use crate::analyse::findings::{BottleneckKind, Caution, Comparison, DurabilityClass, Estimate, Findings, Fits};
+use crate::analyse::findings::{
+    BaselineComparison, BottleneckKind, Caution, DurabilityClass, Estimate, Findings, Fits,
+};
 use crate::units::{Micros, grouped, significant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +22,7 @@ pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
         DurabilityClass::Flushed => "commits were seen to be forced to the device",
         DurabilityClass::Delayed => "loses the last commits at a power cut",
         DurabilityClass::Volatile => "may lose everything at a power cut",
-        DurabilityClass::Unknown => "what a power cut costs cannot be told from the facts",
+        DurabilityClass::Unknown => "the facts do not show what a power cut costs",
     }
 }
 
@@ -102,7 +104,7 @@ fn unbroken(number: &str) -> String {
 }
 
 /// A comparison in words: the ratio or "no difference seen", and its interval.
-pub(super) fn comparison_text(comparison: &Comparison) -> (String, String) {
+pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
     if comparison.no_difference_seen {
         ("no difference seen".to_owned(), format!("{ratio}× ({interval})"))

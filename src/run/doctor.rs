@@ -11,10 +11,8 @@ use crate::units::Bytes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What was found.
 #[derive(Debug, Serialize)]
 pub struct Diagnosis {
-    /// The machine.
     pub host: HostFacts,
     /// Whether pgstrata runs as root.
     pub root: bool,
@@ -26,8 +24,8 @@ pub struct Diagnosis {
     pub layers: Vec<LayerDiagnosis>,
     /// PostgreSQL installations, the newest first.
     pub postgres: Vec<PostgresDiagnosis>,
-    /// Room where runs put things.
-    pub rooms: Vec<FreeRoom>,
+    /// Space where runs put things.
+    pub space: Vec<FreeSpace>,
     /// What would disturb a measurement.
     pub disturbances: Vec<Disturbance>,
 }
@@ -35,16 +33,13 @@ pub struct Diagnosis {
 /// A layer on this machine.
 #[derive(Debug, Serialize)]
 pub struct LayerDiagnosis {
-    /// Its name.
     pub layer: String,
     /// What it lacks; empty = it can be built.
     pub lacks: Vec<Lack>,
 }
 
-/// Something missing.
 #[derive(Debug, Serialize)]
 pub struct Lack {
-    /// What.
     pub what: String,
     /// What would bring it.
     pub hint: String,
@@ -59,12 +54,11 @@ pub struct PostgresDiagnosis {
     pub version: String,
 }
 
-/// Free room at a place.
+/// Free space at a place.
 #[derive(Debug, Serialize)]
-pub struct FreeRoom {
+pub struct FreeSpace {
     /// What it is for.
     pub purpose: String,
-    /// Where.
     pub folder: PathBuf,
     /// How much; `None` where it cannot be asked.
     pub free_bytes: Option<Bytes>,
@@ -98,12 +92,12 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         server_user: user.ok().map(|User { name, .. }| name),
         layers,
         postgres,
-        rooms: vec![free_room("images, templates, ledgers", state), free_room("results", results)],
+        space: vec![free_space("images, templates, ledgers", state), free_space("results", results)],
         disturbances: machine::disturbances(host),
     }
 }
 
-fn free_room(purpose: &str, folder: &Path) -> FreeRoom {
+fn free_space(purpose: &str, folder: &Path) -> FreeSpace {
     let free_bytes = files::free_bytes(&files::nearest_existing(folder)).ok().map(Bytes);
-    FreeRoom { purpose: purpose.to_owned(), folder: folder.to_path_buf(), free_bytes }
+    FreeSpace { purpose: purpose.to_owned(), folder: folder.to_path_buf(), free_bytes }
 }

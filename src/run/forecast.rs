@@ -1,11 +1,11 @@
-//! What a plan will take before anything is built: time, room, and what this machine lacks for which case.
+//! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
 use crate::cluster::{install, server};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
-use crate::plan::forecast::{CaseUnmet, Forecast, RoomLine};
-use crate::provision::{self, Room, Unmet, knobs};
+use crate::plan::forecast::{CaseUnmet, Forecast, SpaceLine};
+use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
@@ -51,7 +51,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let memory = Bytes(crate::host::machine::facts(host).memory_bytes);
     let mut warnings = BTreeSet::new();
     let mut unmet = Vec::new();
-    let mut known = Known::default();
+    let mut known = KnownUnmet::default();
     for case in &plan.cases {
         for missing in known.of(host, case) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
@@ -60,9 +60,9 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
         warnings.extend(too_many_clients(case)?);
     }
     let templates = templates(plan, memory)?;
-    let rooms = rooms(plan, memory, &templates, state)?;
+    let space = spaces(plan, memory, &templates, state)?;
     let expected_us = expected_us(plan, memory, &templates)?;
-    Ok(Forecast { expected_us, rooms, unmet, warnings: warnings.into_iter().collect() })
+    Ok(Forecast { expected_us, space, unmet, warnings: warnings.into_iter().collect() })
 }
 
 /// Refuses settings and initdb arguments that servers under test depend on.
@@ -115,7 +115,7 @@ fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
 /// # Errors
 /// With everything that is too small.
 pub fn must_fit(forecast: &Forecast) -> Result<()> {
-    let small = forecast.rooms.iter().filter(|line| !line.fits).map(|line| {
+    let small = forecast.space.iter().filter(|line| !line.fits).map(|line| {
         let has = line.has.map_or_else(|| "an unknown amount".to_owned(), |has| has.to_string());
         format!("{} is too small: the plan needs {}, there is {has}", line.what, line.needs)
     });
@@ -142,12 +142,12 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
 
 /// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
 #[derive(Default)]
-struct Known {
+struct KnownUnmet {
     stacks: Vec<(StackSpec, Vec<Unmet>)>,
     servers: BTreeMap<String, Option<Unmet>>,
 }
 
-impl Known {
+impl KnownUnmet {
     fn of(&mut self, host: &Host, case: &CaseSpec) -> Vec<Unmet> {
         let mut unmet = Vec::new();
         match self.stacks.iter().find(|(known, _)| *known == case.stack) {
@@ -170,7 +170,7 @@ impl Known {
 
 /// What this machine lacks for a case.
 ///
-/// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own room
+/// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own space
 /// and its own disk taken.
 #[must_use]
 pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
@@ -252,7 +252,7 @@ fn expected_us(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>) ->
 }
 
 /// The most that the plan takes at any time, place by place.
-fn rooms(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &Path) -> Result<Vec<RoomLine>> {
+fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &Path) -> Result<Vec<SpaceLine>> {
     let mut lines = Vec::new();
     let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let most = most(plan);
@@ -266,12 +266,12 @@ fn rooms(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: &
     for (folder, bytes) in by_filesystem(disks) {
         let has = files::free_bytes(&folder)?;
         let what = format!("disk space in {}", folder.display());
-        lines.push(RoomLine { what, needs: Bytes(bytes), has: Some(Bytes(has)), fits: bytes <= has });
+        lines.push(SpaceLine { what, needs: Bytes(bytes), has: Some(Bytes(has)), fits: bytes <= has });
     }
     if most.memory > 0 {
         let fits = most.memory <= memory.0;
         let what = "memory for tmpfs and ramfs".to_owned();
-        lines.push(RoomLine { what, needs: Bytes(most.memory), has: Some(memory), fits });
+        lines.push(SpaceLine { what, needs: Bytes(most.memory), has: Some(memory), fits });
     }
     for case in &plan.cases {
         lines.extend(data_room(case, memory)?);
@@ -312,10 +312,10 @@ fn most(plan: &Plan) -> Most {
 
 impl Most {
     fn add(&mut self, stack: &StackSpec) {
-        for room in provision::stack::rooms(stack) {
-            match room {
-                Room::Disk(folder, bytes) => *self.disks.entry(folder).or_default() += bytes.0,
-                Room::Memory(bytes) => self.memory += bytes.0,
+        for space in provision::stack::spaces(stack) {
+            match space {
+                Space::Disk(folder, bytes) => *self.disks.entry(folder).or_default() += bytes.0,
+                Space::Memory(bytes) => self.memory += bytes.0,
             }
         }
     }
@@ -332,14 +332,14 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
 }
 
 /// Whether the data of a case fit on its stack.
-fn data_room(case: &CaseSpec, memory: Bytes) -> Result<Option<RoomLine>> {
+fn data_room(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
     let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory) else { return Ok(None) };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
     let needs = Bytes(set.expected.0 + EMPTY_CLUSTER);
     let usable = Bytes((capacity.0 as f64 * DATA_SHARE) as u64);
     let share = (DATA_SHARE * 100.0).round();
     let what = format!("{share} % of stack {} for {}", case.stack.name, set.key);
-    Ok(Some(RoomLine { what, needs, has: Some(usable), fits: needs <= usable }))
+    Ok(Some(SpaceLine { what, needs, has: Some(usable), fits: needs <= usable }))
 }
 
 #[cfg(test)]
@@ -376,11 +376,11 @@ mod tests {
 
     #[test]
     fn every_size_that_does_not_fit_is_named() {
-        let line = |what: &str, fits| RoomLine { what: what.into(), needs: Bytes(2), has: Some(Bytes(1)), fits };
-        let rooms = vec![line("a", false), line("b", true), line("c", false)];
-        let error = must_fit(&Forecast { rooms, ..Forecast::default() }).unwrap_err().to_string();
+        let line = |what: &str, fits| SpaceLine { what: what.into(), needs: Bytes(2), has: Some(Bytes(1)), fits };
+        let space = vec![line("a", false), line("b", true), line("c", false)];
+        let error = must_fit(&Forecast { space, ..Forecast::default() }).unwrap_err().to_string();
         assert!(error.contains("a is too small") && error.contains("c is too small"), "{error}");
         assert!(!error.contains("b is"), "{error}");
-        assert!(must_fit(&Forecast { rooms: vec![line("b", true)], ..Forecast::default() }).is_ok());
+        assert!(must_fit(&Forecast { space: vec![line("b", true)], ..Forecast::default() }).is_ok());
     }
 }

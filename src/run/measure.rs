@@ -29,15 +29,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What is measured, where, as part of which trial.
 pub struct Measurement<'a> {
-    /// The machine.
     pub host: &'a Host,
-    /// Which trial.
     pub key: &'a TrialKey,
     /// Id of the run.
     pub run: &'a str,
-    /// The workload.
     pub workload: &'a dyn Workload,
-    /// Its options.
     pub options: &'a Options,
     /// Memory of the machine.
     pub memory: Bytes,
@@ -76,7 +72,6 @@ impl Gate {
     }
 }
 
-/// Half a row.
 enum Half {
     Client(ClientSecond),
     Telemetry(Tick),
@@ -159,7 +154,7 @@ impl Measurement<'_> {
         Some(waits::sample(server, &gate.over))
     }
 
-    /// Writes latencies as they are told. Returns the CPU time that this cost, microseconds.
+    /// Writes latencies as they are reported. Returns the CPU time that this cost, microseconds.
     fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
         let cpu_before = thread_cpu_us();
         let (_, expected) = self.workload.spans(self.options);

@@ -3,12 +3,12 @@
 //! Sees every room that touches the machine, and the writing side of the store. Absent on purpose: formulas, file
 //! formats, HTML, printing.
 
-pub mod clean;
-pub mod doctor;
-pub mod events;
-pub mod forecast;
-pub mod measure;
-pub mod session;
-pub mod template;
-pub mod trial;
-pub mod undo;
+pub(crate) mod clean;
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod forecast;
+pub(crate) mod measure;
+pub(crate) mod session;
+pub(crate) mod template;
+pub(crate) mod trial;
+pub(crate) mod undo;

@@ -36,7 +36,6 @@ pub struct Places {
 }
 
 impl Places {
-    /// Folder of ledgers.
     #[must_use]
     pub fn ledgers(&self) -> PathBuf {
         ledgers(&self.state)
@@ -52,7 +51,6 @@ pub fn ledgers(state: &Path) -> PathBuf {
 /// How a sitting ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// The run folder.
     pub folder: PathBuf,
     /// Trials measured, earlier sittings included.
     pub done: u32,
@@ -70,11 +68,8 @@ pub struct Ending {
 pub struct Session<'a> {
     /// The machine; its commands carry the run's id.
     pub host: Host,
-    /// The run.
     pub record: RunRecord,
-    /// What exists.
     pub ledger: Ledger,
-    /// What happens.
     pub events: Events<'a>,
     /// As whom servers and clients run.
     pub user: User,
@@ -94,7 +89,6 @@ pub struct Session<'a> {
 
 /// A stack that serves several trials.
 pub struct KeptStack {
-    /// The stack.
     pub built: BuiltStack,
     /// When it was made.
     pub made: time::Instant,
@@ -263,7 +257,7 @@ fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
     let trials = match trials {
         Err(e) if e.kind() == Kind::Interrupted => Ok(()),
         Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
-            Err(e.hint(format!("when that is mended, go on with: pgstrata run --resume {}", folder.display())))
+            Err(e.hint(format!("when that is fixed, go on with: pgstrata run --resume {}", folder.display())))
         }
         other => other,
     };

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 /// A cleanly stopped cluster with its data.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// Its data folder.
     pub data: PathBuf,
     /// Seconds that making it took.
     pub seconds: f64,

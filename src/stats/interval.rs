@@ -11,12 +11,11 @@ use super::autocorrelation::Within;
 use super::student;
 
 /// Confidence of every interval.
-pub const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// Mean of one trial and what is known of its error from the inside.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialMean {
-    /// The mean.
     pub mean: f64,
     /// Its error as the trial's own seconds tell it.
     pub within: Option<Within>,
@@ -37,7 +36,7 @@ pub struct MeanInterval {
 /// from their seconds alone. With one: from its seconds alone, which says nothing about the next trial. The ends are
 /// mean / f and mean * f with f = exp(half width / mean).
 #[must_use]
-pub fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
+pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     let means: Vec<f64> = trials.iter().map(|trial| trial.mean).collect();
     let mean = super::moments::mean(&means).filter(|mean| mean.is_finite())?;
     let variances: Vec<Option<Component>> = trials.iter().map(|trial| trial.within.map(Component::of)).collect();

@@ -2,12 +2,12 @@
 //!
 //! Which interval is used where, and what was rejected: `docs/adr/0003-intervals.md`.
 
-pub mod autocorrelation;
+pub(crate) mod autocorrelation;
 pub mod interval;
-pub mod moments;
+pub(crate) mod moments;
 pub mod ratio;
-pub mod slices;
-pub mod student;
+pub(crate) mod slices;
+pub(crate) mod student;
 
 #[cfg(test)]
-pub mod simulation;
+pub(crate) mod simulation;

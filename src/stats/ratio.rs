@@ -14,7 +14,6 @@ use super::moments;
 pub struct BlockMean {
     /// Number of the block.
     pub block: u32,
-    /// The mean.
     pub trial: TrialMean,
 }
 

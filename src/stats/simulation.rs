@@ -10,12 +10,10 @@ use rand_chacha::ChaCha8Rng;
 pub struct Noise(ChaCha8Rng);
 
 impl Noise {
-    /// From a seed.
     pub fn seeded(seed: u64) -> Noise {
         Noise(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// The generator itself.
     pub fn rng(self) -> ChaCha8Rng {
         self.0
     }
@@ -47,7 +45,6 @@ pub fn autoregressive(noise: &mut Noise, mean: f64, deviation: f64, phi: f64, n:
 pub struct Scene {
     /// Mean of a second.
     pub mean: f64,
-    /// Number of trials.
     pub trials: usize,
     /// Seconds of a trial.
     pub seconds: usize,
@@ -85,7 +82,6 @@ impl Scene {
         autoregressive(noise, level, level * self.second_spread, self.phi, self.seconds)
     }
 
-    /// All its trials.
     pub fn trials(&self, noise: &mut Noise) -> Vec<TrialMean> {
         (0..self.trials)
             .map(|_| {

@@ -39,7 +39,7 @@ pub struct Writer {
 
 /// A folder name for a run: `2026-11-21-0241-which-filesystem`.
 #[must_use]
-pub fn folder_name(started: &str, plan_name: &str) -> String {
+pub(crate) fn folder_name(started: &str, plan_name: &str) -> String {
     let minute: String = started.chars().take(16).filter(|c| *c != ':').collect();
     format!("{}-{plan_name}", minute.replace('T', "-"))
 }
@@ -59,7 +59,6 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_path_buf(), record })
     }
 
-    /// Where it lies.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -82,7 +81,7 @@ impl RunFolder {
 
     /// The folder of one trial, whether it is there or not.
     #[must_use]
-    pub fn trial_path(&self, key: &TrialKey) -> PathBuf {
+    pub(crate) fn trial_path(&self, key: &TrialKey) -> PathBuf {
         self.path.join(TRIALS).join(&key.case).join(key.trial.to_string())
     }
 
@@ -159,11 +158,10 @@ impl Writer {
             Error::store(format!("another pgstrata is writing to {}", folder.path.display()))
                 .hint("wait for it, or stop it first")
         })?;
-        cut_partial_line(&mut events).or_store(|| format!("mend {}", path.display()))?;
+        cut_partial_line(&mut events).or_store(|| format!("repair {}", path.display()))?;
         Ok(Writer { folder, events })
     }
 
-    /// The folder.
     #[must_use]
     pub fn folder(&self) -> &RunFolder {
         &self.folder

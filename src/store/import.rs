@@ -30,7 +30,6 @@ const PREFIX: &str = "import-";
 /// The folder of an import, open for reading.
 #[derive(Debug, Clone)]
 pub struct ImportFolder {
-    path: PathBuf,
     record: ImportRecord,
 }
 
@@ -61,14 +60,8 @@ impl ImportFolder {
                 "{} is damaged: an output is of a file that is not there",
                 path.join(IMPORT).display()
             ))),
-            None => Ok(ImportFolder { path: path.to_path_buf(), record }),
+            None => Ok(ImportFolder { record }),
         }
-    }
-
-    /// Where it lies.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// `import.json`.
@@ -174,7 +167,7 @@ impl ImportStaging {
 /// What makes it go when a folder of results cannot be written.
 #[must_use]
 pub fn elsewhere(error: Error) -> Error {
-    error.hint("nothing is stored; make room there and make it writable, or choose another place with -o DIR")
+    error.hint("nothing is stored; free some space there and make it writable, or choose another place with -o DIR")
 }
 
 /// What killed imports have left in `results`: each with why it could not be removed, where that is so. Never what
@@ -256,7 +249,7 @@ mod tests {
         let path = staging.commit(&record()).unwrap();
         assert_eq!(path, results.path().join("2026-11-21-0241-import-x"));
         let folder = ImportFolder::open(&path).unwrap();
-        assert_eq!((folder.path(), folder.record()), (path.as_path(), &record()));
+        assert_eq!(folder.record(), &record());
         assert_eq!(raw, "a/x.txt");
         assert_eq!(fs::read(path.join("raw").join(raw)).unwrap(), b"5 ops/sec");
     }

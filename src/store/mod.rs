@@ -12,7 +12,7 @@
 //! A run folder is made the same way. A format version newer than this program's is refused, never guessed.
 
 pub mod folder;
-pub mod import;
+pub(crate) mod import;
 pub mod latency;
 pub mod seconds;
-pub mod staging;
+pub(crate) mod staging;

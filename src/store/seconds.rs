@@ -34,16 +34,13 @@ pub struct SecondsWriter {
 /// it has none).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
-    /// Whole numbers.
     Count {
-        /// One a row.
         values: Vec<u64>,
         /// Whether the row has a reading.
         present: Vec<bool>,
     },
     /// Texts, as a dictionary: few different ones stand in many rows.
     Text {
-        /// The different texts.
         words: Vec<String>,
         /// Place in `words`, one a row; `None` where the row has no reading.
         codes: Vec<Option<u32>>,

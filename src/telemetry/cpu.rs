@@ -1,6 +1,6 @@
 //! What the CPUs did: `/proc/stat`, all CPUs together.
 
-use super::{Figure, Reading, Sampler, Target, count};
+use super::{ColumnSource, OpenSampler, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::proc_stat::{self, ProcStat};
@@ -11,7 +11,7 @@ use crate::record::seconds::{Column, Value};
 pub struct Cpu;
 
 /// Each column and where it comes from.
-const FIGURES: [Figure<ColumnDef, ProcStat>; 9] = [
+const FIGURES: [ColumnSource<ColumnDef, ProcStat>; 9] = [
     (columns::CPU_USER_NS, |stat| Some(stat.all.user)),
     (columns::CPU_NICE_NS, |stat| Some(stat.all.nice)),
     (columns::CPU_SYSTEM_NS, |stat| Some(stat.all.system)),
@@ -23,7 +23,7 @@ const FIGURES: [Figure<ColumnDef, ProcStat>; 9] = [
     (columns::CPU_COUNT, |stat| Some(stat.cpus)),
 ];
 
-struct Open(Host);
+struct OpenCpu(Host);
 
 impl Sampler for Cpu {
     fn name(&self) -> &'static str {
@@ -34,14 +34,14 @@ impl Sampler for Cpu {
         FIGURES.iter().map(|(column, _)| column.column()).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
-        let mut open = Open(host.clone());
+    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
+        let mut open = OpenCpu(host.clone());
         open.sample()?;
         Ok(Box::new(open))
     }
 }
 
-impl Reading for Open {
+impl OpenSampler for OpenCpu {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let stat = proc_stat::parse(&self.0.read("/proc/stat")?)?;
         Ok(FIGURES.iter().map(|(_, of)| count(of(&stat))).collect())

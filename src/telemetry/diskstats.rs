@@ -3,7 +3,7 @@
 //! A device that the kernel lists not, or keeps no account of, has no readings (`queue/iostats` is 0: its counters stand
 //! still, which is not "nothing happened").
 
-use super::{Figure, Reading, Sampler, Target, count};
+use super::{ColumnSource, OpenSampler, Sampler, Target, count};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::parse::diskstats::{self, DiskStats};
@@ -15,7 +15,7 @@ use crate::record::seconds::{Column, Value, device_prefixes};
 pub struct Diskstats;
 
 /// Each column of a device but its name, and where it comes from.
-const FIGURES: [Figure<DeviceColumn, DiskStats>; 12] = [
+const FIGURES: [ColumnSource<DeviceColumn, DiskStats>; 12] = [
     (columns::DEVICE_READS, |stats| Some(stats.reads)),
     (columns::DEVICE_READ_BYTES, |stats| Some(stats.read_bytes)),
     (columns::DEVICE_READ_MS, |stats| Some(stats.read_ms)),
@@ -31,16 +31,16 @@ const FIGURES: [Figure<DeviceColumn, DiskStats>; 12] = [
 ];
 
 /// A device: its number, and whether it is a partition.
-struct Device {
+struct CountedDevice {
     number: (u32, u32),
     name: String,
     partition: bool,
 }
 
-struct Open {
+struct OpenDiskstats {
     host: Host,
     /// The devices of the target; `None` for one without counters.
-    devices: Vec<Option<Device>>,
+    devices: Vec<Option<CountedDevice>>,
 }
 
 impl Sampler for Diskstats {
@@ -55,7 +55,7 @@ impl Sampler for Diskstats {
             .collect()
     }
 
-    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn Reading>> {
+    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>> {
         if target.devices.is_empty() {
             return Err(Error::host("the stack stands on no block device"));
         }
@@ -64,18 +64,18 @@ impl Sampler for Diskstats {
             known.iter().any(|stats| (stats.major, stats.minor) == (device.major, device.minor))
                 && accounts(host, device)
         };
-        let devices: Vec<Option<Device>> =
+        let devices: Vec<Option<CountedDevice>> =
             target.devices.iter().map(|(_, device)| is_counted(device).then(|| identified(host, device))).collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
             let message = format!("the kernel counts nothing for {}", names.join(", "));
             return Err(Error::host(message).hint("echo 1 > /sys/block/DEVICE/queue/iostats"));
         }
-        Ok(Box::new(Open { host: host.clone(), devices }))
+        Ok(Box::new(OpenDiskstats { host: host.clone(), devices }))
     }
 }
 
-impl Reading for Open {
+impl OpenSampler for OpenDiskstats {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let all = diskstats::parse(&self.host.read("/proc/diskstats")?)?;
         let mut row = Vec::with_capacity(self.devices.len() * (FIGURES.len() + 1));
@@ -107,14 +107,14 @@ fn accounts(host: &Host, device: &DeviceFacts) -> bool {
     switch.is_none_or(|switch| switch != "0")
 }
 
-fn identified(host: &Host, device: &DeviceFacts) -> Device {
+fn identified(host: &Host, device: &DeviceFacts) -> CountedDevice {
     let number = (device.major, device.minor);
     let partition = host.read_optional(format!("/sys/dev/block/{}:{}/partition", number.0, number.1)).is_some();
-    Device { number, name: device.name.clone(), partition }
+    CountedDevice { number, name: device.name.clone(), partition }
 }
 
 /// The counters of one device.
-fn counters(all: &[DiskStats], device: &Device) -> Result<DiskStats> {
+fn counters(all: &[DiskStats], device: &CountedDevice) -> Result<DiskStats> {
     let found = all.iter().find(|stats| (stats.major, stats.minor) == device.number);
     let stats = found.ok_or_else(|| Error::host(format!("{} has gone from /proc/diskstats", device.name)))?;
     let mut stats = stats.clone();

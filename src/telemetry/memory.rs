@@ -1,6 +1,6 @@
 //! Where the memory is and what was moved: `/proc/meminfo` and `/proc/vmstat`.
 
-use super::{Figure, Reading, Sampler, Target, count};
+use super::{ColumnSource, OpenSampler, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::meminfo::{self, Meminfo};
@@ -12,7 +12,7 @@ use crate::record::seconds::{Column, Value};
 pub struct Memory;
 
 /// Each column of `/proc/meminfo` and where it comes from.
-const HELD: [Figure<ColumnDef, Meminfo>; 6] = [
+const HELD: [ColumnSource<ColumnDef, Meminfo>; 6] = [
     (columns::MEM_DIRTY_BYTES, |memory| memory.dirty_bytes),
     (columns::MEM_WRITEBACK_BYTES, |memory| memory.writeback_bytes),
     (columns::MEM_CACHED_BYTES, |memory| memory.cached_bytes),
@@ -22,14 +22,14 @@ const HELD: [Figure<ColumnDef, Meminfo>; 6] = [
 ];
 
 /// Each column of `/proc/vmstat` and where it comes from.
-const MOVED: [Figure<ColumnDef, Vmstat>; 4] = [
+const MOVED: [ColumnSource<ColumnDef, Vmstat>; 4] = [
     (columns::VM_PAGE_IN_BYTES, |moved| moved.page_in_bytes),
     (columns::VM_PAGE_OUT_BYTES, |moved| moved.page_out_bytes),
     (columns::VM_SWAP_IN_PAGES, |moved| moved.swap_in_pages),
     (columns::VM_SWAP_OUT_PAGES, |moved| moved.swap_out_pages),
 ];
 
-struct Open(Host);
+struct OpenMemory(Host);
 
 impl Sampler for Memory {
     fn name(&self) -> &'static str {
@@ -41,14 +41,14 @@ impl Sampler for Memory {
         held.chain(MOVED.iter().map(|(column, _)| column.column())).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
-        let mut open = Open(host.clone());
+    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
+        let mut open = OpenMemory(host.clone());
         open.sample()?;
         Ok(Box::new(open))
     }
 }
 
-impl Reading for Open {
+impl OpenSampler for OpenMemory {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let memory = meminfo::parse(&self.0.read("/proc/meminfo")?)?;
         let moved = vmstat::parse(&self.0.read("/proc/vmstat")?)?;

@@ -8,18 +8,18 @@
 //! a row of all sources, 0.7 ms a second for the waits, together 0.25 % of a core. The server's own share of answering
 //! is not in that.
 
-pub mod cpu;
-pub mod diskstats;
+pub(crate) mod cpu;
+pub(crate) mod diskstats;
 #[cfg(test)]
 mod live_tests;
-pub mod memory;
-pub mod postgres;
-pub mod pressure;
-pub mod processes;
-pub mod recorder;
+pub(crate) mod memory;
+pub(crate) mod postgres;
+pub(crate) mod pressure;
+pub(crate) mod processes;
+pub(crate) mod recorder;
 #[cfg(test)]
 mod throwaway_server;
-pub mod waits;
+pub(crate) mod waits;
 
 use crate::cluster::client::Client;
 use crate::error::Result;
@@ -44,7 +44,7 @@ pub const ALL: &[&dyn Sampler] = &[
 
 /// By this name pgstrata's own connections to the server are known (`application_name`), so that they are not counted
 /// as clients.
-pub const APPLICATION_NAME: &str = "pgstrata";
+pub(crate) const APPLICATION_NAME: &str = "pgstrata";
 
 /// What there is to sample in one trial.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +62,6 @@ pub struct ServerAddress {
     pub socket: PathBuf,
     /// Database to connect to for statistics.
     pub database: String,
-    /// Role.
     pub user: String,
 }
 
@@ -76,11 +75,11 @@ pub trait Sampler: Sync {
     ///
     /// # Errors
     /// Why there is nothing to read (no such file in this kernel, server unreachable): becomes a gap with this reason.
-    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn Reading>>;
+    fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>>;
 }
 
 /// A source that is open.
-pub trait Reading: Send {
+pub trait OpenSampler: Send {
     /// Reads all counters now, one value (or none) for each of the sampler's columns, in their order.
     ///
     /// # Errors
@@ -89,7 +88,7 @@ pub trait Reading: Send {
 }
 
 /// Connections to the server that are held during a measurement: the sampler `postgres` and the waits have one each.
-pub const CONNECTIONS: u64 = 2;
+pub(crate) const CONNECTIONS: u64 = 2;
 
 /// How long the server may be silent: longer would cost all sources the next tick.
 const ANSWER_LIMIT: Duration = Duration::from_millis(900);
@@ -104,7 +103,7 @@ fn connect(address: &ServerAddress) -> Result<Client> {
 }
 
 /// A column and its value in what was read of its source.
-type Figure<C, S> = (C, fn(&S) -> Option<u64>);
+type ColumnSource<C, S> = (C, fn(&S) -> Option<u64>);
 
 /// A whole number, where there is one.
 fn count(number: impl Into<Option<u64>>) -> Option<Value> {

@@ -12,23 +12,23 @@ mod statistics;
 
 pub use statistics::statistics_sql;
 
-use super::{Reading, Sampler, ServerAddress, Target, connect, count};
+use super::{OpenSampler, Sampler, ServerAddress, Target, connect, count};
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::seconds::{Column, Value};
-use statistics::FIGURES;
+use statistics::STATISTICS;
 
 /// The source `postgres`.
 pub struct Postgres;
 
-struct Open {
+struct OpenPostgres {
     address: ServerAddress,
     /// `None` after a failure: the next reading connects anew.
-    session: Option<Session>,
+    session: Option<StatisticsSession>,
 }
 
-struct Session {
+struct StatisticsSession {
     client: Client,
     sql: String,
 }
@@ -39,21 +39,21 @@ impl Sampler for Postgres {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        FIGURES.iter().map(|figure| figure.column.column()).collect()
+        STATISTICS.iter().map(|figure| figure.column.column()).collect()
     }
 
-    fn open(&self, _host: &Host, target: &Target) -> Result<Box<dyn Reading>> {
+    fn open(&self, _host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>> {
         let address = target.server.clone().ok_or_else(|| Error::host("the workload runs without a server"))?;
-        let session = Some(Session::begin(&address)?);
-        Ok(Box::new(Open { address, session }))
+        let session = Some(StatisticsSession::begin(&address)?);
+        Ok(Box::new(OpenPostgres { address, session }))
     }
 }
 
-impl Reading for Open {
+impl OpenSampler for OpenPostgres {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let mut session = match self.session.take() {
             Some(session) => session,
-            None => Session::begin(&self.address)?,
+            None => StatisticsSession::begin(&self.address)?,
         };
         let values = values(&session.client.query(&session.sql)?)?;
         self.session = Some(session);
@@ -61,14 +61,14 @@ impl Reading for Open {
     }
 }
 
-impl Session {
-    fn begin(address: &ServerAddress) -> Result<Session> {
+impl StatisticsSession {
+    fn begin(address: &ServerAddress) -> Result<StatisticsSession> {
         let mut client = connect(address)?;
         let version = client.query("SHOW server_version_num")?;
         let text = version.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
         let version_num =
             text.parse().map_err(|_| Error::tool(format!("server_version_num is `{text}`, not a whole number")))?;
-        Ok(Session { client, sql: statistics_sql(version_num)? })
+        Ok(StatisticsSession { client, sql: statistics_sql(version_num)? })
     }
 }
 
@@ -77,11 +77,11 @@ fn values(rows: &[TextRow]) -> Result<Vec<Option<Value>>> {
     let [row] = rows else {
         return Err(Error::tool(format!("the server's statistics came as {} rows, not 1", rows.len())));
     };
-    if row.len() != FIGURES.len() {
-        let (got, wanted) = (row.len(), FIGURES.len());
+    if row.len() != STATISTICS.len() {
+        let (got, wanted) = (row.len(), STATISTICS.len());
         return Err(Error::tool(format!("the server's statistics came as {got} columns, not {wanted}")));
     }
-    let number = |(figure, text): (&statistics::Figure, &Option<String>)| {
+    let number = |(figure, text): (&statistics::Statistic, &Option<String>)| {
         let number = text.as_deref().map(str::parse::<u64>).transpose();
         number.map(count).map_err(|_| {
             let text = text.as_deref().unwrap_or_default();
@@ -91,7 +91,7 @@ fn values(rows: &[TextRow]) -> Result<Vec<Option<Value>>> {
             ))
         })
     };
-    FIGURES.iter().zip(row).map(number).collect()
+    STATISTICS.iter().zip(row).map(number).collect()
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn null_is_absent_and_numbers_are_counts() {
-        let mut row: TextRow = vec![None; FIGURES.len()];
+        let mut row: TextRow = vec![None; STATISTICS.len()];
         row[1] = Some("20447232".to_owned());
         let values = values(&[row]).unwrap();
         assert_eq!((values[0].clone(), values[1].clone()), (None, count(20_447_232)));
@@ -110,7 +110,7 @@ mod tests {
     fn an_answer_of_another_shape_is_an_error_that_names_the_item() {
         assert!(values(&[]).unwrap_err().to_string().contains("0 rows"));
         assert!(values(&[vec![None]]).unwrap_err().to_string().contains("1 columns"));
-        let mut row: TextRow = vec![None; FIGURES.len()];
+        let mut row: TextRow = vec![None; STATISTICS.len()];
         row[2] = Some("-1".to_owned());
         assert!(values(&[row]).unwrap_err().to_string().contains("`pg_wal_records` is `-1`"));
     }

@@ -1,6 +1,6 @@
 //! How long tasks stalled for CPU, storage and memory: `/proc/pressure`, total microseconds.
 
-use super::{Reading, Sampler, Target, count};
+use super::{OpenSampler, Sampler, Target, count};
 use crate::error::Result;
 use crate::host::Host;
 use crate::parse::pressure;
@@ -17,7 +17,7 @@ const RESOURCES: [(&str, [ColumnDef; 2]); 3] = [
     ("memory", [columns::PSI_MEMORY_SOME_US, columns::PSI_MEMORY_FULL_US]),
 ];
 
-struct Open(Host);
+struct OpenPressure(Host);
 
 impl Sampler for Pressure {
     fn name(&self) -> &'static str {
@@ -28,15 +28,15 @@ impl Sampler for Pressure {
         RESOURCES.iter().flat_map(|(_, some_and_full)| some_and_full.iter().map(ColumnDef::column)).collect()
     }
 
-    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
-        let mut open = Open(host.clone());
+    fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
+        let mut open = OpenPressure(host.clone());
         let hint = "pressure (PSI) needs Linux 4.20 with CONFIG_PSI, booted without psi=0";
         open.sample().map_err(|error| error.hint(hint))?;
         Ok(Box::new(open))
     }
 }
 
-impl Reading for Open {
+impl OpenSampler for OpenPressure {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
         let mut row = Vec::with_capacity(2 * RESOURCES.len());
         for (resource, _) in RESOURCES {

@@ -5,7 +5,7 @@
 //! row is missing, and a gap of [`CLOCK`] says so. A source that fails leaves its columns empty in that row, and a gap
 //! says why. Absent on purpose: rates, and where the rows go.
 
-use super::{Reading, Sampler, Target};
+use super::{OpenSampler, Sampler, Target};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::{Instant, micros, now, sleep, thread_cpu_us, wall_us};
@@ -25,7 +25,7 @@ pub const LATE: Duration = Duration::from_millis(500);
 const LAST_TICK_WITHIN: Duration = Duration::from_millis(250);
 
 /// How often the stop flag is looked at.
-const PATIENCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// When the measurement began, on both clocks.
 #[derive(Debug, Clone, Copy)]
@@ -37,14 +37,12 @@ pub struct Began {
 }
 
 impl Began {
-    /// Now.
     #[must_use]
     pub fn now() -> Began {
         Began { wall_us: wall_us(), at: now() }
     }
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
     /// Seconds since the measurement began; 0 is the baseline.
@@ -66,7 +64,6 @@ pub struct Recording {
     pub cpu_us: u64,
 }
 
-/// All sources, open.
 pub struct Recorder {
     sources: Vec<Source>,
     columns: Vec<Column>,
@@ -76,7 +73,7 @@ struct Source {
     name: &'static str,
     width: usize,
     /// What is read, or why there is nothing to read.
-    reading: Result<Box<dyn Reading>>,
+    reading: Result<Box<dyn OpenSampler>>,
     gaps: Gaps,
 }
 
@@ -108,7 +105,7 @@ impl Recorder {
     /// Ticks until `stop` is set, each row into `sink`. Blocks; belongs on a thread of its own.
     ///
     /// The baseline is taken at `began`, just before the workload starts. When its first operation really began is often
-    /// told late (pgbench holds back its log): from the moment when `first_operation_us` knows it (wall clock), ticks
+    /// reported late (pgbench holds back its log): from the moment when `first_operation_us` knows it (wall clock), ticks
     /// are due whole seconds after that, as the client's seconds are.
     pub fn record(
         mut self,
@@ -201,7 +198,7 @@ fn wait_until(moment: &dyn Fn() -> Instant, stop: &AtomicBool) -> bool {
         if stop.load(Ordering::SeqCst) && left > LAST_TICK_WITHIN {
             return false;
         }
-        sleep(left.min(PATIENCE));
+        sleep(left.min(POLL_INTERVAL));
     }
 }
 
@@ -227,7 +224,7 @@ mod tests {
         fn columns(&self, _target: &Target) -> Vec<Column> {
             vec![Column { name: self.name.to_owned(), ..columns::CPU_COUNT.column() }]
         }
-        fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn Reading>> {
+        fn open(&self, _host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
             if self.name == "absent" {
                 return Err(Error::host("no such file").hint("make one"));
             }
@@ -235,7 +232,7 @@ mod tests {
         }
     }
 
-    impl Reading for FakeReading {
+    impl OpenSampler for FakeReading {
         fn sample(&mut self) -> Result<Vec<Option<Value>>> {
             self.1 += 1;
             (self.0)(self.1 - 1)
@@ -323,14 +320,14 @@ mod tests {
     fn a_first_operation_that_is_told_late_moves_the_ticks_to_whole_seconds_after_it() {
         let fine = Fake { name: "fine", sample: good };
         let stop = AtomicBool::new(false);
-        let told = AtomicU64::new(0);
+        let known = AtomicU64::new(0);
         let began = Began { wall_us: 1_000_000_000, at: now() };
         let mut ticks = Vec::new();
         let recorder = Recorder::open(&[&fine], &Host::this(), &Target::default());
-        let first = || Some(told.load(Ordering::SeqCst)).filter(|told| *told > 0);
+        let first = || Some(known.load(Ordering::SeqCst)).filter(|told| *told > 0);
         recorder.record(began, &first, &stop, &mut |tick| {
             if tick.second == 1 {
-                told.store(began.wall_us + 300_000, Ordering::SeqCst);
+                known.store(began.wall_us + 300_000, Ordering::SeqCst);
             }
             stop.store(tick.second == 2, Ordering::SeqCst);
             ticks.push(tick.wall_us - began.wall_us);

@@ -18,7 +18,6 @@ pub const PER_SECOND: u32 = 10;
 /// What the sampling leaves behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waits {
-    /// What was seen.
     pub figures: WaitFigures,
     /// CPU time that the sampling cost on our side, microseconds.
     pub cpu_us: u64,

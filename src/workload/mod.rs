@@ -3,7 +3,7 @@
 //! A workload is one file (or folder) and one line in [`ALL`]. Absent on purpose: layers, how results are stored.
 
 pub mod pgbench;
-pub mod sync;
+pub(crate) mod sync;
 
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
@@ -26,9 +26,7 @@ pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &sync::Sync];
 pub struct ClientSecond {
     /// Second of the measurement, from 1: 1 covers the first second.
     pub second: u64,
-    /// Operations done.
     pub done: u64,
-    /// Failed.
     pub failed: u64,
     /// Skipped, being already late.
     pub skipped: u64,
@@ -50,7 +48,6 @@ pub struct DataSet {
 
 /// Where a workload runs.
 pub struct Place<'a> {
-    /// The machine.
     pub host: &'a Host,
     /// Folder on the stack that it may use; owned by `user`.
     pub folder: &'a Path,
@@ -73,7 +70,7 @@ pub trait Listener: Sync {
     /// with zero operations.
     fn second(&self, second: ClientSecond);
     /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order
-    /// of time. What ended after the last whole second is told too.
+    /// of time. What ended after the last whole second is reported too.
     fn latencies(&self, interval: LatencyInterval);
 }
 
@@ -81,7 +78,7 @@ pub trait Listener: Sync {
 ///
 /// # Errors
 /// Never in practice: the number of digits is a constant that hdrhistogram takes.
-pub fn empty_histogram() -> Result<Histogram<u64>> {
+pub(crate) fn empty_histogram() -> Result<Histogram<u64>> {
     const SIGNIFICANT_DIGITS: u8 = 3;
     Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))
 }

@@ -22,7 +22,7 @@ fn an_overlay_is_measured_and_its_devices_found_or_the_reason_why_not() {
     let options = format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"));
     let mount = Mount::new(&mut words("mount", &["-t", "overlay", "-o", &options, "pgstrata-test"]));
     let result = measured(mount.path(), "2");
-    assert_ne!(result.verdict(), "memory");
+    assert_ne!(result.credibility(), "memory");
     assert!(operations(result.row("one_write.fdatasync")) > 0);
     let place = &result.record.place;
     assert!(!place.devices.is_empty() || !place.ends.is_empty(), "{place:?}");
@@ -88,7 +88,7 @@ fn on_huge_pages_each_row_but_the_mapping_says_why_it_cannot_be_had() {
     let Some(_pages) = HugePages::reserve(64) else { return skipped(test, "64 huge pages cannot be reserved") };
     let mount = Mount::new(&mut words("mount", &["-t", "hugetlbfs", "pgstrata-test"]));
     let result = probe(mount.path(), &["--json", "--seconds", "1"]).with_code(0).result();
-    assert_eq!(result.verdict(), "memory");
+    assert_eq!(result.credibility(), "memory");
     for row in &result.record.rows {
         let id = &row.spec.id;
         if row.spec.way == Way::Msync {

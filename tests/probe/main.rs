@@ -1,6 +1,7 @@
 //! `pgstrata probe` on real filesystems, honest and lying, failing and vanishing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
+mod credibility;
 mod failures;
 mod faults;
 mod fuse;
@@ -12,4 +13,3 @@ mod program;
 mod refusals;
 mod signals;
 mod turns;
-mod verdicts;

@@ -40,7 +40,7 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// `None`, with the reason printed, where no other user can be had.
+    /// `None`, with the reason printed, where no other user is available.
     pub fn of_the_program(test: &str) -> Option<Copy> {
         if !has_program("setpriv") {
             skipped(test, "needs the program setpriv");

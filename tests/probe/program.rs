@@ -70,10 +70,10 @@ pub struct Measured {
 }
 
 impl Measured {
-    pub fn verdict(&self) -> &str {
-        let verdict = &self.findings["verdict"];
-        assert!(verdict["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{verdict}");
-        verdict["kind"].as_str().unwrap()
+    pub fn credibility(&self) -> &str {
+        let credibility = &self.findings["credibility"];
+        assert!(credibility["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{credibility}");
+        credibility["kind"].as_str().unwrap()
     }
 
     pub fn row(&self, id: &str) -> &RowRecord {
@@ -83,7 +83,7 @@ impl Measured {
     /// Neither memory nor flushes missing.
     pub fn is_not_convicted(&self) {
         let innocent = ["looks_honest", "looks_protected", "implausible", "unknown"];
-        assert!(innocent.contains(&self.verdict()), "{}", self.findings["verdict"]);
+        assert!(innocent.contains(&self.credibility()), "{}", self.findings["credibility"]);
     }
 }
 

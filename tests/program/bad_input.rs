@@ -169,8 +169,8 @@ fn a_size_that_does_not_fit_fails_the_check_of_the_plan_after_all_is_shown() {
     let output = call(&["--json"]);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rooms = document["forecast"]["rooms"].as_array().unwrap();
-    assert!(rooms.iter().any(|room| room["fits"] == false), "{document}");
+    let space = document["forecast"]["space"].as_array().unwrap();
+    assert!(space.iter().any(|line| line["fits"] == false), "{document}");
     assert!(stderr(&output).contains("too small"), "{}", said(&output));
     leaves_nothing(&shop);
 }

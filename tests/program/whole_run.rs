@@ -121,7 +121,7 @@ fn a_plan_becomes_a_ranking_inside_durability_classes_with_figures_that_agree_wi
     assert!(strata["wal_bytes"].as_f64().unwrap() > 100.0, "{strata}");
 
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(page.contains(findings["verdict"].as_str().unwrap().split_whitespace().next().unwrap()));
+    assert!(page.contains(findings["headline"].as_str().unwrap().split_whitespace().next().unwrap()));
     assert!(fs::read_dir(&images).unwrap().next().is_none());
 }
 

@@ -58,9 +58,9 @@ fn durability(stack: &str) -> Durability {
     Durability { class: DurabilityClass::Flushed, reason }
 }
 
-fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<Comparison> {
+fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<BaselineComparison> {
     let ratio = estimate(value / base, if stack.name == "xfs" { 0.05 } else { 0.08 });
-    (stack.name != "ext4").then(|| Comparison {
+    (stack.name != "ext4").then(|| BaselineComparison {
         baseline,
         no_difference_seen: ratio.low < Some(1.0) && ratio.high > Some(1.0),
         ratio,
@@ -466,7 +466,7 @@ pub fn findings() -> Findings {
             plan: include_str!("plan.toml").to_owned(),
             baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         },
-        verdict:
+        headline:
             "Of the stacks that keep commits, xfs is the fastest under tpcb with 16 clients: 1655 tps, 1.12 times ext4 \
                   (95 % interval 1.06 to 1.17); btrfs stood still for up to 4.2 s."
                 .to_owned(),

@@ -31,7 +31,7 @@ fn csv_rows(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn without_a_script_verdict_tables_environment_and_plan_are_all_there() {
+fn without_a_script_headline_tables_environment_and_plan_are_all_there() {
     let page = rendered("html", &sample::findings());
     let text = markup(&page);
     for part in [
@@ -65,7 +65,7 @@ fn hostile_text_is_escaped_in_every_field_of_the_page() {
     let data = page.split("id=\"findings\">").nth(1).unwrap().split("</script>").next().unwrap();
     assert!(!data.contains('<'));
     let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["findings"]["verdict"], serde_json::json!(findings.verdict));
+    assert_eq!(data["findings"]["headline"], serde_json::json!(findings.headline));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_terminal_gets_no_control_character_and_no_line_over_100_columns() {
 }
 
 #[test]
-fn the_terminal_begins_with_the_verdict_and_names_what_was_not_run() {
+fn the_terminal_begins_with_the_headline_and_names_what_was_not_run() {
     let text = rendered("txt", &sample::findings());
     assert!(text.starts_with("Of the stacks that keep commits, xfs is the fastest"));
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
@@ -189,7 +189,7 @@ fn json_reads_back_as_the_same_findings() {
     let text = rendered("json", &findings);
     assert_eq!(text.lines().count(), 1);
     let back: Findings = serde_json::from_str(&text).unwrap();
-    assert_eq!(back.verdict, findings.verdict);
+    assert_eq!(back.headline, findings.headline);
     assert!(alike(&serde_json::to_value(&back).unwrap(), &serde_json::to_value(&findings).unwrap()));
 }
 

@@ -5,7 +5,7 @@ use super::facts::{Facts, medium};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe;
-use crate::analyse::probe::findings::{ProbeVerdict, VerdictKind};
+use crate::analyse::probe::findings::{Credibility, CredibilityKind};
 use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment, Slice};
 use crate::stats::autocorrelation::within_independent;
 use crate::stats::interval::{TrialMean, mean_over_trials};
@@ -13,7 +13,7 @@ use crate::stats::ratio::BlockMean;
 use crate::stats::slices;
 use crate::units::Micros;
 
-/// Major version that a probe's verdict is asked for; it plays no part in what is compared.
+/// Major version that a probe's credibility is asked for; it plays no part in what is compared.
 const SERVER: u32 = 18;
 
 /// The side of a probe.
@@ -56,12 +56,12 @@ pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeR
 fn judged(record: &ProbeRecord) -> (Durability, Medium, Vec<String>) {
     let found = probe::find(record, SERVER);
     let place = &record.place;
-    let medium = match found.verdict.kind {
-        VerdictKind::Memory => Medium::Memory,
+    let medium = match found.credibility.kind {
+        CredibilityKind::Memory => Medium::Memory,
         _ => medium(place.mount.as_ref(), &place.devices),
     };
-    let durability = durability(&found.verdict);
-    let mut caveats: Vec<String> = found.verdict.headline.into_iter().collect();
+    let durability = durability(&found.credibility);
+    let mut caveats: Vec<String> = found.credibility.headline.into_iter().collect();
     // What explains a mark in the probe's own table explains nothing here.
     caveats.extend(found.caveats.into_iter().filter(|caveat| caveat != probe::caveats::OF_MARKS));
     (durability, medium, caveats)
@@ -129,14 +129,16 @@ fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) ->
     Some(measure)
 }
 
-/// A probe's verdict as the class of a commit.
-fn durability(verdict: &ProbeVerdict) -> Durability {
-    let class = match verdict.kind {
-        VerdictKind::Memory | VerdictKind::NoFlushSeen => DurabilityClass::Volatile,
-        VerdictKind::LooksHonest => DurabilityClass::Flushed,
-        VerdictKind::LooksProtected | VerdictKind::Implausible | VerdictKind::Unknown => DurabilityClass::Unknown,
+/// A probe's credibility as the class of a commit.
+fn durability(credibility: &Credibility) -> Durability {
+    let class = match credibility.kind {
+        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => DurabilityClass::Volatile,
+        CredibilityKind::LooksHonest => DurabilityClass::Flushed,
+        CredibilityKind::LooksProtected | CredibilityKind::Implausible | CredibilityKind::Unknown => {
+            DurabilityClass::Unknown
+        }
     };
-    Durability { class, reason: verdict.reason.clone() }
+    Durability { class, reason: credibility.reason.clone() }
 }
 
 fn measure(row: &RowRecord) -> Option<Measure> {

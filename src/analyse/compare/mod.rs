@@ -6,16 +6,16 @@
 //! the first argument against the first of them. Absent on purpose: a winner without an interval
 //! that holds what differs between runs; what contradicts a publication's own sentences.
 
-pub mod answer;
-pub mod facts;
-pub mod findings;
-pub mod from_import;
-pub mod from_probe;
-pub mod from_run;
-pub mod judge;
-pub mod ratio;
-pub mod refusals;
-pub mod side;
+pub(crate) mod answer;
+pub(crate) mod facts;
+pub(crate) mod findings;
+pub(crate) mod from_import;
+pub(crate) mod from_probe;
+pub(crate) mod from_run;
+pub(crate) mod judge;
+pub(crate) mod ratio;
+pub(crate) mod refusals;
+pub(crate) mod side;
 pub mod single;
 #[cfg(test)]
 mod tests;

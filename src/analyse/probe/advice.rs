@@ -1,7 +1,7 @@
 //! Which `wal_sync_method` to set: the fastest of those that reach the device, if it is surely faster than the default.
 
 use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{Candidate, DeviceWork, ProbeVerdict, Recommendation, RowFinding, VerdictKind};
+use super::findings::{Candidate, Credibility, CredibilityKind, DeviceWork, Recommendation, RowFinding};
 use super::server::{at_default_settings, method};
 use super::work::SEEN;
 use crate::stats::slices::overlap;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 const DEFAULT: &str = "fdatasync";
 
 /// Recommends a method for a server of the major version `server`.
-pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32) -> Recommendation {
+pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: u32) -> Recommendation {
     let mut seen = BTreeSet::new();
     let rows: Vec<(&'static str, &RowFinding)> = evidence
         .rows
@@ -21,10 +21,10 @@ pub(super) fn recommend(evidence: &Evidence, verdict: &ProbeVerdict, server: u32
         .filter_map(|row| Some((method(row.spec.way)?, row)))
         .collect();
     let candidates: Vec<Candidate> = rows.iter().map(|(method, row)| candidate(evidence, method, row)).collect();
-    let (wal_sync_method, reason) = choose(evidence, verdict, &rows, &candidates);
+    let (wal_sync_method, reason) = choose(evidence, credibility, &rows, &candidates);
     let line = wal_sync_method.map(|method| format!("wal_sync_method = {method}"));
-    let doubt = match verdict.kind {
-        VerdictKind::Implausible => "; the times are implausible, settle that first",
+    let doubt = match credibility.kind {
+        CredibilityKind::Implausible => "; the times are implausible, settle that first",
         _ => "",
     };
     let scope = format!("it holds for PostgreSQL {server} with one committing backend");
@@ -61,20 +61,20 @@ fn excluded(evidence: &Evidence, row: &RowFinding) -> Option<String> {
 
 fn choose(
     evidence: &Evidence,
-    verdict: &ProbeVerdict,
+    credibility: &Credibility,
     rows: &[(&'static str, &RowFinding)],
     candidates: &[Candidate],
 ) -> (Option<&'static str>, String) {
-    if verdict.headline.is_some() {
-        return (None, "a call failed: mend the storage first".to_owned());
+    if credibility.headline.is_some() {
+        return (None, "a call failed: repair the storage first".to_owned());
     }
-    match verdict.kind {
-        VerdictKind::Memory => {
+    match credibility.kind {
+        CredibilityKind::Memory => {
             return (None, "nothing here survives a power cut, whichever method is the fastest".to_owned());
         }
-        VerdictKind::NoFlushSeen => {
+        CredibilityKind::NoFlushSeen => {
             let why = "no flush was seen: the fastest method may be the one that does the least, and none of them makes a \
-                       commit survive; mend the storage first";
+                       commit survive; repair the storage first";
             return (None, why.to_owned());
         }
         _ => {}

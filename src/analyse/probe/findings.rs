@@ -32,7 +32,6 @@ pub struct ProbeFindings {
     pub file_bytes: u64,
     /// Size of a WAL segment.
     pub segment_bytes: u64,
-    /// Where it was.
     pub place: PlaceFacts,
     /// Bounds of every row's histogram.
     pub histogram: HistogramScale,
@@ -47,7 +46,7 @@ pub struct ProbeFindings {
     /// Time of a sync after how much was written.
     pub growth: Vec<GrowthFinding>,
     /// How believable it is.
-    pub verdict: ProbeVerdict,
+    pub credibility: Credibility,
     /// For each `wal_sync_method` at default settings, the row that equals the server.
     pub server_equals: Vec<ServerRow>,
     /// Which `wal_sync_method` to set.
@@ -81,7 +80,6 @@ pub struct HistogramScale {
 /// Traffic of one device while the probe did nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IdleTraffic {
-    /// Kernel name.
     pub device: String,
     /// Writes a second.
     pub writes_per_s: f64,
@@ -91,18 +89,15 @@ pub struct IdleTraffic {
     pub flushes_per_s: Option<f64>,
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowFinding {
-    /// What it does.
     pub spec: RowSpec,
     /// What a server has to do with it.
     pub server: Option<String>,
-    /// Why it cannot be had here.
+    /// Why it is not available here.
     pub unavailable: Option<String>,
     /// How it ended early.
     pub failure: Option<Failure>,
-    /// Operations measured.
     pub operations: u64,
     /// Time in which they were.
     pub measured_us: u64,
@@ -135,9 +130,7 @@ pub struct RowFinding {
 pub struct RateFinding {
     /// Operations a second.
     pub per_s: f64,
-    /// Lower end.
     pub low_per_s: Option<f64>,
-    /// Upper end.
     pub high_per_s: Option<f64>,
     /// Half the interval over the rate.
     pub relative_half_width: Option<f64>,
@@ -154,13 +147,11 @@ pub struct LatencyFinding {
     pub operations: u64,
     /// A tenth of the operations were as fast or faster.
     pub p10_ns: u64,
-    /// Median.
     pub p50_ns: u64,
     /// 99th percentile; from 100 operations on.
     pub p99_ns: Option<u64>,
     /// 99.9th percentile; from 1000 operations on.
     pub p999_ns: Option<u64>,
-    /// The slowest.
     pub max_ns: u64,
 }
 
@@ -171,18 +162,15 @@ pub struct SecondFinding {
     pub second: u32,
     /// Operations that ended in it.
     pub operations: u64,
-    /// Median.
     pub p50_ns: u64,
     /// 99th percentile; from 100 operations on.
     pub p99_ns: Option<u64>,
-    /// The slowest.
     pub max_ns: u64,
 }
 
 /// What one device did for one operation of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceWork {
-    /// Kernel name.
     pub device: String,
     /// Depth below the filesystem.
     pub depth: u32,
@@ -228,7 +216,7 @@ pub struct GrowthFinding {
 /// What is thought of the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum VerdictKind {
+pub enum CredibilityKind {
     /// It lies in memory.
     Memory,
     /// A sync was not seen to force anything out.
@@ -239,24 +227,21 @@ pub enum VerdictKind {
     LooksProtected,
     /// Faster than what is visible can be without a protected cache.
     Implausible,
-    /// It can't be told.
+    /// It is unknown.
     Unknown,
 }
 
 /// How believable the synced writes are: a suspicion, never a conviction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProbeVerdict {
-    /// In one word.
-    pub kind: VerdictKind,
+pub struct Credibility {
+    pub kind: CredibilityKind,
     /// A failed sync, said before all else.
     pub headline: Option<String>,
-    /// Why.
     pub reason: String,
     /// What would settle it.
     pub would_settle_it: String,
     /// Levels at which flushes were looked for, the filesystem's own first.
     pub levels: Vec<LevelSeen>,
-    /// Where sight ends.
     pub sight_ends: Vec<String>,
     /// Rules that fired, those that decided first.
     pub rules: Vec<FiredRule>,
@@ -265,7 +250,6 @@ pub struct ProbeVerdict {
 /// What was seen of flushes at one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelSeen {
-    /// Kernel name.
     pub device: String,
     /// Depth below the filesystem.
     pub depth: u32,
@@ -278,15 +262,13 @@ pub struct LevelSeen {
 /// A rule that fired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FiredRule {
-    /// Its name.
     pub name: String,
-    /// The verdict that it speaks for; `None` for one that only informs.
-    pub speaks_for: Option<VerdictKind>,
+    /// The credibility that it speaks for; `None` for one that only informs.
+    pub speaks_for: Option<CredibilityKind>,
     /// What was measured, where it is a number.
     pub number: Option<f64>,
-    /// What it was held against.
+    /// What it was compared with.
     pub threshold: Option<f64>,
-    /// Unit of both.
     pub unit: String,
     /// Where the threshold comes from.
     pub source: String,
@@ -303,7 +285,6 @@ pub struct ServerRow {
     pub row_id: String,
     /// Whether it is the default of Linux.
     pub default: bool,
-    /// In words.
     pub sentence: String,
 }
 
@@ -314,9 +295,7 @@ pub struct Recommendation {
     pub wal_sync_method: Option<String>,
     /// The line for postgresql.conf.
     pub line: Option<String>,
-    /// Why.
     pub reason: String,
-    /// What was compared.
     pub candidates: Vec<Candidate>,
 }
 
@@ -325,7 +304,6 @@ pub struct Recommendation {
 pub struct Candidate {
     /// `wal_sync_method`.
     pub wal_sync_method: String,
-    /// Its row.
     pub row_id: String,
     /// Operations a second.
     pub per_s: Option<f64>,
@@ -349,11 +327,9 @@ pub struct StandingEntry {
     pub here: bool,
     /// What kind of device.
     pub class: String,
-    /// Which.
     pub device: String,
     /// `fdatasync` after one write of 8 kB, operations a second.
     pub fdatasync_per_s: f64,
-    /// Who published it.
     pub source: String,
     /// What else to know.
     pub note: String,

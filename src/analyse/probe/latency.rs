@@ -32,11 +32,11 @@ const BIN_UPPER_NS: [u64; 12] = [
 const BIN_LOWEST_NS: u64 = 1_000;
 
 /// Latencies and how often each was seen.
-pub(super) type Counts = BTreeMap<u64, u64>;
+pub(super) type LatencyCounts = BTreeMap<u64, u64>;
 
 /// All latencies of a row.
-pub(super) fn counts(row: &RowRecord) -> Counts {
-    let mut all = Counts::new();
+pub(super) fn counts(row: &RowRecord) -> LatencyCounts {
+    let mut all = LatencyCounts::new();
     for (latency, operations) in row.seconds.iter().flat_map(|second| &second.latencies) {
         let sum = all.entry(*latency).or_default();
         *sum = sum.saturating_add(*operations);
@@ -46,7 +46,7 @@ pub(super) fn counts(row: &RowRecord) -> Counts {
 }
 
 /// Percentiles of a row, those that its operations can carry. The slowest is exact where the row recorded it.
-pub(super) fn figures(counts: &Counts, slowest: &[Slow]) -> Option<LatencyFinding> {
+pub(super) fn figures(counts: &LatencyCounts, slowest: &[Slow]) -> Option<LatencyFinding> {
     let operations = total(counts);
     let exact = slowest.iter().map(|slow| slow.latency_ns).max();
     let max_ns = exact.or_else(|| counts.keys().next_back().copied())?;
@@ -66,7 +66,8 @@ pub(super) fn figures(counts: &Counts, slowest: &[Slow]) -> Option<LatencyFindin
 pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
     let slowest = row.slowest.iter().map(|slow| slow.latency_ns).max().unwrap_or(u64::MAX);
     let one = |second: &SecondLatencies| {
-        let counts: Counts = second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
+        let counts: LatencyCounts =
+            second.latencies.iter().copied().filter(|(_, operations)| *operations > 0).collect();
         let operations = total(&counts);
         Some(SecondFinding {
             second: second.second,
@@ -80,7 +81,7 @@ pub(super) fn seconds(row: &RowRecord) -> Vec<SecondFinding> {
 }
 
 /// The recorded slow operations that are stalls, and how many stalls there were in all.
-pub(super) fn stalls(counts: &Counts, slowest: &[Slow]) -> (Vec<Slow>, u64) {
+pub(super) fn stalls(counts: &LatencyCounts, slowest: &[Slow]) -> (Vec<Slow>, u64) {
     let Some(median) = percentile(counts, 0.5) else { return (Vec::new(), 0) };
     let limit = median.saturating_mul(STALL_MEDIANS).max(STALL_LEAST_NS);
     let recorded: Vec<Slow> = slowest.iter().filter(|slow| slow.latency_ns > limit).copied().collect();
@@ -97,7 +98,7 @@ pub(super) fn stall_rule() -> String {
 }
 
 /// Operations in each bin.
-pub(super) fn histogram(counts: &Counts) -> Vec<u64> {
+pub(super) fn histogram(counts: &LatencyCounts) -> Vec<u64> {
     let mut bins = vec![0u64; BIN_UPPER_NS.len()];
     for (latency, operations) in counts {
         let place = BIN_UPPER_NS.iter().position(|upper| latency <= upper).unwrap_or(BIN_UPPER_NS.len() - 1);
@@ -125,12 +126,12 @@ pub(super) fn span(ns: f64) -> String {
     }
 }
 
-fn total(counts: &Counts) -> u64 {
+fn total(counts: &LatencyCounts) -> u64 {
     counts.values().fold(0u64, |sum, operations| sum.saturating_add(*operations))
 }
 
 /// The smallest latency that at least this share of the operations did not exceed (nearest rank).
-fn percentile(counts: &Counts, share: f64) -> Option<u64> {
+fn percentile(counts: &LatencyCounts, share: f64) -> Option<u64> {
     let rank = (total(counts) as f64 * share).ceil().max(1.0);
     let mut passed = 0.0;
     for (latency, operations) in counts {
@@ -146,7 +147,7 @@ fn percentile(counts: &Counts, share: f64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn of(latencies: &[(u64, u64)]) -> Counts {
+    fn of(latencies: &[(u64, u64)]) -> LatencyCounts {
         latencies.iter().copied().collect()
     }
 
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!((some.p99_ns, some.p999_ns), (Some(70), None));
         let many = figures(&of(&[(50, 9980), (70, 15), (900, 5)]), &[]).unwrap();
         assert_eq!((many.p99_ns, many.p999_ns), (Some(50), Some(70)));
-        assert_eq!(figures(&Counts::new(), &[]), None);
+        assert_eq!(figures(&LatencyCounts::new(), &[]), None);
     }
 
     #[test]

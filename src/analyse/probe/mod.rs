@@ -1,26 +1,26 @@
 //! What a probe of a folder says: how fast, how steady and how believable a synced write is there.
 //!
-//! A pure function from the record to its findings. How the verdict is reached: `docs/adr/0010-probe-verdict.md`.
+//! A pure function from the record to its findings. How the credibility is reached: `docs/adr/0010-probe-credibility.md`.
 //! Absent on purpose: text for terminals (`report::probe`), and a conviction: only pulling the plug gives one.
 
-pub mod advice;
-pub mod caveats;
-pub mod evidence;
-pub mod findings;
-pub mod growth;
-pub mod latency;
-pub mod rows;
-pub mod rules;
-pub mod rules_flush;
-pub mod rules_speed;
+pub(crate) mod advice;
+pub(crate) mod caveats;
+pub(crate) mod credibility;
+pub(crate) mod evidence;
+pub(crate) mod findings;
+pub(crate) mod growth;
+pub(crate) mod latency;
+pub(crate) mod rows;
+pub(crate) mod rules;
+pub(crate) mod rules_flush;
+pub(crate) mod rules_speed;
 #[cfg(test)]
-pub mod sample;
-pub mod server;
-pub mod standing;
+pub(crate) mod sample;
+pub(crate) mod server;
+pub(crate) mod standing;
 #[cfg(test)]
 mod tests;
-pub mod verdict;
-pub mod work;
+pub(crate) mod work;
 
 use crate::record::probe::ProbeRecord;
 use evidence::Evidence;
@@ -32,9 +32,9 @@ pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
     let rows = rows::rows(record, server);
     let growth = growth::growth(record);
     let evidence = Evidence { record, rows: &rows, growth: &growth };
-    let verdict = verdict::verdict(&evidence);
-    let recommendation = advice::recommend(&evidence, &verdict, server);
-    let standing = standing::standing(&rows, &verdict);
+    let credibility = credibility::credibility(&evidence);
+    let recommendation = advice::recommend(&evidence, &credibility, server);
+    let standing = standing::standing(&rows, &credibility);
     ProbeFindings {
         format: findings::FORMAT,
         measured_by: record.tool_version.clone(),
@@ -56,7 +56,7 @@ pub fn find(record: &ProbeRecord, server: u32) -> ProbeFindings {
         server_equals: server::equals(record, server),
         rows,
         growth,
-        verdict,
+        credibility,
         recommendation,
         standing,
     }

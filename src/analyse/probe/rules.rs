@@ -1,7 +1,7 @@
-//! The rules of the verdict, and those that look at the place alone.
+//! The rules of the credibility, and those that look at the place alone.
 
 use super::evidence::Evidence;
-use super::findings::{FiredRule, VerdictKind};
+use super::findings::{CredibilityKind, FiredRule};
 use super::{rules_flush, rules_speed};
 use crate::record::durability::{self, memory_filesystem};
 use crate::record::promise::Claim;
@@ -29,7 +29,7 @@ pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
 }
 
 /// A rule about a number.
-pub(super) struct Measured {
+pub(super) struct MeasuredNumber {
     pub number: f64,
     pub threshold: f64,
     pub unit: &'static str,
@@ -38,8 +38,8 @@ pub(super) struct Measured {
 /// Puts a fired rule together.
 pub(super) fn rule(
     name: &str,
-    speaks_for: Option<VerdictKind>,
-    measured: Option<Measured>,
+    speaks_for: Option<CredibilityKind>,
+    measured: Option<MeasuredNumber>,
     source: &str,
     sentence: String,
 ) -> FiredRule {
@@ -58,7 +58,7 @@ fn memory_mount(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let row = memory_filesystem(&mount.fstype)?;
     let sentence = format!("the folder lies on {}: {}", mount.fstype, row.why);
-    Some(rule("memory_filesystem", Some(VerdictKind::Memory), None, row.source, sentence))
+    Some(rule("memory_filesystem", Some(CredibilityKind::Memory), None, row.source, sentence))
 }
 
 fn memory_device(evidence: &Evidence) -> Option<FiredRule> {
@@ -67,7 +67,7 @@ fn memory_device(evidence: &Evidence) -> Option<FiredRule> {
     });
     let (device, row) = found.next()?;
     let sentence = format!("{} is a block device in memory: {}", device.name, row.why);
-    Some(rule("memory_device", Some(VerdictKind::Memory), None, row.source, sentence))
+    Some(rule("memory_device", Some(CredibilityKind::Memory), None, row.source, sentence))
 }
 
 fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
@@ -76,7 +76,7 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
     let ends = evidence.record.place.ends.iter().filter(|_| !known);
     let end = ends.into_iter().find(|end| end.claim == Claim::Volatile)?;
     let sentence = format!("what lies below is in memory: {end}");
-    Some(rule("memory_below", Some(VerdictKind::Memory), None, "mount table of the backing file", sentence))
+    Some(rule("memory_below", Some(CredibilityKind::Memory), None, "mount table of the backing file", sentence))
 }
 
 fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
@@ -84,5 +84,5 @@ fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let options = durability::mount_options(mount);
     let (row, option) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack)?;
     let sentence = format!("mount option {option} of {}: {}", mount.fstype, row.why);
-    Some(rule("mount_option", Some(VerdictKind::NoFlushSeen), None, row.source, sentence))
+    Some(rule("mount_option", Some(CredibilityKind::NoFlushSeen), None, row.source, sentence))
 }

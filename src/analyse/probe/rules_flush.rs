@@ -1,8 +1,8 @@
 //! Rules that look at what reached the devices: flushes, writes, bytes.
 
 use super::evidence::{Evidence, work_of, writes_back};
-use super::findings::{DeviceWork, FiredRule, RowFinding, VerdictKind};
-use super::rules::{Measured, rule};
+use super::findings::{CredibilityKind, DeviceWork, FiredRule, RowFinding};
+use super::rules::{MeasuredNumber, rule};
 use super::work::{SEEN, amount};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
         amount(flushes, "flush", "flushes"),
         row.spec.label.trim()
     );
-    let measured = Measured { number: flushes, threshold: SEEN, unit: "flushes per operation" };
-    Some(rule("no_flush", Some(VerdictKind::NoFlushSeen), Some(measured), MERGED, sentence))
+    let measured = MeasuredNumber { number: flushes, threshold: SEEN, unit: "flushes per operation" };
+    Some(rule("no_flush", Some(CredibilityKind::NoFlushSeen), Some(measured), MERGED, sentence))
 }
 
 /// The device of a level with the most flushes for an operation, among those that need flushes and count them.
@@ -63,9 +63,9 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
         significant(share * 100.0),
         row.spec.label.trim()
     );
-    let measured = Measured { number: share, threshold: SEEN, unit: "of the bytes written" };
+    let measured = MeasuredNumber { number: share, threshold: SEEN, unit: "of the bytes written" };
     let source = "each operation makes one block dirty, and its sync has to write it";
-    Some(rule("no_write", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
+    Some(rule("no_write", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }
 
 /// Megabytes that were synced and did not arrive.
@@ -80,7 +80,7 @@ pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
         Bytes(largest.written_bytes),
         significant(reached * 100.0)
     );
-    let measured = Measured { number: reached, threshold: SEEN, unit: "share of the bytes" };
+    let measured = MeasuredNumber { number: reached, threshold: SEEN, unit: "share of the bytes" };
     let source = "what was synced has to be on the device; half is left to a filesystem that packs";
-    Some(rule("growth_did_not_arrive", Some(VerdictKind::NoFlushSeen), Some(measured), source, sentence))
+    Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }

@@ -1,9 +1,9 @@
-//! Rules that hold times against what hardware can do.
+//! Rules that compare times with what hardware can do.
 
 use super::evidence::{Evidence, flushed, is_made_up, work_of, writes_back};
-use super::findings::{Family, FiredRule, GrowthFinding, RateFinding, VerdictKind, Way};
+use super::findings::{CredibilityKind, Family, FiredRule, GrowthFinding, RateFinding, Way};
 use super::latency::span;
-use super::rules::{Measured, rule};
+use super::rules::{MeasuredNumber, rule};
 use super::work::SEEN;
 use crate::units::{Bytes, significant};
 
@@ -36,7 +36,7 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let per_s = surely_above(row.rate.as_ref()?).filter(|per_s| *per_s > ROTATIONS_PER_S)?;
     let protected = !writes_back(device);
-    let kind = if protected { VerdictKind::LooksProtected } else { VerdictKind::Implausible };
+    let kind = if protected { CredibilityKind::LooksProtected } else { CredibilityKind::Implausible };
     let why = if protected {
         "a protected cache in its controller explains it"
     } else {
@@ -48,7 +48,7 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim(),
         significant(per_s)
     );
-    let measured = Measured { number: per_s, threshold: ROTATIONS_PER_S, unit: "syncs per second" };
+    let measured = MeasuredNumber { number: per_s, threshold: ROTATIONS_PER_S, unit: "syncs per second" };
     let source = "15 000 rpm, the fastest disks sold, are 250 turns per second (7200 rpm: 120), plus a tenth";
     Some(rule("rotation", Some(kind), Some(measured), source, sentence))
 }
@@ -76,9 +76,9 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim(),
         significant(per_s)
     );
-    let measured = Measured { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
+    let measured = MeasuredNumber { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
     let source = "the fastest published, two protected NVMe SSDs mirrored, sync 40 473 times a second (centminmod-sysbench); tmpfs 820 000";
-    Some(rule("too_many_syncs", Some(VerdictKind::Implausible), Some(measured), source, sentence))
+    Some(rule("too_many_syncs", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
 /// A volatile cache that is flushed faster than NAND can be written.
@@ -101,9 +101,9 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim(),
         span(p10 as f64)
     );
-    let measured = Measured { number: p10 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
+    let measured = MeasuredNumber { number: p10 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
     let source = "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room";
-    Some(rule("fast_flush", Some(VerdictKind::Implausible), Some(measured), source, sentence))
+    Some(rule("fast_flush", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
 /// A sync that would have had to write faster than any bus carries.
@@ -116,14 +116,14 @@ pub(super) fn growth_beyond_the_bus(evidence: &Evidence) -> Option<FiredRule> {
     let largest = large(evidence).filter(|growth| !arrived(growth) && !synchronous && !far)?;
     let implied = largest.sync_bytes_per_s.filter(|implied| *implied > FASTEST_BUS_BYTES_PER_S)?;
     let nothing_visible = evidence.record.place.devices.is_empty();
-    let kind = if nothing_visible { VerdictKind::NoFlushSeen } else { VerdictKind::Implausible };
+    let kind = if nothing_visible { CredibilityKind::NoFlushSeen } else { CredibilityKind::Implausible };
     let sentence = format!(
         "{} were written at memory speed, and their sync took {}: that would be {} GB/s",
         Bytes(largest.written_bytes),
         span(largest.sync_ns as f64),
         significant(implied / 1e9)
     );
-    let measured = Measured { number: implied / 1e9, threshold: FASTEST_BUS_BYTES_PER_S / 1e9, unit: "GB/s" };
+    let measured = MeasuredNumber { number: implied / 1e9, threshold: FASTEST_BUS_BYTES_PER_S / 1e9, unit: "GB/s" };
     let source = "16 lanes of PCI Express 5.0 carry 63 GB/s";
     Some(rule("growth_beyond_the_bus", Some(kind), Some(measured), source, sentence))
 }
@@ -146,7 +146,7 @@ pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
         Bytes(smallest.written_bytes),
         span(smallest.sync_ns as f64)
     );
-    let measured = Measured { number: factor, threshold: FLAT, unit: "times the small sync" };
+    let measured = MeasuredNumber { number: factor, threshold: FLAT, unit: "times the small sync" };
     let source = "a cache that is emptied takes longer the more is in it";
     Some(rule("flat_growth", None, Some(measured), source, sentence))
 }
@@ -169,9 +169,9 @@ pub(super) fn open_datasync_does_not_halve(evidence: &Evidence) -> Option<FiredR
         "two open_datasync writes cost at most {} times one: they are two syncs and should cost about twice as much",
         significant(most)
     );
-    let measured = Measured { number: most, threshold: TWO_SYNCS_COST, unit: "times one write" };
+    let measured = MeasuredNumber { number: most, threshold: TWO_SYNCS_COST, unit: "times one write" };
     let source = "each write through O_DSYNC is a sync of its own (open(2))";
-    Some(rule("open_datasync_does_not_halve", Some(VerdictKind::Unknown), Some(measured), source, sentence))
+    Some(rule("open_datasync_does_not_halve", Some(CredibilityKind::Unknown), Some(measured), source, sentence))
 }
 
 /// Two writes with one fdatasync that cost much more than one.
@@ -186,7 +186,7 @@ pub(super) fn two_writes_cost_more(evidence: &Evidence) -> Option<FiredRule> {
          not into the sync",
         significant(least)
     );
-    let measured = Measured { number: least, threshold: TWO_WRITES_COST, unit: "times one write" };
+    let measured = MeasuredNumber { number: least, threshold: TWO_WRITES_COST, unit: "times one write" };
     let source = "both wait for a single flush";
     Some(rule("two_writes_cost_more", None, Some(measured), source, sentence))
 }
@@ -220,7 +220,7 @@ pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
          change with each of them, and fsync may cost more"
             .to_owned()
     };
-    let measured = Measured { number: ratio, threshold: 1.0, unit: "times fdatasync" };
+    let measured = MeasuredNumber { number: ratio, threshold: 1.0, unit: "times fdatasync" };
     let source = "fdatasync(2): it leaves out metadata that reading does not need";
     Some(rule("journal", None, Some(measured), source, sentence))
 }

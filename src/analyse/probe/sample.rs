@@ -171,7 +171,6 @@ pub fn find<'a>(record: &'a mut ProbeRecord, id: &str) -> &'a mut RowRecord {
     record.rows.iter_mut().find(|row| row.spec.id == id).expect("the sample has this row")
 }
 
-/// A failed fdatasync.
 pub fn failure() -> Failure {
     Failure {
         call: "fdatasync".to_owned(),

@@ -1,6 +1,6 @@
 //! Where the folder stands among devices whose figures were published.
 
-use super::findings::{Family, ProbeVerdict, RowFinding, Standing, StandingEntry, VerdictKind, Way};
+use super::findings::{Credibility, CredibilityKind, Family, RowFinding, Standing, StandingEntry, Way};
 use serde::Deserialize;
 
 /// The published figures: the shelf's, which hold more of each device than is asked here.
@@ -8,11 +8,11 @@ const DEVICES: &str = include_str!("../../../shelf/sync-devices/devices.toml");
 
 #[derive(Debug, Deserialize)]
 struct Published {
-    device: Vec<Device>,
+    device: Vec<ShelfDevice>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Device {
+struct ShelfDevice {
     class: String,
     device: String,
     fdatasync_per_s: Option<f64>,
@@ -30,7 +30,7 @@ fn yes() -> bool {
 }
 
 /// The published devices and the folder, the fastest first.
-pub(super) fn standing(rows: &[RowFinding], verdict: &ProbeVerdict) -> Standing {
+pub(super) fn standing(rows: &[RowFinding], credibility: &Credibility) -> Standing {
     let mut entries = published().unwrap_or_default();
     let row = rows.iter().find(|row| row.spec.family == Family::OneWrite && row.spec.way == Way::Fdatasync);
     let here = row.and_then(|row| Some((row, row.rate.as_ref().filter(|rate| rate.per_s > 0.0)?)));
@@ -41,7 +41,7 @@ pub(super) fn standing(rows: &[RowFinding], verdict: &ProbeVerdict) -> Standing 
             device: "this folder".to_owned(),
             fdatasync_per_s: rate.per_s,
             source: format!("this probe, row \"{}\"", row.spec.label.trim()),
-            note: note(verdict.kind).to_owned(),
+            note: note(credibility.kind).to_owned(),
             unverified: false,
         });
     }
@@ -49,19 +49,19 @@ pub(super) fn standing(rows: &[RowFinding], verdict: &ProbeVerdict) -> Standing 
     Standing { row_id: here.map(|(row, _)| row.spec.id.clone()), entries }
 }
 
-fn note(kind: VerdictKind) -> &'static str {
+fn note(kind: CredibilityKind) -> &'static str {
     match kind {
-        VerdictKind::Memory => "nothing is made durable",
-        VerdictKind::NoFlushSeen => "no flush was seen",
-        VerdictKind::Implausible => "implausible for what is visible",
-        VerdictKind::LooksHonest | VerdictKind::LooksProtected | VerdictKind::Unknown => "",
+        CredibilityKind::Memory => "nothing is made durable",
+        CredibilityKind::NoFlushSeen => "no flush was seen",
+        CredibilityKind::Implausible => "implausible for what is visible",
+        CredibilityKind::LooksHonest | CredibilityKind::LooksProtected | CredibilityKind::Unknown => "",
     }
 }
 
 /// The embedded figures; a test sees to it that they can be read.
 fn published() -> Option<Vec<StandingEntry>> {
     let published: Published = toml::from_str(DEVICES).ok()?;
-    let entry = |device: Device| {
+    let entry = |device: ShelfDevice| {
         Some(StandingEntry {
             here: false,
             class: device.class,

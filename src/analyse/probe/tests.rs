@@ -1,9 +1,9 @@
-//! Every rule of the verdict, convicted and acquitted; the recommendation; what the rows say.
+//! Every rule of the credibility, convicted and acquitted; the recommendation; what the rows say.
 
 mod counters;
 
 use super::find;
-use super::findings::{FiredRule, ProbeFindings, VerdictKind};
+use super::findings::{CredibilityKind, FiredRule, ProbeFindings};
 use super::sample::{all_at, counted, device, failure, find as row_of, honest, paced, without_devices};
 use crate::record::facts::WriteCache;
 use crate::record::probe::{DeviceCounts, ProbeRecord};
@@ -14,22 +14,22 @@ fn found(record: &ProbeRecord) -> ProbeFindings {
 }
 
 fn rule<'a>(findings: &'a ProbeFindings, name: &str) -> Option<&'a FiredRule> {
-    findings.verdict.rules.iter().find(|rule| rule.name == name)
+    findings.credibility.rules.iter().find(|rule| rule.name == name)
 }
 
-/// The verdict, and that the rule fired with a source and a sentence.
-fn assert_convicted(record: &ProbeRecord, kind: VerdictKind, name: &str) {
+/// The credibility, and that the rule fired with a source and a sentence.
+fn assert_convicted(record: &ProbeRecord, kind: CredibilityKind, name: &str) {
     let findings = found(record);
-    let fired = rule(&findings, name).unwrap_or_else(|| panic!("{name}: {:?}", findings.verdict));
+    let fired = rule(&findings, name).unwrap_or_else(|| panic!("{name}: {:?}", findings.credibility));
     assert!(!fired.source.is_empty() && !fired.sentence.is_empty());
-    assert_eq!(findings.verdict.kind, kind, "{name}: {:?}", findings.verdict);
+    assert_eq!(findings.credibility.kind, kind, "{name}: {:?}", findings.credibility);
 }
 
-/// The verdict, and that the rule did not fire.
-fn assert_acquitted(record: &ProbeRecord, kind: VerdictKind, name: &str) {
+/// The credibility, and that the rule did not fire.
+fn assert_acquitted(record: &ProbeRecord, kind: CredibilityKind, name: &str) {
     let findings = found(record);
     assert_eq!(rule(&findings, name), None);
-    assert_eq!(findings.verdict.kind, kind, "{name}: {:?}", findings.verdict);
+    assert_eq!(findings.credibility.kind, kind, "{name}: {:?}", findings.credibility);
 }
 
 fn changed(change: impl FnOnce(&mut ProbeRecord)) -> ProbeRecord {
@@ -54,27 +54,27 @@ fn below(record: &mut ProbeRecord, name: &str, flushes: Option<f64>) {
 #[test]
 fn a_plain_disk_that_flushes_looks_honest_and_that_is_no_proof() {
     let findings = found(&honest());
-    assert_eq!(findings.verdict.kind, VerdictKind::LooksHonest, "{:?}", findings.verdict);
-    assert!(findings.verdict.reason.contains("1.0 flush per \"fdatasync\""), "{}", findings.verdict.reason);
-    assert!(findings.verdict.would_settle_it.contains("plug"));
-    assert!(findings.verdict.headline.is_none());
+    assert_eq!(findings.credibility.kind, CredibilityKind::LooksHonest, "{:?}", findings.credibility);
+    assert!(findings.credibility.reason.contains("1.0 flush per \"fdatasync\""), "{}", findings.credibility.reason);
+    assert!(findings.credibility.would_settle_it.contains("plug"));
+    assert!(findings.credibility.headline.is_none());
 }
 
 #[test]
 fn memory_is_known_by_its_filesystem_its_device_and_its_end() {
     for fstype in ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"] {
         let record = changed(|record| record.place.mount.as_mut().unwrap().fstype = fstype.to_owned());
-        assert_convicted(&record, VerdictKind::Memory, "memory_filesystem");
+        assert_convicted(&record, CredibilityKind::Memory, "memory_filesystem");
     }
     for name in ["zram0", "ram1", "nullb0"] {
         let record = changed(|record| record.place.devices[0].name = name.to_owned());
-        assert_convicted(&record, VerdictKind::Memory, "memory_device");
+        assert_convicted(&record, CredibilityKind::Memory, "memory_device");
     }
     let record = changed(|record| record.place.devices[0].model = Some("scsi_debug      ".to_owned()));
-    assert_convicted(&record, VerdictKind::Memory, "memory_device");
+    assert_convicted(&record, CredibilityKind::Memory, "memory_device");
     let record = changed(|record| record.place.ends.push(promise::of_end("/dev/shm", "tmpfs")));
-    assert_convicted(&record, VerdictKind::Memory, "memory_below");
-    assert_acquitted(&honest(), VerdictKind::LooksHonest, "memory_device");
+    assert_convicted(&record, CredibilityKind::Memory, "memory_below");
+    assert_acquitted(&honest(), CredibilityKind::LooksHonest, "memory_device");
 }
 
 #[test]
@@ -82,22 +82,22 @@ fn a_mount_option_that_holds_flushes_back_is_named() {
     for option in ["nobarrier", "barrier=0"] {
         let record =
             changed(|record| record.place.mount.as_mut().unwrap().super_options = vec!["rw".into(), option.into()]);
-        assert_convicted(&record, VerdictKind::NoFlushSeen, "mount_option");
+        assert_convicted(&record, CredibilityKind::NoFlushSeen, "mount_option");
     }
     let record = changed(|record| record.place.mount.as_mut().unwrap().super_options = vec!["barrier=1".into()]);
-    assert_acquitted(&record, VerdictKind::LooksHonest, "mount_option");
+    assert_acquitted(&record, CredibilityKind::LooksHonest, "mount_option");
 }
 
 #[test]
 fn a_volatile_cache_that_a_sync_does_not_flush_is_suspect_at_every_level() {
     let record = changed(|record| counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.1)));
-    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_flush");
+    assert_convicted(&record, CredibilityKind::NoFlushSeen, "no_flush");
     let record = changed(|record| counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.6)));
-    assert_acquitted(&record, VerdictKind::LooksHonest, "no_flush");
+    assert_acquitted(&record, CredibilityKind::LooksHonest, "no_flush");
     let record = changed(|record| below(record, "sda", Some(0.0)));
-    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_flush");
+    assert_convicted(&record, CredibilityKind::NoFlushSeen, "no_flush");
     let record = changed(|record| below(record, "sda", Some(1.0)));
-    assert_acquitted(&record, VerdictKind::LooksHonest, "no_flush");
+    assert_acquitted(&record, CredibilityKind::LooksHonest, "no_flush");
 }
 
 #[test]
@@ -109,9 +109,9 @@ fn flushes_that_the_kernel_does_not_count_or_send_convict_nobody() {
             record.rows.iter_mut().for_each(|row| counted(row, 0, f64::from(row.spec.writes), Some(0.0)));
             below(record, "sda", Some(1.0));
         });
-        assert_acquitted(&record, VerdictKind::LooksHonest, "no_flush");
+        assert_acquitted(&record, CredibilityKind::LooksHonest, "no_flush");
     }
-    assert_acquitted(&changed(write_through), VerdictKind::LooksProtected, "no_flush");
+    assert_acquitted(&changed(write_through), CredibilityKind::LooksProtected, "no_flush");
     // Two members, of which the one that holds the block is flushed.
     let record = changed(|record| {
         record.place.devices.push(device("nvme1n1", 0));
@@ -124,9 +124,9 @@ fn flushes_that_the_kernel_does_not_count_or_send_convict_nobody() {
 #[test]
 fn a_sync_after_which_nothing_is_written_is_suspect() {
     let record = changed(|record| counted(row_of(record, "one_write.fsync"), 0, 0.02, Some(1.0)));
-    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_write");
+    assert_convicted(&record, CredibilityKind::NoFlushSeen, "no_write");
     let record = changed(|record| counted(row_of(record, "one_write.fsync"), 0, 3.0, Some(1.0)));
-    assert_acquitted(&record, VerdictKind::LooksHonest, "no_write");
+    assert_acquitted(&record, CredibilityKind::LooksHonest, "no_write");
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn megabytes_that_do_not_arrive_are_suspect_unless_they_are_compressed() {
     let lost = |record: &mut ProbeRecord| {
         record.growth.iter_mut().for_each(|growth| growth.devices = vec![Some(DeviceCounts::default())]);
     };
-    assert_convicted(&changed(lost), VerdictKind::NoFlushSeen, "growth_did_not_arrive");
+    assert_convicted(&changed(lost), CredibilityKind::NoFlushSeen, "growth_did_not_arrive");
     let record = changed(|record| {
         lost(record);
         record.place.mount.as_mut().unwrap().super_options.push("compress=zstd:3".to_owned());
     });
-    assert_acquitted(&record, VerdictKind::LooksHonest, "growth_did_not_arrive");
+    assert_acquitted(&record, CredibilityKind::LooksHonest, "growth_did_not_arrive");
 }
 
 #[test]
@@ -149,16 +149,16 @@ fn a_sync_beyond_the_bus_is_suspect_where_nothing_was_seen_to_arrive() {
         record
     };
     let blind = instant(without_devices(honest(), "fuse.x"));
-    assert_convicted(&blind, VerdictKind::NoFlushSeen, "growth_beyond_the_bus");
+    assert_convicted(&blind, CredibilityKind::NoFlushSeen, "growth_beyond_the_bus");
     let uncounted = changed(|record| record.growth.iter_mut().for_each(|growth| growth.devices = vec![None]));
-    assert_convicted(&instant(uncounted), VerdictKind::Implausible, "growth_beyond_the_bus");
+    assert_convicted(&instant(uncounted), CredibilityKind::Implausible, "growth_beyond_the_bus");
     // It arrived while it was written: nothing was left to the sync.
-    assert_acquitted(&instant(honest()), VerdictKind::LooksHonest, "growth_beyond_the_bus");
+    assert_acquitted(&instant(honest()), CredibilityKind::LooksHonest, "growth_beyond_the_bus");
     let slow = without_devices(honest(), "fuse.x");
-    assert_acquitted(&slow, VerdictKind::Unknown, "growth_beyond_the_bus");
+    assert_acquitted(&slow, CredibilityKind::Unknown, "growth_beyond_the_bus");
     let mut synchronous = blind;
     synchronous.place.mount.as_mut().unwrap().options.push("sync".to_owned());
-    assert_acquitted(&synchronous, VerdictKind::Unknown, "growth_beyond_the_bus");
+    assert_acquitted(&synchronous, CredibilityKind::Unknown, "growth_beyond_the_bus");
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn a_disk_cannot_turn_faster_than_disks_turn() {
             all_at(record, per_s);
         })
     };
-    assert_convicted(&disk(400), VerdictKind::Implausible, "rotation");
-    assert_acquitted(&disk(200), VerdictKind::LooksHonest, "rotation");
+    assert_convicted(&disk(400), CredibilityKind::Implausible, "rotation");
+    assert_acquitted(&disk(200), CredibilityKind::LooksHonest, "rotation");
     let mut controller = disk(400);
     write_through(&mut controller);
-    assert_convicted(&controller, VerdictKind::LooksProtected, "rotation");
+    assert_convicted(&controller, CredibilityKind::LooksProtected, "rotation");
 }
 
 #[test]
@@ -183,24 +183,24 @@ fn the_rotational_flag_of_a_virtual_disk_is_worth_nothing() {
         record.place.devices[0].name = name.to_owned();
         record.place.devices[0].rotational = Some(true);
     };
-    assert_acquitted(&changed(|record| spin(record, "vda")), VerdictKind::LooksHonest, "rotation");
+    assert_acquitted(&changed(|record| spin(record, "vda")), CredibilityKind::LooksHonest, "rotation");
     let guest = changed(|record| {
         spin(record, "sda");
         record.place.hypervisor = Some("KVM".to_owned());
     });
-    assert_acquitted(&guest, VerdictKind::LooksHonest, "rotation");
-    assert!(found(&guest).verdict.sight_ends[0].contains("sda is a virtual disk"));
+    assert_acquitted(&guest, CredibilityKind::LooksHonest, "rotation");
+    assert!(found(&guest).credibility.sight_ends[0].contains("sda is a virtual disk"));
 }
 
 #[test]
 fn a_flush_faster_than_flash_is_implausible_unless_the_device_claims_protection() {
-    assert_convicted(&changed(|record| all_at(record, 20_000)), VerdictKind::Implausible, "fast_flush");
-    assert_acquitted(&changed(|record| all_at(record, 5_000)), VerdictKind::LooksHonest, "fast_flush");
+    assert_convicted(&changed(|record| all_at(record, 20_000)), CredibilityKind::Implausible, "fast_flush");
+    assert_acquitted(&changed(|record| all_at(record, 5_000)), CredibilityKind::LooksHonest, "fast_flush");
     let protected = changed(|record| {
         all_at(record, 20_000);
         write_through(record);
     });
-    assert_acquitted(&protected, VerdictKind::LooksProtected, "fast_flush");
+    assert_acquitted(&protected, CredibilityKind::LooksProtected, "fast_flush");
 }
 
 #[test]
@@ -209,12 +209,12 @@ fn syncs_that_only_memory_reaches_are_implausible_whatever_the_device_says() {
         all_at(record, 200_000);
         write_through(record);
     });
-    assert_convicted(&record, VerdictKind::Implausible, "too_many_syncs");
+    assert_convicted(&record, CredibilityKind::Implausible, "too_many_syncs");
     let record = changed(|record| {
         all_at(record, 40_000);
         write_through(record);
     });
-    assert_acquitted(&record, VerdictKind::LooksProtected, "too_many_syncs");
+    assert_acquitted(&record, CredibilityKind::LooksProtected, "too_many_syncs");
 }
 
 #[test]
@@ -224,22 +224,22 @@ fn two_synced_writes_that_cost_one_contradict_each_other() {
         paced(row, 980);
         counted(row, 0, 2.0, Some(2.0));
     });
-    assert_convicted(&record, VerdictKind::Unknown, "open_datasync_does_not_halve");
-    assert_acquitted(&honest(), VerdictKind::LooksHonest, "open_datasync_does_not_halve");
+    assert_convicted(&record, CredibilityKind::Unknown, "open_datasync_does_not_halve");
+    assert_acquitted(&honest(), CredibilityKind::LooksHonest, "open_datasync_does_not_halve");
 }
 
 #[test]
-fn what_only_informs_changes_no_verdict() {
+fn what_only_informs_changes_no_credibility() {
     let dear = changed(|record| {
         let row = row_of(record, "two_writes.fdatasync");
         paced(row, 400);
         counted(row, 0, 2.0, Some(1.0));
     });
-    assert_convicted(&dear, VerdictKind::LooksHonest, "two_writes_cost_more");
-    assert_acquitted(&honest(), VerdictKind::LooksHonest, "two_writes_cost_more");
+    assert_convicted(&dear, CredibilityKind::LooksHonest, "two_writes_cost_more");
+    assert_acquitted(&honest(), CredibilityKind::LooksHonest, "two_writes_cost_more");
     let flat = changed(|record| record.growth.iter_mut().for_each(|growth| growth.sync_ns = 1_000_000));
-    assert_convicted(&flat, VerdictKind::LooksHonest, "flat_growth");
-    assert_acquitted(&honest(), VerdictKind::LooksHonest, "flat_growth");
+    assert_convicted(&flat, CredibilityKind::LooksHonest, "flat_growth");
+    assert_acquitted(&honest(), CredibilityKind::LooksHonest, "flat_growth");
     let findings = found(&changed(|record| {
         let row = row_of(record, "one_write.fsync");
         paced(row, 250);
@@ -256,20 +256,20 @@ fn traffic_of_others_takes_a_good_word_back_but_not_a_suspicion() {
         record.idle.devices = vec![Some(counts)];
     };
     let findings = found(&changed(busy));
-    assert_eq!(findings.verdict.kind, VerdictKind::Unknown);
-    assert!(findings.verdict.reason.contains("others use it too"), "{}", findings.verdict.reason);
+    assert_eq!(findings.credibility.kind, CredibilityKind::Unknown);
+    assert!(findings.credibility.reason.contains("others use it too"), "{}", findings.credibility.reason);
     assert!(findings.rows[1].work[0].worthless && findings.rows[1].work[0].words.contains("not usable"));
     let record = changed(|record| {
         busy(record);
         counted(row_of(record, "one_write.fdatasync"), 0, 1.0, Some(0.1));
     });
-    assert_convicted(&record, VerdictKind::NoFlushSeen, "no_flush");
+    assert_convicted(&record, CredibilityKind::NoFlushSeen, "no_flush");
 }
 
 #[test]
 fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
     let findings = found(&changed(|record| row_of(record, "one_write.fsync").failure = Some(failure())));
-    let headline = findings.verdict.headline.unwrap();
+    let headline = findings.credibility.headline.unwrap();
     assert!(headline.contains("a sync failed") && headline.contains("EIO"), "{headline}");
     assert_eq!(findings.recommendation.wal_sync_method, None);
     let findings = found(&changed(|record| {
@@ -280,12 +280,12 @@ fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
             row_of(record, id).failure = Some(refused);
         }
     }));
-    assert_eq!(findings.verdict.headline, None);
+    assert_eq!(findings.credibility.headline, None);
     let mut lost = honest();
     let mut broken = failure();
     broken.call = "write".to_owned();
     row_of(&mut lost, "one_write.open_sync").failure = Some(broken);
-    assert!(found(&lost).verdict.headline.is_some(), "a write through O_SYNC that ends in EIO is a failed sync");
+    assert!(found(&lost).credibility.headline.is_some(), "a write through O_SYNC that ends in EIO is a failed sync");
 }
 
 #[test]
@@ -306,9 +306,9 @@ fn what_others_write_to_the_device_is_told_from_what_a_row_can_have_written() {
 #[test]
 fn what_cannot_be_seen_is_unknown_with_its_reason() {
     let reason = |record: &ProbeRecord| {
-        let verdict = found(record).verdict;
-        assert_eq!(verdict.kind, VerdictKind::Unknown, "{verdict:?}");
-        verdict.reason
+        let credibility = found(record).credibility;
+        assert_eq!(credibility.kind, CredibilityKind::Unknown, "{credibility:?}");
+        credibility.reason
     };
     assert!(reason(&changed(|record| record.rows.clear())).contains("no fdatasync or fsync was measured"));
     assert!(reason(&changed(|record| record.place.ends.push(promise::of_end("/x", "overlay")))).contains("overlay"));
@@ -326,7 +326,7 @@ fn a_synced_write_without_a_flush_is_presumably_fua_where_the_device_takes_it() 
     let findings = found(&record);
     let work = &findings.rows[0].work[0];
     assert!(work.fua_presumed && work.words.contains("FUA presumably"), "{}", work.words);
-    assert_eq!(findings.verdict.kind, VerdictKind::LooksHonest);
+    assert_eq!(findings.credibility.kind, CredibilityKind::LooksHonest);
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn commits_that_share_a_sync_are_counted_and_judged_by_no_flush_rule() {
     let row = findings.rows.iter().find(|row| row.spec.writers == 8).unwrap();
     assert!((row.commits_per_sync.unwrap() - 4.0).abs() < 0.2);
     assert!((row.work[0].flushes_per_sync.unwrap() - 1.0).abs() < 0.1, "{:?}", row.work);
-    assert_eq!(findings.verdict.kind, VerdictKind::LooksHonest);
+    assert_eq!(findings.credibility.kind, CredibilityKind::LooksHonest);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn the_findings_survive_being_written_and_read() {
     let text = serde_json::to_string(&findings).unwrap();
     let read = serde_json::from_str::<ProbeFindings>(&text).unwrap();
     // Reading a fraction may miss its last binary digit, so figures are compared by their shapes.
-    assert_eq!((&read.verdict, &read.server_equals), (&findings.verdict, &findings.server_equals));
+    assert_eq!((&read.credibility, &read.server_equals), (&findings.credibility, &findings.server_equals));
     assert_eq!((read.rows.len(), read.rows[3].latency), (findings.rows.len(), findings.rows[3].latency));
     assert!(text.contains("\"p99_ns\"") && text.contains("\"kind\":\"looks_honest\""));
 }

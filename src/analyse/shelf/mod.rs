@@ -3,10 +3,10 @@
 //! A pure function from what was read to its findings. The rules ([`rules::remarks`]) ask nothing of the shelf: they serve
 //! the files of a user as well.
 
-pub mod cases;
-pub mod claims;
+pub(crate) mod cases;
+pub(crate) mod claims;
 pub mod findings;
-pub mod rules;
+pub(crate) mod rules;
 mod rules_facts;
 mod rules_load;
 pub(in crate::analyse) mod rules_sync;

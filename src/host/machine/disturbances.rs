@@ -137,7 +137,7 @@ fn swap_in_use(memory: &Meminfo) -> Option<Disturbance> {
 /// Below a quarter of the memory.
 fn little_memory(memory: &Meminfo) -> Option<Disturbance> {
     let (available, total) = (memory.available_bytes?, memory.total_bytes?);
-    let detail = || format!("{} of {} can still be had: the page cache is cramped", Bytes(available), Bytes(total));
+    let detail = || format!("{} of {} are still available: the page cache is cramped", Bytes(available), Bytes(total));
     (available < total / 4).then(|| warning("free memory", detail(), "stop what else holds memory here"))
 }
 

@@ -3,7 +3,7 @@
 
 use super::super::problem::{Problem, Problems, nearest, suggestion};
 use super::super::tree::{Key, Node, Pair, Value};
-use super::super::{Catalogue, Entry};
+use super::super::{Catalogue, CatalogueEntry};
 use crate::record::stack::GroundKind;
 
 /// Where a layer is written, which says what layers may stand there.
@@ -18,7 +18,7 @@ impl Slot {
     const ALL: [Slot; 3] = [Slot::Device, Slot::Volume, Slot::Filesystem];
 
     /// Where a layer belongs, by what it takes and offers.
-    pub fn of(entry: &Entry) -> Slot {
+    pub fn of(entry: &CatalogueEntry) -> Slot {
         match (entry.offers, entry.takes.is_empty()) {
             (GroundKind::Folder, _) => Slot::Filesystem,
             (GroundKind::Device, true) => Slot::Device,
@@ -26,7 +26,7 @@ impl Slot {
         }
     }
 
-    pub fn entries(self, catalogue: &Catalogue) -> impl Iterator<Item = &Entry> {
+    pub fn entries(self, catalogue: &Catalogue) -> impl Iterator<Item = &CatalogueEntry> {
         catalogue.layers.iter().filter(move |entry| Slot::of(entry) == self)
     }
 
@@ -55,12 +55,11 @@ impl Slot {
 /// A layer as it is written.
 pub(super) struct Written<'t, 'c> {
     pub slot: Slot,
-    pub entry: &'c Entry,
+    pub entry: &'c CatalogueEntry,
     /// The layer's name, where it stands.
     pub key: Key,
     /// The value of its own key, which is its first option.
     pub main: Option<&'t Node>,
-    /// Its other options.
     pub options: Vec<&'t Pair>,
     /// What names its inputs, and the keys of its place.
     pub wiring: Vec<&'t Pair>,
@@ -69,7 +68,7 @@ pub(super) struct Written<'t, 'c> {
 impl<'t, 'c> Written<'t, 'c> {
     fn new(
         slot: Slot,
-        entry: &'c Entry,
+        entry: &'c CatalogueEntry,
         key: &Key,
         main: Option<&'t Node>,
         pairs: Vec<&'t Pair>,
@@ -163,7 +162,7 @@ fn layer_key<'a>(
     found.or_else(|| pairs.first())
 }
 
-fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Problems) -> Option<&'c Entry> {
+fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Problems) -> Option<&'c CatalogueEntry> {
     if let Some(entry) = slot.entries(catalogue).find(|entry| entry.name == name.text) {
         return Some(entry);
     }

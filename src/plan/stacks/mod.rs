@@ -14,7 +14,7 @@ use super::options::{Axis, Entered, options, read_options};
 use super::problem::{Problem, Problems, refuse_unknown, suggestion};
 use super::tree::{Key, Node, Pair, Span, Value, get};
 use super::values::Choice;
-use super::{Catalogue, Entry};
+use super::{Catalogue, CatalogueEntry};
 use crate::record::options::OptionValue;
 use crate::record::stack::{GroundKind, GroundName, Input, NodeSpec, StackSpec};
 use layer::Written;
@@ -53,7 +53,7 @@ pub(super) struct StackDraft<'c> {
 struct NodeDraft<'c> {
     name: String,
     place: Span,
-    entry: &'c Entry,
+    entry: &'c CatalogueEntry,
     axes: Vec<Axis>,
     inputs: Vec<Input>,
 }
@@ -483,6 +483,6 @@ impl<'c> StackDraft<'c> {
 }
 
 /// Whether a layer needs nothing below.
-pub(super) fn stands_alone(entry: &Entry) -> bool {
+pub(super) fn stands_alone(entry: &CatalogueEntry) -> bool {
     entry.takes.is_empty() && entry.offers == GroundKind::Folder
 }

@@ -4,7 +4,7 @@
 
 use super::{MANUAL, catalogue, small};
 use crate::error::Kind;
-use crate::plan::{Paint, parse, read, read_painted};
+use crate::plan::{Paint, parse, read};
 
 /// The manual's plan with one stretch replaced, which must be there.
 fn bent(from: &str, to: &str) -> String {
@@ -192,8 +192,8 @@ fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
 fn colour_changes_nothing_but_the_colour() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bent("blocks", "bloks")).unwrap();
-    let plain = read(file.path(), &catalogue()).unwrap_err().to_string();
-    let painted = read_painted(file.path(), &catalogue(), Paint::Coloured).unwrap_err().to_string();
+    let plain = read(file.path(), &catalogue(), Paint::Plain).unwrap_err().to_string();
+    let painted = read(file.path(), &catalogue(), Paint::Coloured).unwrap_err().to_string();
     assert!(painted.contains("\u{1b}[") && !plain.contains('\u{1b}'));
     let mut bare = String::new();
     for (i, part) in painted.split("\u{1b}[").enumerate() {
@@ -210,7 +210,7 @@ fn a_file_that_is_no_plan_is_refused_by_name() {
         if let Some(bytes) = bytes {
             std::fs::write(&path, bytes).unwrap();
         }
-        let error = read(&path, &catalogue()).unwrap_err();
+        let error = read(&path, &catalogue(), Paint::Plain).unwrap_err();
         assert_eq!(error.kind(), Kind::User);
         assert!(error.to_string().contains(name), "{error}");
         error.to_string()
@@ -218,5 +218,5 @@ fn a_file_that_is_no_plan_is_refused_by_name() {
     assert!(said("missing.toml", None).contains("No such file"));
     assert!(said("binary.toml", Some(b"name = 1\n\xff")).contains("line 2 is not UTF-8"));
     assert!(said("huge.toml", Some(&vec![b'#'; (1 << 20) + 1])).contains("1048576 bytes"));
-    assert!(read(folder.path(), &catalogue()).unwrap_err().to_string().contains("directory"));
+    assert!(read(folder.path(), &catalogue(), Paint::Plain).unwrap_err().to_string().contains("directory"));
 }

@@ -6,7 +6,7 @@ mod good_plans;
 mod machine;
 mod random_plans;
 
-use super::{Catalogue, Entry};
+use super::{Catalogue, CatalogueEntry};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Take};
 
@@ -69,8 +69,8 @@ const PGBENCH: &[OptionSpec] = &[
     or(spec("warmup", OptionKind::Span, "Length of the warm-up."), "10s"),
 ];
 
-fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
-    Entry {
+fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
+    CatalogueEntry {
         name,
         doc,
         options,
@@ -83,12 +83,12 @@ fn entry(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) 
     }
 }
 
-fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
-    Entry { offers: GroundKind::Device, ..entry(name, doc, options) }
+fn device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
+    CatalogueEntry { offers: GroundKind::Device, ..entry(name, doc, options) }
 }
 
-fn on_device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> Entry {
-    Entry { takes: &[Take::ONE_DEVICE], ..entry(name, doc, options) }
+fn on_device(name: &'static str, doc: &'static str, options: &'static [OptionSpec]) -> CatalogueEntry {
+    CatalogueEntry { takes: &[Take::ONE_DEVICE], ..entry(name, doc, options) }
 }
 
 fn disk_check(options: &Options) -> Result<(), OptionProblem> {
@@ -123,8 +123,8 @@ pub(super) fn catalogue() -> Catalogue {
     Catalogue {
         layers: vec![
             device("loop", "An image file as a block device.", LOOP),
-            Entry { check: Box::new(disk_check), ..device("disk", "A real disk.", DISK) },
-            Entry { takes: &[Take::ONE_DEVICE], ..device("mirror", "Copies on several devices.", MIRROR) },
+            CatalogueEntry { check: Box::new(disk_check), ..device("disk", "A real disk.", DISK) },
+            CatalogueEntry { takes: &[Take::ONE_DEVICE], ..device("mirror", "Copies on several devices.", MIRROR) },
             on_device("ext4", "The fourth extended filesystem.", FILESYSTEM),
             on_device("xfs", "XFS.", FILESYSTEM),
             on_device("btrfs", "Btrfs.", FILESYSTEM),
@@ -132,14 +132,14 @@ pub(super) fn catalogue() -> Catalogue {
             entry("directory", "What is there.", DIRECTORY),
         ],
         workloads: vec![
-            Entry {
+            CatalogueEntry {
                 check: Box::new(pgbench_check),
                 needs_server: true,
                 ..entry("pgbench", "PostgreSQL's own driver.", PGBENCH)
             },
             entry("sync", "One write and one sync at a time.", &[]),
         ],
-        machine: Some(Entry { check: Box::new(machine_check), ..entry("machine", "Knobs.", MACHINE) }),
+        machine: Some(CatalogueEntry { check: Box::new(machine_check), ..entry("machine", "Knobs.", MACHINE) }),
     }
 }
 

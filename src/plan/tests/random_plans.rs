@@ -141,7 +141,7 @@ fn random_bytes_in_a_file_never_panic() {
             })
             .collect();
         std::fs::write(file.path(), &bytes).unwrap();
-        let error = crate::plan::read(file.path(), &catalogue()).unwrap_err();
+        let error = crate::plan::read(file.path(), &catalogue(), crate::plan::Paint::Plain).unwrap_err();
         assert_eq!(error.kind(), crate::error::Kind::User);
     }
 }

@@ -1,9 +1,9 @@
 //! Tests of the way down from a folder to its devices, on fake trees as the kernel lays them out.
 
-use super::{Below, Identity, Walk, unit_serial};
+use super::{DeviceWalk, DevicesBelow, Identity, unit_serial};
 use crate::host::Host;
 use crate::parse::mountinfo;
-use crate::provision::sysfs::{Node, chosen};
+use crate::provision::sysfs::{DeviceNumber, chosen};
 use crate::record::facts::WriteCache;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -47,16 +47,20 @@ impl Tree {
         self.link(&format!("sys/block/{name}"), &place);
     }
 
-    fn below(&self, mounts: &str, path: &str) -> Below {
+    fn below(&self, mounts: &str, path: &str) -> DevicesBelow {
         let host = self.host();
-        let mut walk =
-            Walk { host: &host, table: mountinfo::parse(mounts).unwrap(), below: Below::default(), overlays: 0 };
+        let mut walk = DeviceWalk {
+            host: &host,
+            table: mountinfo::parse(mounts).unwrap(),
+            below: DevicesBelow::default(),
+            overlays: 0,
+        };
         walk.file(Path::new(path), 0, None);
         walk.below
     }
 }
 
-fn outline(below: &Below) -> Vec<(u32, &str)> {
+fn outline(below: &DevicesBelow) -> Vec<(u32, &str)> {
     below.devices.iter().map(|device| (device.depth, device.name.as_str())).collect()
 }
 
@@ -161,13 +165,13 @@ fn serials_are_read_where_each_driver_puts_them() {
     tree.device("usb/sdb", "8:16", &[]);
     tree.write("run/udev/data/b8:16", "E:ID_SERIAL=Brand_0042\nE:ID_SERIAL_SHORT=0042\nE:ID_WWN=0x5\n");
     let host = tree.host();
-    let serial = |major, minor| Identity::of(&host, Node { major, minor }).serial;
+    let serial = |major, minor| Identity::of(&host, DeviceNumber { major, minor }).serial;
     assert_eq!(serial(259, 0).as_deref(), Some("S5GX"));
     assert_eq!(serial(254, 16).as_deref(), Some("disk-1"));
     assert_eq!(serial(8, 0).as_deref(), Some("WD-X1"));
     assert_eq!(serial(8, 16).as_deref(), Some("0042"));
-    assert_eq!(Identity::of(&host, Node { major: 259, minor: 0 }).wwn.as_deref(), Some("eui.0025"));
-    assert_eq!(Identity::of(&host, Node { major: 8, minor: 16 }).wwn.as_deref(), Some("0x5"));
+    assert_eq!(Identity::of(&host, DeviceNumber { major: 259, minor: 0 }).wwn.as_deref(), Some("eui.0025"));
+    assert_eq!(Identity::of(&host, DeviceNumber { major: 8, minor: 16 }).wwn.as_deref(), Some("0x5"));
     assert_eq!(serial(8, 99), None);
 }
 

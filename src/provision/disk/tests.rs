@@ -3,9 +3,9 @@
 use super::{Disk, contents};
 use crate::host::Host;
 use crate::host::command::Command;
-use crate::provision::guard::{self, Device};
+use crate::provision::guard::{self, BlockDevice};
 use crate::provision::stack::build_stack;
-use crate::provision::test_site::{Place, options_of, stack, text};
+use crate::provision::test_site::{TestPlace, options_of, stack, text};
 use crate::provision::undo::{Undoers, undo_from};
 use crate::provision::{Ground, Layer, Site};
 use crate::record::options::{OptionValue, Options};
@@ -15,18 +15,18 @@ use std::path::Path;
 
 /// A blank loop device, and a host whose sysfs says that it has a serial.
 struct Bench {
-    place: Place,
-    device: Device,
+    place: TestPlace,
+    device: BlockDevice,
     root: tempfile::TempDir,
 }
 
 impl Bench {
     fn new() -> Option<Bench> {
-        let place = Place::new()?;
+        let place = TestPlace::new()?;
         let image = options_of(&[("loop", text("64MiB")), ("in", text(place.path().to_str().unwrap()))]);
         let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), &[], &image).unwrap();
         let Ground::Device(path) = built.grounds[0].clone() else { panic!() };
-        let device = Device::find(&path).unwrap();
+        let device = BlockDevice::find(&path).unwrap();
         let root = tempfile::tempdir().unwrap();
         let sys = root.path().join(format!("sys/dev/block/{}:{}", device.node.major, device.node.minor));
         fs::create_dir_all(&sys).unwrap();

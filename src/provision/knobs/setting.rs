@@ -8,7 +8,7 @@ use super::{Drags, Knob, of_device, of_machine};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::provision::ledger::{Ledger, Thing};
-use crate::provision::sysfs::{self, Node};
+use crate::provision::sysfs::{self, DeviceNumber};
 
 /// Owner of knobs in the ledger.
 pub const OWNER: &str = "knob";
@@ -18,29 +18,29 @@ const SYSFS: &str = "/sys/dev/block/";
 
 /// Whose knob it is, and by what that is known later.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Identity {
+pub(super) struct KnobOwner {
     /// The device; `None` for the machine.
-    node: Option<Node>,
+    node: Option<DeviceNumber>,
     /// The kernel's number for this very attachment of the device (`diskseq`, since Linux 5.15).
     sequence: Option<String>,
     /// Id of this boot.
     boot: String,
 }
 
-impl Identity {
-    pub fn machine(host: &Host) -> Identity {
-        Identity { node: None, sequence: None, boot: host.read_optional(BOOT_ID).unwrap_or_default() }
+impl KnobOwner {
+    pub fn machine(host: &Host) -> KnobOwner {
+        KnobOwner { node: None, sequence: None, boot: host.read_optional(BOOT_ID).unwrap_or_default() }
     }
 
     /// A partition shares its disk's queue.
-    pub fn device(host: &Host, node: Node) -> Identity {
+    pub fn device(host: &Host, node: DeviceNumber) -> KnobOwner {
         let disk = node.whole_disk(host).unwrap_or(node);
-        Identity { node: Some(disk), sequence: disk.attribute(host, "diskseq"), ..Identity::machine(host) }
+        KnobOwner { node: Some(disk), sequence: disk.attribute(host, "diskseq"), ..KnobOwner::machine(host) }
     }
 
     pub fn path_of(&self, knob: &Knob) -> String {
         match self.node {
-            Some(Node { major, minor }) => format!("{SYSFS}{major}:{minor}/{}", knob.file),
+            Some(DeviceNumber { major, minor }) => format!("{SYSFS}{major}:{minor}/{}", knob.file),
             None => knob.file.to_owned(),
         }
     }
@@ -59,7 +59,7 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 }
 
 /// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
-pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &Identity, ours: &str) -> Result<()> {
+pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<()> {
     let path = of.path_of(knob);
     let lacks = || {
         Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("leave it out, for this kernel")
@@ -140,7 +140,7 @@ fn known(thing: &Thing) -> Result<&'static Knob> {
     let of_machine = of_machine(&thing.kind).filter(|knob| knob.file == path);
     let of_device = of_device(&thing.kind).filter(|knob| {
         let node = path.strip_prefix(SYSFS).and_then(|rest| rest.strip_suffix(knob.file)?.strip_suffix('/'));
-        node.and_then(Node::parse).is_some()
+        node.and_then(DeviceNumber::parse).is_some()
     });
     of_machine.or(of_device).ok_or_else(|| Error::host(format!("{path} is no knob that pgstrata sets")))
 }
@@ -148,8 +148,8 @@ fn known(thing: &Thing) -> Result<&'static Knob> {
 /// What the knob of an entry shows; `None` where it is gone, or another boot's or device's by now.
 fn still_there(host: &Host, thing: &Thing) -> Result<Option<String>> {
     let path = thing.mark("path")?;
-    let node = path.strip_prefix(SYSFS).and_then(|rest| Node::parse(rest.split('/').next()?));
-    let now = node.map_or_else(|| Identity::machine(host), |node| Identity::device(host, node));
+    let node = path.strip_prefix(SYSFS).and_then(|rest| DeviceNumber::parse(rest.split('/').next()?));
+    let now = node.map_or_else(|| KnobOwner::machine(host), |node| KnobOwner::device(host, node));
     let same = now.boot == thing.mark("boot")? && now.sequence.unwrap_or_default() == thing.mark("sequence")?;
     Ok(shown(host, path).filter(|_| same))
 }

@@ -1,8 +1,8 @@
 //! Knobs on a fake tree, on loop devices, and on this machine.
 
-use super::super::guard::Device;
+use super::super::guard::BlockDevice;
 use super::super::ledger::{Death, Ledger, Thing};
-use super::super::test_site::{Place, options_of, stack, text};
+use super::super::test_site::{TestPlace, options_of, stack, text};
 use super::super::undo::{Undoers, undo_from};
 use super::setting::shown;
 use super::*;
@@ -55,7 +55,7 @@ impl Fake {
     }
 
     fn set_scheduler(&self, value: &str) {
-        let device = Identity::device(&self.host, super::super::sysfs::Node { major: 7, minor: 1 });
+        let device = KnobOwner::device(&self.host, super::super::sysfs::DeviceNumber { major: 7, minor: 1 });
         set(&self.host, &self.ledger, of_device("scheduler").unwrap(), &device, value).unwrap();
     }
 
@@ -181,7 +181,7 @@ fn a_knob_that_the_kernel_lacks_is_unmet() {
 }
 
 /// A loop device of a test.
-fn device_of(place: &Place) -> Ground {
+fn device_of(place: &TestPlace) -> Ground {
     let image = options_of(&[("loop", text("8MiB")), ("in", text(place.path().to_str().unwrap()))]);
     super::super::layer("loop").unwrap().build(&place.site("q"), &[], &image).unwrap().grounds[0].clone()
 }
@@ -195,7 +195,7 @@ fn path_of(device: &Ground) -> &std::path::Path {
 
 /// What its four knobs show.
 fn queue_of(host: &Host, device: &Ground) -> Vec<String> {
-    let of = Identity::device(host, Device::find(path_of(device)).unwrap().node);
+    let of = KnobOwner::device(host, BlockDevice::find(path_of(device)).unwrap().node);
     OF_DEVICE.iter().map(|knob| shown(host, &of.path_of(knob)).unwrap()).collect()
 }
 
@@ -214,7 +214,7 @@ fn all_four() -> Options {
 
 #[test]
 fn a_stacks_device_has_the_knobs_of_the_plan_and_its_own_ones_back_after_it() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let mut options = all_four();
     options.set("loop", text("64MiB"));
     options.set("in", text(place.path().to_str().unwrap()));
@@ -243,11 +243,11 @@ fn a_stacks_device_has_the_knobs_of_the_plan_and_its_own_ones_back_after_it() {
 
 #[test]
 fn a_run_that_dies_at_any_knob_gives_the_device_back_as_it_was() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let device = device_of(&place);
     // Not the kernel's own defaults: these come back by themselves when a scheduler changes.
     let host = &place.host;
-    let node = Identity::device(host, Device::find(path_of(&device)).unwrap().node);
+    let node = KnobOwner::device(host, BlockDevice::find(path_of(&device)).unwrap().node);
     let first = shown(host, &node.path_of(of_device("nr_requests").unwrap())).unwrap();
     host.write(node.path_of(of_device("nr_requests").unwrap()), "96").unwrap();
     host.write(node.path_of(of_device("read_ahead_kb").unwrap()), "512").unwrap();
@@ -277,7 +277,7 @@ fn a_run_that_dies_at_any_knob_gives_the_device_back_as_it_was() {
 
 #[test]
 fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let device = device_of(&place);
     let before = queue_of(&place.host, &device);
     for (knob, value, words) in [
@@ -299,7 +299,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
 /// One test for all of them: they are the machine's, and there is only one.
 #[test]
 fn knobs_of_this_machine_are_set_read_back_and_put_back() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestPlace::new() else { return };
     let (host, before) = (&place.host, in_force(&place.host));
     let number = |name: &str| before[name].parse::<i64>().unwrap();
     let wanted = options_of(&[

@@ -1,6 +1,6 @@
 //! Tests of the ledger: what survives a crash, who may take it, what is refused.
 
-use super::{Ledger, Line, Listed, Replayed, Thing, list, replay};
+use super::{Ledger, LedgerLine, Listed, Replayed, Thing, list, replay};
 use crate::host::Host;
 use crate::host::command::Command;
 use proptest::prelude::{any, prop_assert, proptest};
@@ -173,7 +173,7 @@ proptest! {
     fn a_ledger_cut_anywhere_reads_up_to_its_last_whole_line(cut in 0usize..400) {
         let mut text = b"{\"ledger\":1}\n".to_vec();
         for number in 0..4 {
-            let line = Line { made: Some(number), thing: Some(image("/a")), ..Line::default() };
+            let line = LedgerLine { made: Some(number), thing: Some(image("/a")), ..LedgerLine::default() };
             text.extend(super::text_of(&line).unwrap());
         }
         text.truncate(cut);

@@ -12,9 +12,9 @@ pub const SECOND: ColumnDef =
 pub const TIME_US: ColumnDef = gauge("time_us", "us", "wall clock at the row, microseconds since 1970-01-01 UTC");
 
 /// Columns that every row starts with: which run, case, trial and second it is, and when.
-pub const KEY: [ColumnDef; 5] = [RUN, CASE, TRIAL, SECOND, TIME_US];
+pub(crate) const KEY: [ColumnDef; 5] = [RUN, CASE, TRIAL, SECOND, TIME_US];
 
-pub const CLIENT_DONE: ColumnDef =
+pub(crate) const CLIENT_DONE: ColumnDef =
     interval("client_done", "operations", "operations (transactions) completed in the second");
 pub const CLIENT_FAILED: ColumnDef = interval("client_failed", "operations", "operations that failed in the second");
 pub const CLIENT_SKIPPED: ColumnDef =
@@ -28,10 +28,11 @@ pub const CLIENT_LATENCY_US_P50: ColumnDef =
 pub const CLIENT_LATENCY_US_P95: ColumnDef = interval("client_latency_us_p95", "us", "95th percentile");
 pub const CLIENT_LATENCY_US_P99: ColumnDef = interval("client_latency_us_p99", "us", "99th percentile");
 pub const CLIENT_LATENCY_US_P999: ColumnDef = interval("client_latency_us_p999", "us", "99.9th percentile");
-pub const CLIENT_LATENCY_US_MAX: ColumnDef = interval("client_latency_us_max", "us", "slowest operation of the second");
+pub(crate) const CLIENT_LATENCY_US_MAX: ColumnDef =
+    interval("client_latency_us_max", "us", "slowest operation of the second");
 
 /// Columns of the client: what completed in the second that ends with the row. Absent in row 0.
-pub const CLIENT: [ColumnDef; 10] = [
+pub(crate) const CLIENT: [ColumnDef; 10] = [
     CLIENT_DONE,
     CLIENT_FAILED,
     CLIENT_SKIPPED,

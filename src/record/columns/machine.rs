@@ -5,95 +5,79 @@
 use super::{ColumnDef, DeviceColumn, counter, gauge, interval};
 
 pub const DEVICE_NAME: DeviceColumn = DeviceColumn(gauge("name", "", "kernel name of the device of this node").text());
-pub const DEVICE_READS: DeviceColumn = DeviceColumn(counter("reads", "operations", "/proc/diskstats: reads completed"));
-pub const DEVICE_READ_BYTES: DeviceColumn =
+pub(crate) const DEVICE_READS: DeviceColumn =
+    DeviceColumn(counter("reads", "operations", "/proc/diskstats: reads completed"));
+pub(crate) const DEVICE_READ_BYTES: DeviceColumn =
     DeviceColumn(counter("read_bytes", "bytes", "/proc/diskstats: bytes read (sectors of 512 bytes)"));
 pub const DEVICE_READ_MS: DeviceColumn =
     DeviceColumn(counter("read_ms", "ms", "/proc/diskstats: time of all reads added up"));
-pub const DEVICE_WRITES: DeviceColumn =
+pub(crate) const DEVICE_WRITES: DeviceColumn =
     DeviceColumn(counter("writes", "operations", "/proc/diskstats: writes completed"));
-pub const DEVICE_WRITE_BYTES: DeviceColumn =
+pub(crate) const DEVICE_WRITE_BYTES: DeviceColumn =
     DeviceColumn(counter("write_bytes", "bytes", "/proc/diskstats: bytes written (sectors of 512 bytes)"));
 pub const DEVICE_WRITE_MS: DeviceColumn =
     DeviceColumn(counter("write_ms", "ms", "/proc/diskstats: time of all writes added up"));
 pub const DEVICE_DISCARDS: DeviceColumn =
     DeviceColumn(counter("discards", "operations", "/proc/diskstats: discards completed; absent before Linux 4.18"));
-pub const DEVICE_FLUSHES: DeviceColumn = DeviceColumn(counter(
+pub(crate) const DEVICE_FLUSHES: DeviceColumn = DeviceColumn(counter(
     "flushes",
     "operations",
     "/proc/diskstats: flushes completed; absent before Linux 5.5 and for partitions, whose disk counts them",
 ));
 pub const DEVICE_FLUSH_MS: DeviceColumn =
     DeviceColumn(counter("flush_ms", "ms", "/proc/diskstats: time of all flushes added up; absent as the flushes are"));
-pub const DEVICE_BUSY_MS: DeviceColumn =
+pub(crate) const DEVICE_BUSY_MS: DeviceColumn =
     DeviceColumn(counter("busy_ms", "ms", "/proc/diskstats: time with at least one request in flight"));
 pub const DEVICE_QUEUE_MS: DeviceColumn =
     DeviceColumn(counter("queue_ms", "ms", "/proc/diskstats: time weighted with the number of requests in flight"));
 pub const DEVICE_IN_FLIGHT: DeviceColumn =
     DeviceColumn(gauge("in_flight", "operations", "/proc/diskstats: requests in flight now"));
 
-/// Every column of a block device.
-pub const DEVICE: [DeviceColumn; 13] = [
-    DEVICE_NAME,
-    DEVICE_READS,
-    DEVICE_READ_BYTES,
-    DEVICE_READ_MS,
-    DEVICE_WRITES,
-    DEVICE_WRITE_BYTES,
-    DEVICE_WRITE_MS,
-    DEVICE_DISCARDS,
-    DEVICE_FLUSHES,
-    DEVICE_FLUSH_MS,
-    DEVICE_BUSY_MS,
-    DEVICE_QUEUE_MS,
-    DEVICE_IN_FLIGHT,
-];
-
-pub const CPU_USER_NS: ColumnDef = counter(
+pub(crate) const CPU_USER_NS: ColumnDef = counter(
     "cpu_user_ns",
     "ns",
     "/proc/stat user: time of all CPUs together in programs, guests' time included, in steps of 10 ms",
 );
-pub const CPU_NICE_NS: ColumnDef = counter(
+pub(crate) const CPU_NICE_NS: ColumnDef = counter(
     "cpu_nice_ns",
     "ns",
     "/proc/stat nice: time of all CPUs together in programs of lowered priority, in steps of 10 ms",
 );
-pub const CPU_SYSTEM_NS: ColumnDef =
+pub(crate) const CPU_SYSTEM_NS: ColumnDef =
     counter("cpu_system_ns", "ns", "/proc/stat system: time of all CPUs together in the kernel, in steps of 10 ms");
-pub const CPU_IDLE_NS: ColumnDef =
+pub(crate) const CPU_IDLE_NS: ColumnDef =
     counter("cpu_idle_ns", "ns", "/proc/stat idle: time of all CPUs together with nothing to do, in steps of 10 ms");
-pub const CPU_IOWAIT_NS: ColumnDef = counter(
+pub(crate) const CPU_IOWAIT_NS: ColumnDef = counter(
     "cpu_iowait_ns",
     "ns",
     "/proc/stat iowait: time of all CPUs together idle while a task waited for storage, in steps of 10 ms",
 );
-pub const CPU_IRQ_NS: ColumnDef =
+pub(crate) const CPU_IRQ_NS: ColumnDef =
     counter("cpu_irq_ns", "ns", "/proc/stat irq: time of all CPUs together in hardware interrupts, in steps of 10 ms");
-pub const CPU_SOFTIRQ_NS: ColumnDef = counter(
+pub(crate) const CPU_SOFTIRQ_NS: ColumnDef = counter(
     "cpu_softirq_ns",
     "ns",
     "/proc/stat softirq: time of all CPUs together in soft interrupts, in steps of 10 ms",
 );
-pub const CPU_STEAL_NS: ColumnDef = counter(
+pub(crate) const CPU_STEAL_NS: ColumnDef = counter(
     "cpu_steal_ns",
     "ns",
     "/proc/stat steal: time of all CPUs together taken by the hypervisor for other guests, in steps of 10 ms",
 );
 
 /// All states of the CPUs: their sum is the time of all CPUs.
-pub const CPU_TIMES: [ColumnDef; 8] =
+pub(crate) const CPU_TIMES: [ColumnDef; 8] =
     [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IDLE_NS, CPU_IOWAIT_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS, CPU_STEAL_NS];
 
 pub const CPU_COUNT: ColumnDef = gauge("cpu_count", "cpus", "/proc/stat: CPUs online");
 
-pub const MEM_DIRTY_BYTES: ColumnDef =
+pub(crate) const MEM_DIRTY_BYTES: ColumnDef =
     gauge("mem_dirty_bytes", "bytes", "/proc/meminfo: page cache that waits to be written");
-pub const MEM_WRITEBACK_BYTES: ColumnDef =
+pub(crate) const MEM_WRITEBACK_BYTES: ColumnDef =
     gauge("mem_writeback_bytes", "bytes", "/proc/meminfo: page cache being written");
-pub const MEM_CACHED_BYTES: ColumnDef =
+pub(crate) const MEM_CACHED_BYTES: ColumnDef =
     gauge("mem_cached_bytes", "bytes", "/proc/meminfo: page cache, tmpfs and ramfs included");
-pub const MEM_AVAILABLE_BYTES: ColumnDef = gauge(
+pub(crate) const MEM_AVAILABLE_BYTES: ColumnDef = gauge(
     "mem_available_bytes",
     "bytes",
     "/proc/meminfo: what programs could still get without swapping (the kernel's estimate, Linux 3.14)",
@@ -109,7 +93,7 @@ pub const VM_SWAP_IN_PAGES: ColumnDef =
 pub const VM_SWAP_OUT_PAGES: ColumnDef =
     counter("vm_swap_out_pages", "pages", "/proc/vmstat pswpout: pages written to swap");
 
-pub const PSI_CPU_SOME_US: ColumnDef = counter(
+pub(crate) const PSI_CPU_SOME_US: ColumnDef = counter(
     "psi_cpu_some_us",
     "us",
     "/proc/pressure/cpu: time in which at least one task of the machine waited for it",
@@ -119,11 +103,11 @@ pub const PSI_CPU_FULL_US: ColumnDef = counter(
     "us",
     "/proc/pressure/cpu: time in which no task could go on for want of it; cpu has it since Linux 5.13",
 );
-pub const PSI_IO_SOME_US: ColumnDef =
+pub(crate) const PSI_IO_SOME_US: ColumnDef =
     counter("psi_io_some_us", "us", "/proc/pressure/io: time in which at least one task of the machine waited for it");
-pub const PSI_IO_FULL_US: ColumnDef =
+pub(crate) const PSI_IO_FULL_US: ColumnDef =
     counter("psi_io_full_us", "us", "/proc/pressure/io: time in which no task could go on for want of it");
-pub const PSI_MEMORY_SOME_US: ColumnDef = counter(
+pub(crate) const PSI_MEMORY_SOME_US: ColumnDef = counter(
     "psi_memory_some_us",
     "us",
     "/proc/pressure/memory: time in which at least one task of the machine waited for it",
@@ -132,14 +116,14 @@ pub const PSI_MEMORY_FULL_US: ColumnDef =
     counter("psi_memory_full_us", "us", "/proc/pressure/memory: time in which no task could go on for want of it");
 
 /// Kernel threads and processes that have columns.
-pub const TOP: usize = 5;
+pub(crate) const TOP: usize = 5;
 
 /// Names of the busiest, the busiest first.
-pub const TOP_NAMES: [ColumnDef; TOP] =
+pub(crate) const TOP_NAMES: [ColumnDef; TOP] =
     [top_name("top1_name"), top_name("top2_name"), top_name("top3_name"), top_name("top4_name"), top_name("top5_name")];
 
 /// CPU time of the busiest, in the order of [`TOP_NAMES`].
-pub const TOP_CPU_NS: [ColumnDef; TOP] = [
+pub(crate) const TOP_CPU_NS: [ColumnDef; TOP] = [
     top_cpu("top1_cpu_ns"),
     top_cpu("top2_cpu_ns"),
     top_cpu("top3_cpu_ns"),
@@ -166,7 +150,7 @@ const fn top_cpu(name: &'static str) -> ColumnDef {
     )
 }
 
-pub const OTHERS_NAME: ColumnDef = interval(
+pub(crate) const OTHERS_NAME: ColumnDef = interval(
     "others_name",
     "",
     "/proc/PID/stat comm: name of the processes (all of one name together) that used most CPU time since \
@@ -174,7 +158,7 @@ pub const OTHERS_NAME: ColumnDef = interval(
      out; absent in row 0 and where none ran",
 )
 .text();
-pub const OTHERS_CPU_NS: ColumnDef = counter(
+pub(crate) const OTHERS_CPU_NS: ColumnDef = counter(
     "others_cpu_ns",
     "ns",
     "CPU clocks: CPU time since the first reading of all processes that neither are pgstrata nor descend from it, \

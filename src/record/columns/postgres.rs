@@ -10,14 +10,14 @@ pub const PG_WAL_LSN_BYTES: ColumnDef = counter(
     "pg_current_wal_insert_lsn(): position in the WAL, headers and the rest of switched segments included; \
               exact at its moment",
 );
-pub const PG_WAL_BYTES: ColumnDef = counter(
+pub(crate) const PG_WAL_BYTES: ColumnDef = counter(
     "pg_wal_bytes",
     "bytes",
     "pg_stat_wal.wal_bytes: WAL generated; before PostgreSQL 14 the same as pg_wal_lsn_bytes",
 );
-pub const PG_WAL_RECORDS: ColumnDef =
+pub(crate) const PG_WAL_RECORDS: ColumnDef =
     counter("pg_wal_records", "records", "pg_stat_wal.wal_records; absent before PostgreSQL 14");
-pub const PG_WAL_FPI: ColumnDef = counter(
+pub(crate) const PG_WAL_FPI: ColumnDef = counter(
     "pg_wal_fpi",
     "pages",
     "pg_stat_wal.wal_fpi: pages written in full into the WAL; absent before PostgreSQL 14",
@@ -39,7 +39,7 @@ pub const PG_WAL_WRITE_US: ColumnDef = counter(
     "pg_stat_wal.wal_write_time (14 to 17), pg_stat_io write_time of object wal (18): time in those writes; \
               absent without track_wal_io_timing",
 );
-pub const PG_WAL_SYNCS: ColumnDef = counter(
+pub(crate) const PG_WAL_SYNCS: ColumnDef = counter(
     "pg_wal_syncs",
     "operations",
     "pg_stat_wal.wal_sync (14 to 17), pg_stat_io fsyncs of object wal, context normal (18): sync calls for \
@@ -51,7 +51,7 @@ pub const PG_WAL_SYNC_US: ColumnDef = counter(
     "pg_stat_wal.wal_sync_time (14 to 17), pg_stat_io fsync_time of object wal (18): time in those syncs; \
               absent without track_wal_io_timing",
 );
-pub const PG_BUFFERS_CHECKPOINT: ColumnDef = counter(
+pub(crate) const PG_BUFFERS_CHECKPOINT: ColumnDef = counter(
     "pg_buffers_checkpoint",
     "pages",
     "pg_stat_bgwriter.buffers_checkpoint (to 16), pg_stat_checkpointer.buffers_written (from 17): pages \
@@ -59,7 +59,7 @@ pub const PG_BUFFERS_CHECKPOINT: ColumnDef = counter(
 );
 pub const PG_BUFFERS_BGWRITER: ColumnDef =
     counter("pg_buffers_bgwriter", "pages", "pg_stat_bgwriter.buffers_clean: pages written by the background writer");
-pub const PG_BUFFERS_BACKEND: ColumnDef = counter(
+pub(crate) const PG_BUFFERS_BACKEND: ColumnDef = counter(
     "pg_buffers_backend",
     "pages",
     "pg_stat_bgwriter.buffers_backend (to 16), pg_stat_io writes and extends of relations by all but \
@@ -71,13 +71,13 @@ pub const PG_BACKEND_SYNCS: ColumnDef = counter(
     "pg_stat_bgwriter.buffers_backend_fsync (to 16), pg_stat_io fsyncs of relations by all but checkpointer \
               and background writer (from 17): data files that backends synced themselves",
 );
-pub const PG_CHECKPOINTS_TIMED: ColumnDef = counter(
+pub(crate) const PG_CHECKPOINTS_TIMED: ColumnDef = counter(
     "pg_checkpoints_timed",
     "checkpoints",
     "pg_stat_bgwriter.checkpoints_timed (to 16), pg_stat_checkpointer.num_timed (from 17): checkpoints \
               because it was time",
 );
-pub const PG_CHECKPOINTS_REQUESTED: ColumnDef = counter(
+pub(crate) const PG_CHECKPOINTS_REQUESTED: ColumnDef = counter(
     "pg_checkpoints_requested",
     "checkpoints",
     "pg_stat_bgwriter.checkpoints_req (to 16), pg_stat_checkpointer.num_requested (from 17): checkpoints \
@@ -95,7 +95,7 @@ pub const PG_CHECKPOINT_SYNC_US: ColumnDef = counter(
     "pg_stat_bgwriter.checkpoint_sync_time (to 16), pg_stat_checkpointer.sync_time (from 17): time in which \
               checkpoints synced data files",
 );
-pub const PG_BLKS_READ: ColumnDef = counter(
+pub(crate) const PG_BLKS_READ: ColumnDef = counter(
     "pg_blks_read",
     "pages",
     "pg_stat_database.blks_read, all databases: pages that were not in shared_buffers",

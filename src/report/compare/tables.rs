@@ -1,6 +1,6 @@
 //! What terminal and page show of a comparison: words of cells, and the tables of the page.
 
-use super::super::table::{Cell, Column, Table};
+use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{class_title, estimate_text};
 use crate::analyse::compare::findings::{
     Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Reason, Row,
@@ -116,15 +116,15 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let figure = |mark: &str| {
         let csv = [mark.to_owned(), format!("{mark} low"), format!("{mark} high")];
-        Column::number(mark, "").csv(&csv.each_ref().map(String::as_str))
+        TableColumn::number(mark, "").csv(&csv.each_ref().map(String::as_str))
     };
     let ratio_csv = ["ratio", "ratio low", "ratio high"];
     let columns = vec![
-        Column::text("measure").csv(&["measure", "unit"]),
+        TableColumn::text("measure").csv(&["measure", "unit"]),
         figure(reference),
         figure(side),
-        Column::number(&format!("{side} / {reference}"), "").csv(&ratio_csv),
-        Column::text("says").csv(&["says", "how"]),
+        TableColumn::number(&format!("{side} / {reference}"), "").csv(&ratio_csv),
+        TableColumn::text("says").csv(&["says", "how"]),
     ];
     let mut table =
         Table::new(format!("pair-{index}"), format!("Figures and ratios, {side} against {reference}"), columns);
@@ -177,8 +177,12 @@ fn full(value: f64, low: Option<f64>, high: Option<f64>) -> Vec<String> {
 
 /// The page's table of sides.
 pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
-    let columns =
-        vec![Column::text(""), Column::text("side"), Column::text("what it is"), Column::number("figures", "")];
+    let columns = vec![
+        TableColumn::text(""),
+        TableColumn::text("side"),
+        TableColumn::text("what it is"),
+        TableColumn::number("figures", ""),
+    ];
     let mut table = Table::new("sides", "Where each figure comes from", columns);
     for side in &findings.sides {
         table.push(vec![
@@ -193,7 +197,7 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
 
 /// The page's table of refusals.
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
-    let columns = vec![Column::text("sides"), Column::text("why not"), Column::text("measures")];
+    let columns = vec![TableColumn::text("sides"), TableColumn::text("why not"), TableColumn::text("measures")];
     let mut table = Table::new("refused", "Refusals", columns);
     let refused = findings.refused.iter().map(|it| (marks(findings, it.sides), it.words.clone(), &it.measures));
     let alone = findings.alone.iter().map(|it| (findings.sides[it.side].mark.clone(), it));
@@ -215,8 +219,8 @@ pub(super) fn marks(findings: &ComparisonFindings, sides: (usize, usize)) -> Str
 
 /// The page's table of facts.
 pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, facts: &[FactDifference]) -> Table {
-    let marks = findings.sides.iter().map(|side| Column::text(&side.mark));
-    let columns = std::iter::once(Column::text("fact")).chain(marks).collect();
+    let marks = findings.sides.iter().map(|side| TableColumn::text(&side.mark));
+    let columns = std::iter::once(TableColumn::text("fact")).chain(marks).collect();
     let mut table = Table::new(id, title, columns);
     for fact in facts {
         let values = fact.values.iter().map(|value| match value {

@@ -2,9 +2,10 @@
 
 use super::{page, terminal};
 use crate::analyse::compare::findings::{
-    Alone, Comparison, ComparisonFindings, Durability, DurabilityClass, Estimate, FactDifference, Medium, Method,
-    Origin, Outcome, PairFinding, Reason, Refusal, Row, SideFinding,
+    Alone, Comparison, ComparisonFindings, Durability, Estimate, FactDifference, Medium, Method, Origin, Outcome,
+    PairFinding, Reason, Refusal, Row, SideFinding,
 };
+use crate::analyse::findings::DurabilityClass;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
 

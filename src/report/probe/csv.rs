@@ -4,7 +4,6 @@ use super::super::table::csv_line;
 use super::rows::shown_device;
 use crate::analyse::probe::findings::{ProbeFindings, RowFinding};
 
-/// Headings.
 const FIELDS: [&str; 33] = [
     "row",
     "family",

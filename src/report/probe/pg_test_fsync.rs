@@ -18,7 +18,6 @@ const SIZES: [(u32, u32); 5] = [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)];
 /// Size of a WAL block where no row tells it.
 const BLOCK_BYTES: u32 = 8192;
 
-/// The text.
 #[must_use]
 pub fn pg_test_fsync(findings: &ProbeFindings) -> String {
     let seconds = seconds_per_test(findings);
@@ -75,7 +74,7 @@ fn refuses_direct(row: &RowFinding) -> bool {
     row.spec.direct && row.unavailable.is_some()
 }
 
-/// One line; a row that cannot be had or failed has no number.
+/// One line; a row that is not available or failed has no number.
 fn line(label: &str, row: Option<&RowFinding>) -> String {
     let usable = row.filter(|row| row.unavailable.is_none() && row.failure.is_none());
     let rate = usable.and_then(|row| row.rate.as_ref()).map(|rate| rate.per_s).filter(|per_s| *per_s > 0.0);

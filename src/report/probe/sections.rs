@@ -1,11 +1,11 @@
-//! What follows the table: devices, growth, stalls, verdict, recommendation, where the folder stands, caveats.
+//! What follows the table: devices, growth, stalls, credibility, recommendation, where the folder stands, caveats.
 
 use super::super::terminal::{paragraph, printable, width};
 use super::super::words::percent;
 use super::numbers::{half_width, rate, span};
 use super::rows::shown_device;
 use crate::analyse::probe::findings::{
-    Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry, VerdictKind,
+    CredibilityKind, Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
 };
 use crate::units::{Bytes, significant};
 use std::collections::BTreeSet;
@@ -15,24 +15,24 @@ const MOST_STALLS: usize = 10;
 /// Columns of a device's name.
 const DEVICE_NAME: usize = 31;
 
-/// A verdict in words.
-pub(super) fn title(kind: VerdictKind) -> &'static str {
+/// A credibility in words.
+pub(super) fn title(kind: CredibilityKind) -> &'static str {
     match kind {
-        VerdictKind::Memory => "in memory",
-        VerdictKind::NoFlushSeen => "no flush seen",
-        VerdictKind::LooksHonest => "looks honest",
-        VerdictKind::LooksProtected => "looks protected",
-        VerdictKind::Implausible => "implausible",
-        VerdictKind::Unknown => "unknown",
+        CredibilityKind::Memory => "in memory",
+        CredibilityKind::NoFlushSeen => "no flush seen",
+        CredibilityKind::LooksHonest => "looks honest",
+        CredibilityKind::LooksProtected => "looks protected",
+        CredibilityKind::Implausible => "implausible",
+        CredibilityKind::Unknown => "unknown",
     }
 }
 
 /// How fast, how steady, how believable, in one sentence.
 pub(super) fn answer(findings: &ProbeFindings) -> String {
-    let kind = title(findings.verdict.kind);
+    let kind = title(findings.credibility.kind);
     let row = findings.standing.row_id.as_ref().and_then(|id| findings.rows.iter().find(|row| row.spec.id == *id));
     let Some((row, found)) = row.and_then(|row| Some((row, row.rate.as_ref()?))) else {
-        return format!("{kind}: {}.", findings.verdict.reason);
+        return format!("{kind}: {}.", findings.credibility.reason);
     };
     let width = found.relative_half_width.map_or_else(String::new, |half| format!(" ({})", half_width(half)));
     let latency = row.latency.map_or_else(String::new, |latency| {
@@ -45,10 +45,10 @@ pub(super) fn answer(findings: &ProbeFindings) -> String {
 /// What the devices did, for the rows that tell most, and while idle; how the sync grows.
 pub(super) fn devices(findings: &ProbeFindings) -> String {
     let mut text = "\nWhat the device did\n".to_owned();
-    for level in &findings.verdict.levels {
+    for level in &findings.credibility.levels {
         text.push_str(&paragraph("  ", &format!("{}: {}", level.device, level.words)));
     }
-    for end in &findings.verdict.sight_ends {
+    for end in &findings.credibility.sight_ends {
         text.push_str(&paragraph("  ", &format!("Sight ends here: {end}")));
     }
     for row in findings.rows.iter().filter(|row| is_telling(findings, row)) {
@@ -65,7 +65,7 @@ pub(super) fn devices(findings: &ProbeFindings) -> String {
     text
 }
 
-/// Rows of which the device's work is told at length: those that a server equals.
+/// Rows of which the device's work is reported at length: those that a server equals.
 fn is_telling(findings: &ProbeFindings, row: &RowFinding) -> bool {
     findings.server_equals.iter().any(|server| server.row_id == row.spec.id)
 }
@@ -135,19 +135,20 @@ fn moment(started: &str, at_us: u64) -> String {
 }
 
 /// How believable it is.
-pub(super) fn verdict(findings: &ProbeFindings) -> String {
-    let verdict = &findings.verdict;
-    let mut text = format!("\nVerdict: {}\n", title(verdict.kind));
-    if let Some(headline) = &verdict.headline {
+pub(super) fn credibility(findings: &ProbeFindings) -> String {
+    let credibility = &findings.credibility;
+    let mut text = format!("\nCredibility: {}\n", title(credibility.kind));
+    if let Some(headline) = &credibility.headline {
         text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
     }
-    text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &verdict.reason))));
+    text.push_str(&paragraph("  ", &format!("{}.", capital(findings, &credibility.reason))));
     // Of memory nothing else is worth a word.
-    let speaks = |rule: &&FiredRule| verdict.kind != VerdictKind::Memory || rule.speaks_for == Some(verdict.kind);
-    for rule in verdict.rules.iter().filter(speaks).filter(|rule| rule.sentence != verdict.reason) {
+    let speaks =
+        |rule: &&FiredRule| credibility.kind != CredibilityKind::Memory || rule.speaks_for == Some(credibility.kind);
+    for rule in credibility.rules.iter().filter(speaks).filter(|rule| rule.sentence != credibility.reason) {
         text.push_str(&paragraph("  - ", &rule_words(rule)));
     }
-    text + &paragraph("  ", &format!("What would settle it: {}.", verdict.would_settle_it))
+    text + &paragraph("  ", &format!("What would settle it: {}.", credibility.would_settle_it))
 }
 
 fn rule_words(rule: &FiredRule) -> String {

@@ -10,9 +10,9 @@ use crate::units::{Bytes, Micros};
 /// The whole report; no line is longer than 100 columns.
 #[must_use]
 pub fn terminal(findings: &ProbeFindings) -> String {
-    let verdict = &findings.verdict;
+    let credibility = &findings.credibility;
     let mut text = String::new();
-    if let Some(headline) = &verdict.headline {
+    if let Some(headline) = &credibility.headline {
         text.push_str(&paragraph("", &format!("FAILED: {headline}.")));
     }
     text.push_str(&paragraph("", &sections::answer(findings)));
@@ -21,7 +21,7 @@ pub fn terminal(findings: &ProbeFindings) -> String {
     text.push_str(&rows::table(findings));
     text.push_str(&sections::devices(findings));
     text.push_str(&sections::stalls(findings));
-    text.push_str(&sections::verdict(findings));
+    text.push_str(&sections::credibility(findings));
     text.push_str(&sections::recommendation(findings));
     text.push_str(&sections::standing(findings));
     text.push_str(&sections::caveats(findings));

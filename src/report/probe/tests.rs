@@ -100,7 +100,7 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
         "Newer (not PostgreSQL's)",
         "What the device did",
         "Stalls",
-        "Verdict: looks honest",
+        "Credibility: looks honest",
         "Recommendation: wal_sync_method = fdatasync",
         "Where you stand",
         "Before you believe a figure",
@@ -137,7 +137,7 @@ fn a_failed_row_shows_its_call_its_error_and_its_time() {
     assert!(text.starts_with("FAILED: a sync failed: fdatasync"), "{text}");
     let line = text.lines().find(|line| line.starts_with("    FAILED: ")).unwrap();
     assert!(line.contains("2.5 s after the start") && line.contains("EIO"), "{line}");
-    assert!(text.contains("Recommendation: no recommendation\n  A call failed: mend the storage first.\n"), "{text}");
+    assert!(text.contains("Recommendation: no recommendation\n  A call failed: repair the storage first.\n"), "{text}");
 }
 
 #[test]

@@ -10,8 +10,7 @@ use crate::record::columns::{self, ColumnDef};
 const OLDEST: u32 = 120_000;
 
 /// One figure: its column, and the SQL for it by version.
-pub(super) struct Figure {
-    /// Its column.
+pub(super) struct Statistic {
     pub(super) column: ColumnDef,
     /// From which `server_version_num` on which expression holds, oldest first; none before the first. The tables are
     /// those of [`tables`].
@@ -19,71 +18,71 @@ pub(super) struct Figure {
 }
 
 /// Every figure, in the order of the columns. Times that read zero while nothing is timed are NULL then.
-pub(super) const FIGURES: &[Figure] = &[
-    Figure {
+pub(super) const STATISTICS: &[Statistic] = &[
+    Statistic {
         column: columns::PG_WAL_LSN_BYTES,
         since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")],
     },
-    Figure {
+    Statistic {
         column: columns::PG_WAL_BYTES,
         since: &[(OLDEST, "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"), (140_000, "wal.wal_bytes")],
     },
-    Figure { column: columns::PG_WAL_RECORDS, since: &[(140_000, "wal.wal_records")] },
-    Figure { column: columns::PG_WAL_FPI, since: &[(140_000, "wal.wal_fpi")] },
-    Figure { column: columns::PG_WAL_BUFFERS_FULL, since: &[(140_000, "wal.wal_buffers_full")] },
-    Figure { column: columns::PG_WAL_WRITES, since: &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")] },
-    Figure {
+    Statistic { column: columns::PG_WAL_RECORDS, since: &[(140_000, "wal.wal_records")] },
+    Statistic { column: columns::PG_WAL_FPI, since: &[(140_000, "wal.wal_fpi")] },
+    Statistic { column: columns::PG_WAL_BUFFERS_FULL, since: &[(140_000, "wal.wal_buffers_full")] },
+    Statistic { column: columns::PG_WAL_WRITES, since: &[(140_000, "wal.wal_write"), (180_000, "wal_io.writes")] },
+    Statistic {
         column: columns::PG_WAL_WRITE_US,
         since: &[
             (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_write_time * 1000 END"),
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.write_time * 1000 END"),
         ],
     },
-    Figure { column: columns::PG_WAL_SYNCS, since: &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")] },
-    Figure {
+    Statistic { column: columns::PG_WAL_SYNCS, since: &[(140_000, "wal.wal_sync"), (180_000, "wal_io.fsyncs")] },
+    Statistic {
         column: columns::PG_WAL_SYNC_US,
         since: &[
             (140_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal.wal_sync_time * 1000 END"),
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.fsync_time * 1000 END"),
         ],
     },
-    Figure {
+    Statistic {
         column: columns::PG_BUFFERS_CHECKPOINT,
         since: &[(OLDEST, "bgwriter.buffers_checkpoint"), (170_000, "checkpointer.buffers_written")],
     },
-    Figure { column: columns::PG_BUFFERS_BGWRITER, since: &[(OLDEST, "bgwriter.buffers_clean")] },
-    Figure {
+    Statistic { column: columns::PG_BUFFERS_BGWRITER, since: &[(OLDEST, "bgwriter.buffers_clean")] },
+    Statistic {
         column: columns::PG_BUFFERS_BACKEND,
         since: &[(OLDEST, "bgwriter.buffers_backend"), (170_000, "backend_io.pages")],
     },
-    Figure {
+    Statistic {
         column: columns::PG_BACKEND_SYNCS,
         since: &[(OLDEST, "bgwriter.buffers_backend_fsync"), (170_000, "backend_io.fsyncs")],
     },
-    Figure {
+    Statistic {
         column: columns::PG_CHECKPOINTS_TIMED,
         since: &[(OLDEST, "bgwriter.checkpoints_timed"), (170_000, "checkpointer.num_timed")],
     },
-    Figure {
+    Statistic {
         column: columns::PG_CHECKPOINTS_REQUESTED,
         since: &[(OLDEST, "bgwriter.checkpoints_req"), (170_000, "checkpointer.num_requested")],
     },
-    Figure {
+    Statistic {
         column: columns::PG_CHECKPOINT_WRITE_US,
         since: &[(OLDEST, "bgwriter.checkpoint_write_time * 1000"), (170_000, "checkpointer.write_time * 1000")],
     },
-    Figure {
+    Statistic {
         column: columns::PG_CHECKPOINT_SYNC_US,
         since: &[(OLDEST, "bgwriter.checkpoint_sync_time * 1000"), (170_000, "checkpointer.sync_time * 1000")],
     },
-    Figure { column: columns::PG_BLKS_READ, since: &[(OLDEST, "databases.blks_read")] },
-    Figure { column: columns::PG_BLKS_HIT, since: &[(OLDEST, "databases.blks_hit")] },
-    Figure { column: columns::PG_COMMITS, since: &[(OLDEST, "databases.xact_commit")] },
-    Figure { column: columns::PG_ROLLBACKS, since: &[(OLDEST, "databases.xact_rollback")] },
-    Figure { column: columns::PG_TEMP_BYTES, since: &[(OLDEST, "databases.temp_bytes")] },
+    Statistic { column: columns::PG_BLKS_READ, since: &[(OLDEST, "databases.blks_read")] },
+    Statistic { column: columns::PG_BLKS_HIT, since: &[(OLDEST, "databases.blks_hit")] },
+    Statistic { column: columns::PG_COMMITS, since: &[(OLDEST, "databases.xact_commit")] },
+    Statistic { column: columns::PG_ROLLBACKS, since: &[(OLDEST, "databases.xact_rollback")] },
+    Statistic { column: columns::PG_TEMP_BYTES, since: &[(OLDEST, "databases.temp_bytes")] },
 ];
 
-/// The query for all figures of a version: one row, one column a figure in the order of [`FIGURES`], whole numbers or
+/// The query for all figures of a version: one row, one column a figure in the order of [`STATISTICS`], whole numbers or
 /// NULL. A version newer than those known is asked like the newest known.
 ///
 /// # Errors
@@ -94,11 +93,11 @@ pub fn statistics_sql(version_num: u32) -> Result<String> {
             format!("the statistics of server version {version_num} are not known, only those of 12 and later");
         return Err(Error::host(message));
     }
-    let expression = |figure: &Figure| match figure.since.iter().rev().find(|(since, _)| *since <= version_num) {
+    let expression = |figure: &Statistic| match figure.since.iter().rev().find(|(since, _)| *since <= version_num) {
         Some((_, sql)) => format!("({sql})::bigint AS {}", figure.column.name),
         None => format!("NULL::bigint AS {}", figure.column.name),
     };
-    let expressions: Vec<String> = FIGURES.iter().map(expression).collect();
+    let expressions: Vec<String> = STATISTICS.iter().map(expression).collect();
     Ok(format!("SELECT {} FROM {}", expressions.join(", "), tables(version_num).join(", ")))
 }
 
@@ -210,8 +209,8 @@ mod tests {
         let version_num = server.psql("SHOW server_version_num").trim().parse().unwrap();
         let line = server.psql(&statistics_sql(version_num).unwrap());
         let values: Vec<String> = line.trim_end_matches('\n').split('|').map(str::to_owned).collect();
-        assert_eq!(values.len(), FIGURES.len(), "{line}");
-        FIGURES.iter().map(|figure| figure.column.name).zip(values).collect()
+        assert_eq!(values.len(), STATISTICS.len(), "{line}");
+        STATISTICS.iter().map(|figure| figure.column.name).zip(values).collect()
     }
 
     fn number(answer: &[(&str, String)], name: &str) -> u64 {

@@ -20,7 +20,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// How often an interrupt, the end of pgbench and what the readers tell are looked for.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// pgbench dies of an interrupt at once; this is for one that hangs.
 const END_LIMIT: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ impl Running {
                 return Ok(status);
             }
             interrupt.check()?;
-            sleep(GLANCE);
+            sleep(POLL_INTERVAL);
         }
     }
 
@@ -165,10 +165,10 @@ fn attend(
     listener: &dyn Listener,
 ) -> Result<ExitStatus> {
     loop {
-        match heard.recv_timeout(GLANCE) {
+        match heard.recv_timeout(POLL_INTERVAL) {
             Ok(Told::Failed(error)) => {
                 // A pgbench that has just ended by itself says why its log broke off.
-                sleep(GLANCE);
+                sleep(POLL_INTERVAL);
                 return running.has_ended()?.filter(|status| !status.success()).ok_or(error);
             }
             Ok(told) => pass_on(told, listener)?,

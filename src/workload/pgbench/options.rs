@@ -115,10 +115,8 @@ pub const SPECS: &[OptionSpec] = &[
     },
 ];
 
-/// How much data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// So many units.
     Units(u64),
     /// As many units as fill this share of the machine's memory, 0.5 for a half.
     ShareOfMemory(f64),
@@ -140,7 +138,6 @@ pub struct Script {
 pub enum ScriptSource {
     /// One of [`BUILTINS`].
     Builtin(&'static str),
-    /// A file.
     File(PathBuf),
 }
 
@@ -149,7 +146,6 @@ pub enum ScriptSource {
 pub struct Settings {
     /// At least one.
     pub scripts: Vec<Script>,
-    /// How much data.
     pub scale: Scale,
     /// At least 1.
     pub clients: u64,

@@ -39,7 +39,7 @@ exec "$@"
 const PIECE: usize = 1 << 20;
 
 /// How often a reader looks whether pgbench has ended before it opened its log.
-const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A private folder with pgbench's pipes; removed with them when dropped.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ fn open(path: &Path, ended: &AtomicBool) -> Result<Option<File>> {
 fn wait_for_data(pipe: &File, ended: &AtomicBool) -> Result<bool> {
     loop {
         let was_over = ended.load(Ordering::SeqCst);
-        match poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&GLANCE)) {
+        match poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&POLL_INTERVAL)) {
             Ok(0) if was_over => return Ok(false),
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(true),

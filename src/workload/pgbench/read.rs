@@ -27,7 +27,6 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: &str) -> Result<Count
 }
 
 impl Tally {
-    /// All scripts together.
     fn total(&self) -> ScriptTally {
         self.scripts.iter().fold(ScriptTally::default(), |sum, script| ScriptTally {
             done: sum.done + script.done,

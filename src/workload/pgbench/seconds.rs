@@ -1,6 +1,6 @@
 //! Transactions of several streams (one for each thread of pgbench) to seconds and totals.
 //!
-//! Only seconds that are still open are held: a second is told as soon as every stream has passed it. Telling goes
+//! Only seconds that are still open are held: a second is reported as soon as every stream has passed it. Telling goes
 //! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
 
 use super::super::{ClientSecond, empty_histogram};
@@ -19,7 +19,7 @@ const SECOND_US: u64 = 1_000_000;
 /// of connections, so that the time from the first transaction to the last is a little shorter than planned.
 const MISSING_US: u64 = SECOND_US / 100;
 
-/// Transactions held back until every stream has told its first, and with them where the first second begins.
+/// Transactions held back until every stream has reported its first, and with them where the first second begins.
 const HELD: usize = 100_000;
 
 /// A completion time this far beyond the seconds seen so far is a broken line, not a stall.
@@ -45,7 +45,7 @@ pub struct Tally {
     pub began_us: Option<u64>,
     /// Wall clock at the last transaction's end, microseconds.
     pub last_us: u64,
-    /// Transactions whose second had been told already (a clock that was set back); counted in the next open one.
+    /// Transactions whose second had been reported already (a clock that was set back); counted in the next open one.
     pub out_of_order: u64,
     /// One for each script.
     pub scripts: Vec<ScriptTally>,
@@ -54,11 +54,8 @@ pub struct Tally {
 /// What was counted of one script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScriptTally {
-    /// Transactions done.
     pub done: u64,
-    /// Failed.
     pub failed: u64,
-    /// Skipped.
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
@@ -319,7 +316,7 @@ impl Bin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::pgbench_log::Failure;
+    use crate::parse::pgbench_log::FailureKind;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use std::sync::mpsc::{Receiver, channel};
 
@@ -392,7 +389,7 @@ mod tests {
         let (collector, heard) = collector(1);
         let of = |ended, script| Transaction { ended, script, ..done(1_100_000, 0) };
         let ends = [
-            of(Ended::Failed(Failure::Untold), 0),
+            of(Ended::Failed(FailureKind::Untold), 0),
             of(Ended::Skipped, 1),
             of(Ended::Done(7), 1),
             of(Ended::Done(9_000), 0),
@@ -401,7 +398,7 @@ mod tests {
         collector.take(0, &ends).unwrap();
         assert!(
             collector
-                .take(0, &[of(Ended::Failed(Failure::Untold), 2)])
+                .take(0, &[of(Ended::Failed(FailureKind::Untold), 2)])
                 .unwrap_err()
                 .to_string()
                 .contains("no script 2")

@@ -85,7 +85,6 @@ impl Drop for Bench {
 struct Ears {
     began: Mutex<Vec<u64>>,
     seconds: Mutex<Vec<ClientSecond>>,
-    /// Latencies by measure.
     latencies: Mutex<BTreeMap<String, u64>>,
     on_second: Option<Interrupt>,
 }

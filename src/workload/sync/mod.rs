@@ -1,13 +1,13 @@
 //! Synced writes without PostgreSQL: the probe of `pgstrata probe`, on each stack of a plan.
 //!
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
-//! with them. A failed sync ends its row and is told as such: it is never a fast success.
+//! with them. A failed sync ends its row and is reported as such: it is never a fast success.
 
 use super::{ClientSecond, DataSet, Listener, Place, Workload, empty_histogram};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
-use crate::probe::{self, Choice, Done, Observer, Request, WAL_BLOCK};
+use crate::probe::{self, Done, Observer, Request, RowChoice, WAL_BLOCK};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::{Operation, Writes};
@@ -137,7 +137,7 @@ fn request(folder: &Path, options: &Options, span: Micros) -> Request {
     let writers = options.integer("writers").and_then(|writers| u32::try_from(writers).ok());
     Request {
         folder: folder.to_owned(),
-        choice: Choice::All,
+        choice: RowChoice::All,
         budget: Duration::from_micros(span.0),
         // A trial takes the time that the plan gives it.
         precision: 0.0,
@@ -222,13 +222,13 @@ fn histogram(second: &SecondLatencies) -> Result<Histogram<u64>> {
 }
 
 /// Turns slices into seconds of all rows together.
-struct Seconds<'a> {
+struct SecondReporter<'a> {
     listener: &'a dyn Listener,
     /// The second that is open, from 1.
     open: RefCell<ClientSecond>,
 }
 
-impl Seconds<'_> {
+impl SecondReporter<'_> {
     /// Tells every second that lies wholly before `at_ns`.
     fn pass(&self, open: &mut ClientSecond, at_ns: u64) -> Result<()> {
         let second = at_ns / 1_000_000_000 + 1;
@@ -240,7 +240,7 @@ impl Seconds<'_> {
     }
 }
 
-impl Observer for Seconds<'_> {
+impl Observer for SecondReporter<'_> {
     fn began(&self, wall_us: u64) {
         self.listener.began(wall_us);
     }
@@ -274,7 +274,7 @@ fn new_second(second: u64) -> Result<ClientSecond> {
 }
 
 fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {
-    let seconds = Seconds { listener, open: RefCell::new(new_second(1)?) };
+    let seconds = SecondReporter { listener, open: RefCell::new(new_second(1)?) };
     let record = probe::measure(host, request, interrupt, &seconds)?;
     seconds.pass(&mut seconds.open.borrow_mut(), record.elapsed_us * 1000)?;
     tell_latencies(&record, listener)?;

@@ -28,10 +28,10 @@ fn busy_cpus_take_a_good_word_back() {
     use crate::record::probe::CpuWait;
     let busy = |own_us, some_us| CpuWait { elapsed_us: 1_000_000, own_us: Some(own_us), some_us: Some(some_us) };
     let idle = changed(|record| record.cpu = Some(busy(1000, 10_000)));
-    assert_eq!(found(&idle).verdict.kind, VerdictKind::LooksHonest);
+    assert_eq!(found(&idle).credibility.kind, CredibilityKind::LooksHonest);
     for wait in [busy(200_000, 10_000), busy(0, 500_000)] {
         let findings = found(&changed(|record| record.cpu = Some(wait)));
-        assert_eq!(findings.verdict.kind, VerdictKind::Unknown);
+        assert_eq!(findings.credibility.kind, CredibilityKind::Unknown);
         assert!(findings.caveats.iter().any(|caveat| caveat.contains("CPU")), "{:?}", findings.caveats);
     }
 }
@@ -45,7 +45,7 @@ fn a_leg_that_stands_on_nothing_is_asked_however_deep_the_other_one_goes() {
         record.place.devices =
             vec![leaf("dm-0", 0, false), short, leaf("nvme0n1p1", 1, false), leaf("nvme0n1", 2, true)];
     });
-    assert!(found(&record).verdict.reason.contains("sda"), "{:?}", found(&record).verdict);
+    assert!(found(&record).credibility.reason.contains("sda"), "{:?}", found(&record).credibility);
 }
 
 #[test]

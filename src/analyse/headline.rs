@@ -8,12 +8,12 @@ use crate::units::significant;
 /// Other rankings with another winner that are named.
 const OTHERS_NAMED: usize = 2;
 
-/// The verdict over all rankings, the first of which decides.
+/// The headline over all rankings, the first of which decides.
 #[must_use]
-pub fn verdict(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> String {
+pub fn headline(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> String {
     let Some(main) = contests.first() else { return nothing_measured(not_run) };
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run) };
-    let mut text = format!("On this machine ({}) {}", main.ranking.title, Words { main, head }.sentence());
+    let mut text = format!("On this machine ({}) {}", main.ranking.title, HeadlineSentence { main, head }.sentence());
     text.push('.');
     text.push_str(&bound(head, cases));
     text.push_str(&others(contests, head));
@@ -67,12 +67,12 @@ fn others(contests: &[Contest<'_>], head: &ClassRanking) -> String {
 }
 
 /// The sentence about one ranking.
-struct Words<'a> {
+struct HeadlineSentence<'a> {
     main: &'a Contest<'a>,
     head: &'a ClassRanking,
 }
 
-impl Words<'_> {
+impl HeadlineSentence<'_> {
     fn sentence(&self) -> String {
         let mut text = match self.head.rows.as_slice() {
             [] => String::new(),
@@ -194,7 +194,7 @@ impl Words<'_> {
             (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
             (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
             (DurabilityClass::Volatile, _) => "that may keep nothing".to_owned(),
-            (DurabilityClass::Unknown, _) => "whose durability cannot be told from here".to_owned(),
+            (DurabilityClass::Unknown, _) => "whose durability is unknown".to_owned(),
         };
         format!("{what} {of}")
     }
@@ -211,7 +211,7 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
         (DurabilityClass::Volatile, _) => "may lose everything at a power cut",
         (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
         (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
-        (DurabilityClass::Unknown, _) => "what survives a power cut cannot be told from here",
+        (DurabilityClass::Unknown, _) => "what survives a power cut is unknown",
         (DurabilityClass::Flushed, 1) => "flushes every commit",
         (DurabilityClass::Flushed, _) => "flush every commit",
     }

@@ -6,7 +6,7 @@
 use super::caveats::busy_cpus;
 use super::evidence::{Evidence, declares_stable, flushed, work_of, writes_back};
 use super::findings::{
-    DeviceFacts, Failure, FiredRule, LevelSeen, ProbeVerdict, RowFinding, VerdictKind, Way, WriteCache,
+    Credibility, CredibilityKind, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache,
 };
 use super::rules;
 use super::work::{WORTHLESS, amount};
@@ -21,8 +21,7 @@ const NO_ROOM: [i32; 3] = [27, 28, 122];
 /// Operations of the deciding row below which nothing good is said.
 const FEWEST_OPERATIONS: u64 = 10;
 
-/// Judges a probe.
-pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
+pub(super) fn credibility(evidence: &Evidence) -> Credibility {
     let mut fired = rules::fired(evidence);
     let (kind, reason) = decide(evidence, &fired);
     // Those that decided first, then those that speak for anything, then information.
@@ -31,7 +30,7 @@ pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
         Some(_) => 1,
         None => 2,
     });
-    ProbeVerdict {
+    Credibility {
         kind,
         headline: headline(evidence),
         reason,
@@ -42,8 +41,9 @@ pub(super) fn verdict(evidence: &Evidence) -> ProbeVerdict {
     }
 }
 
-fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (VerdictKind, String) {
-    let order = [VerdictKind::Memory, VerdictKind::NoFlushSeen, VerdictKind::Implausible, VerdictKind::Unknown];
+fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String) {
+    let order =
+        [CredibilityKind::Memory, CredibilityKind::NoFlushSeen, CredibilityKind::Implausible, CredibilityKind::Unknown];
     for kind in order {
         let speaking: Vec<&str> =
             fired.iter().filter(|rule| rule.speaks_for == Some(kind)).map(|rule| rule.sentence.as_str()).collect();
@@ -52,9 +52,9 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (VerdictKind, String) {
         }
     }
     match barred(evidence) {
-        Some(why) => (VerdictKind::Unknown, why),
-        None if all_write_through(evidence) => (VerdictKind::LooksProtected, protected(evidence)),
-        None => (VerdictKind::LooksHonest, honest(evidence)),
+        Some(why) => (CredibilityKind::Unknown, why),
+        None if all_write_through(evidence) => (CredibilityKind::LooksProtected, protected(evidence)),
+        None => (CredibilityKind::LooksHonest, honest(evidence)),
     }
 }
 
@@ -170,7 +170,7 @@ fn headline(evidence: &Evidence) -> Option<String> {
 }
 
 /// Whether a failed call was to make something durable: a sync, or a write that is one. What is refused because it cannot
-/// be had here, or for want of space, is not.
+/// be available here, or for lack of space, is not.
 fn is_about_durability(way: Option<Way>, failure: &Failure) -> bool {
     let among = |numbers: &[i32]| failure.errno.is_some_and(|errno| numbers.contains(&errno));
     let writes_are_syncs = matches!(way, Some(Way::OpenDatasync | Way::OpenSync | Way::RwfDsync | Way::IoUring));
@@ -209,22 +209,22 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
     }
 }
 
-fn would_settle(kind: VerdictKind, evidence: &Evidence) -> &'static str {
+fn would_settle(kind: CredibilityKind, evidence: &Evidence) -> &'static str {
     match kind {
-        VerdictKind::Memory => "nothing has to: memory forgets; probe a folder on a disk",
-        VerdictKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
+        CredibilityKind::Memory => "nothing has to: memory keeps nothing; probe a folder on a disk",
+        CredibilityKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
             "probe on the machine that holds the data, or cut its power while you write, and look what is left"
         }
-        VerdictKind::NoFlushSeen | VerdictKind::Implausible if evidence.virtual_disk() => {
+        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible if evidence.virtual_disk() => {
             "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
         }
-        VerdictKind::NoFlushSeen | VerdictKind::Implausible => {
+        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible => {
             "the data sheet (does it have power-loss protection?), and pulling the plug while you write"
         }
-        VerdictKind::LooksHonest | VerdictKind::LooksProtected => {
+        CredibilityKind::LooksHonest | CredibilityKind::LooksProtected => {
             "pulling the plug while you write: no measurement with the power on proves it"
         }
-        VerdictKind::Unknown => {
+        CredibilityKind::Unknown => {
             "probe again on an idle machine, or where the devices are visible; pulling the plug settles it"
         }
     }

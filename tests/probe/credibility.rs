@@ -34,7 +34,7 @@ fn a_tmpfs_is_memory() {
     }
     let mount = Mount::tmpfs("256m");
     let result = measured(mount.path(), "2");
-    assert_eq!(result.verdict(), "memory");
+    assert_eq!(result.credibility(), "memory");
     assert!(result.record.place.devices.is_empty());
 }
 
@@ -47,7 +47,7 @@ fn ext4_without_barriers_sends_no_flush_and_with_them_is_not_convicted() {
     {
         let lying = image.mount("barrier=0");
         let result = measured(lying.path(), "2");
-        assert_eq!(result.verdict(), "no_flush_seen");
+        assert_eq!(result.credibility(), "no_flush_seen");
         let flushes = flushes_per_operation(&result, "one_write.fdatasync");
         assert!(flushes < 0.05, "{flushes}");
     }
@@ -113,7 +113,7 @@ fn is_found_out() {
         fastest = fastest.max(written);
         let can_be = written > AS_FAST_AS_MEMORY_BYTES_PER_S && per_s("sync_bytes_per_s") > BEYOND_THE_BUS_BYTES_PER_S;
         let expected = if can_be { "no_flush_seen" } else { "unknown" };
-        assert_eq!(result.verdict(), expected, "{largest} {}", result.findings["verdict"]);
+        assert_eq!(result.credibility(), expected, "{largest} {}", result.findings["credibility"]);
         can_be
     });
     assert!(fuse.syncs() > 0);
@@ -133,6 +133,6 @@ fn an_honest_fuse_is_not_convicted() {
     let below = disk_folder();
     let fuse = Fuse::mount(below.path(), Faults::default());
     let result = measured(&fuse.mount, "2");
-    assert_eq!(result.verdict(), "unknown", "{}", result.findings["verdict"]);
+    assert_eq!(result.credibility(), "unknown", "{}", result.findings["credibility"]);
     assert!(operations(result.row("one_write.fdatasync")) > 0);
 }
