@@ -1,8 +1,8 @@
 //! `btrfs`, on one device or several.
 
 use super::filesystem::{self, MKFS, MOUNT, OnDevice, Recipe};
-use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::KeepRule;
+use super::options_kept::Kept::{Shown, Unless};
 use crate::error::Result;
 use crate::host::Host;
 use crate::host::command::Command;

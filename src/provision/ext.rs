@@ -3,8 +3,8 @@
 use super::Site;
 use super::filesystem::{self, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
 use super::ledger::Thing;
-use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::KeepRule;
+use super::options_kept::Kept::{Shown, Unless};
 use crate::error::Result;
 use crate::host::command::Command;
 use crate::host::{Host, paths};
@@ -73,7 +73,12 @@ const fn recipe(
 }
 
 /// Makes a journal device, known again by a UUID of its own.
-fn make_journal(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, _uuid: &str) -> Result<Vec<String>> {
+fn make_journal(
+    site: &Site<'_>,
+    devices: &FilesystemDevices<'_>,
+    options: &Options,
+    _uuid: &str,
+) -> Result<Vec<String>> {
     let Some(journal) = devices.log else { return Ok(Vec::new()) };
     let uuid = filesystem::new_uuid(site.host)?;
     site.ledger.enter(Thing::new("ext4", LOG).with_path("device", journal)?.with("uuid", &uuid))?;

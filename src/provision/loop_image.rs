@@ -5,7 +5,7 @@
 
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, Space, Site, Unmet, folder, guard, knobs, mount, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, knobs, mount, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;

@@ -62,7 +62,7 @@ fn release(host: &Host) -> Option<String> {
     host.read_optional("/proc/sys/kernel/osrelease")
 }
 
-/// What the space of stacks that stand at the same time lack, together: on each filesystem, and in memory.
+/// What the space of stacks that stand at the same time lacks, together: on each filesystem, and in memory.
 #[must_use]
 pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
     let mut disks: BTreeMap<u64, (&Path, u64)> = BTreeMap::new();

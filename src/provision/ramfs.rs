@@ -2,8 +2,8 @@
 
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
-use super::options_kept::Kept::Unless;
 use super::options_kept::KeepRule;
+use super::options_kept::Kept::Unless;
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, needs};
 use crate::error::Result;
 use crate::host::Host;

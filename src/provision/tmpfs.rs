@@ -4,7 +4,7 @@ use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::Kept::{Shown, Unless};
 use super::options_kept::{self, KeepRule};
-use super::{Built, GivenGround, Ground, Layer, Space, Site, Unmet, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};

@@ -274,7 +274,7 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
         lines.push(SpaceLine { what, needs: Bytes(most.memory), has: Some(memory), fits });
     }
     for case in &plan.cases {
-        lines.extend(data_room(case, memory)?);
+        lines.extend(data_space(case, memory)?);
     }
     lines.dedup();
     Ok(lines)
@@ -332,7 +332,7 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
 }
 
 /// Whether the data of a case fit on its stack.
-fn data_room(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
+fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
     let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory) else { return Ok(None) };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
     let needs = Bytes(set.expected.0 + EMPTY_CLUSTER);

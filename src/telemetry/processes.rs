@@ -31,11 +31,11 @@ const COLUMNS: usize = 2 * TOP + 2;
 const NOTEWORTHY_NS: u64 = 100_000;
 
 /// CPU time by pid, nanoseconds.
-type CpuTimes = HashMap<u32, u64>;
+type ProgramTimes = HashMap<u32, u64>;
 
 struct OpenProcesses {
     host: Host,
-    before: Option<CpuTimes>,
+    before: Option<ProgramTimes>,
     /// What others used since the first reading.
     others_ns: u64,
 }
@@ -88,7 +88,7 @@ struct Used {
 }
 
 /// Whoever used CPU time worth noting between the two readings. `own` is pgstrata's pid.
-fn used(before: &CpuTimes, after: &CpuTimes, own: u32, named: impl Fn(u32) -> Option<Named>) -> Vec<Used> {
+fn used(before: &ProgramTimes, after: &ProgramTimes, own: u32, named: impl Fn(u32) -> Option<Named>) -> Vec<Used> {
     let mut used: HashMap<(String, Option<u32>, bool), u64> = HashMap::new();
     let mut known = HashMap::from([(0, false), (1, false), (own, true)]);
     for (pid, time) in after {
@@ -157,7 +157,11 @@ mod tests {
         }
     }
 
-    fn names_of(before: &CpuTimes, after: &CpuTimes, named: impl Fn(u32) -> Option<Named>) -> Vec<(String, u64)> {
+    fn names_of(
+        before: &ProgramTimes,
+        after: &ProgramTimes,
+        named: impl Fn(u32) -> Option<Named>,
+    ) -> Vec<(String, u64)> {
         busiest(&used(before, after, 0, named))
     }
 
@@ -167,8 +171,8 @@ mod tests {
 
     #[test]
     fn backends_count_together_and_kernel_threads_each_for_itself() {
-        let before = CpuTimes::from([(1, 10 * MS), (2, 10 * MS), (100, 5 * MS)]);
-        let after = CpuTimes::from([(1, 30 * MS), (2, 35 * MS), (100, 95 * MS), (101, 3 * MS)]);
+        let before = ProgramTimes::from([(1, 10 * MS), (2, 10 * MS), (100, 5 * MS)]);
+        let after = ProgramTimes::from([(1, 30 * MS), (2, 35 * MS), (100, 95 * MS), (101, 3 * MS)]);
         let worker = "kworker/0:1-btrfs-endio";
         let names = names([(1, "postgres"), (2, "postgres"), (100, worker), (101, worker)]);
         assert_eq!(names_of(&before, &after, names), owned(&[(worker, 90), ("postgres", 45), (worker, 3)]));
@@ -176,8 +180,8 @@ mod tests {
 
     #[test]
     fn idle_processes_are_left_out_and_five_are_kept_in_a_fixed_order() {
-        let before = CpuTimes::from([(9, 100 * MS)]);
-        let after = CpuTimes::from([(1, MS), (2, MS), (3, MS), (4, MS), (5, 2 * MS), (6, MS), (9, 100 * MS + 1)]);
+        let before = ProgramTimes::from([(9, 100 * MS)]);
+        let after = ProgramTimes::from([(1, MS), (2, MS), (3, MS), (4, MS), (5, 2 * MS), (6, MS), (9, 100 * MS + 1)]);
         let names = names([(1, "f"), (2, "e"), (3, "d"), (4, "c"), (5, "b"), (6, "a"), (9, "idle")]);
         let wanted = [("b", 2), ("a", 1), ("c", 1), ("d", 1), ("e", 1)];
         assert_eq!(names_of(&before, &after, names), owned(&wanted));
@@ -185,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_pid_used_again_counts_from_its_begin_and_one_that_ended_not_at_all() {
-        let before = CpuTimes::from([(1, 1000 * MS)]);
-        let after = CpuTimes::from([(1, 4 * MS), (2, 900 * MS)]);
+        let before = ProgramTimes::from([(1, 1000 * MS)]);
+        let after = ProgramTimes::from([(1, 4 * MS), (2, 900 * MS)]);
         assert_eq!(names_of(&before, &after, names([(1, "new")])), owned(&[("new", 4)]));
     }
 
@@ -201,8 +205,8 @@ mod tests {
             Some(Named { comm: of(&comms).unwrap_or("sh".to_owned()), kernel_thread: pid >= 100, parent })
         };
         let after = [(8, 30), (21, 20), (9, 9), (3, 4), (5, 2), (100, 90), (30, 7)];
-        let after = CpuTimes::from(after.map(|(pid, ms)| (pid, ms * MS)));
-        let used = used(&CpuTimes::new(), &after, 5, named);
+        let after = ProgramTimes::from(after.map(|(pid, ms)| (pid, ms * MS)));
+        let used = used(&ProgramTimes::new(), &after, 5, named);
         assert_eq!(others(&used), (Some("postgres".to_owned()), 31 * MS));
         assert_eq!(busiest(&used)[..3], owned(&[("kswapd0", 90), ("postgres", 50), ("pgbench", 9)]));
     }

@@ -324,7 +324,7 @@ mod tests {
         let began = Began { wall_us: 1_000_000_000, at: now() };
         let mut ticks = Vec::new();
         let recorder = Recorder::open(&[&fine], &Host::this(), &Target::default());
-        let first = || Some(known.load(Ordering::SeqCst)).filter(|told| *told > 0);
+        let first = || Some(known.load(Ordering::SeqCst)).filter(|known| *known > 0);
         recorder.record(began, &first, &stop, &mut |tick| {
             if tick.second == 1 {
                 known.store(began.wall_us + 300_000, Ordering::SeqCst);
