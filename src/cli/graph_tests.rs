@@ -9,6 +9,7 @@ use crate::host::users;
 use crate::plan::{self, Plan, drawing};
 use crate::record::built::StackFacts;
 use crate::record::case::TrialKey;
+use crate::record::promise::Claim;
 use crate::record::stack::{GroundName, Role};
 use crate::record::trial::Outcome;
 use crate::run::session::{self, Places};
@@ -115,6 +116,10 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     let trio = &stacks["trio"];
     let (left, right) = (below(trio, trio.data.as_ref()), below(trio, trio.wal.as_ref()));
     assert!(left.contains_key("trio.left") && !left.contains_key("trio.right") && right.contains_key("trio.right"));
+    // Loop devices on slices of a device: the way down goes through the device, not through /dev.
+    let sliced = &stacks["two-on-one"];
+    assert!(below(sliced, sliced.wal.as_ref()).contains_key("loop"));
+    assert_eq!(sliced.promise(sliced.wal.as_ref(), Claim::Volatile), None);
     let slipped = &stacks["slipped-in"];
     assert_eq!(below(slipped, slipped.data.as_ref())["slow-log"], (0, Role::Log));
     assert!(below(&stacks["wal-elsewhere"], stacks["wal-elsewhere"].wal.as_ref()).contains_key("plain-loop"));

@@ -66,7 +66,7 @@ fn profiles(options: &Options) -> Vec<String> {
 
 /// What is left of the devices by the data's profile (btrfs(5), "Profiles").
 fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
-    let all: u64 = data.iter().map(|bytes| bytes.0).sum();
+    let all = data.iter().fold(0u64, |sum, bytes| bytes.0.saturating_add(sum));
     let devices = data.len() as u64;
     Bytes(match options.text("data").unwrap_or("single") {
         "dup" | "raid1" | "raid10" => all / 2,

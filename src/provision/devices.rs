@@ -3,8 +3,8 @@
 //! Goes from the filesystem's device down: partitions to their disk, loop devices to the device that holds their file,
 //! device mapper and md through `slaves/`, btrfs to all its members, overlays to what holds their upper folder. Where it goes no further, it says why.
 
-use super::mount;
 use super::sysfs::{self, DeviceNumber};
+use super::{guard, mount};
 use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::mountinfo::Mount;
@@ -131,7 +131,11 @@ impl<'a> DeviceWalk<'a> {
         let on = if let Some(disk) = node.whole_disk(self.host) {
             vec![self.device(disk, depth + 1)]
         } else if let Some(file) = node.backing_file(self.host) {
-            self.file(Path::new(&file), depth + 1, Some(place))
+            // A loop device may stand on a block device instead of a file.
+            match guard::BlockDevice::find(Path::new(&file)) {
+                Ok(device) => vec![self.device(device.node, depth + 1)],
+                Err(_) => self.file(Path::new(&file), depth + 1, Some(place)),
+            }
         } else {
             node.slaves(self.host).into_iter().map(|slave| self.device(slave, depth + 1)).collect()
         };

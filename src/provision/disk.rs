@@ -8,8 +8,8 @@ use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs, needs};
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
+use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -115,6 +115,10 @@ impl Layer for Disk {
             }));
         }
         unmet
+    }
+
+    fn claims(&self, options: &Options) -> Option<String> {
+        options.text("disk").map(|path| paths::resolved(Path::new(path)).display().to_string())
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {

@@ -157,7 +157,7 @@ pub(super) const MOUNT: OptionSpec = OptionSpec {
 
 /// What a filesystem on one device offers.
 pub(super) fn all_of_it(_options: &Options, data: &[Bytes]) -> Bytes {
-    Bytes(data.iter().map(|bytes| bytes.0).sum())
+    Bytes(data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)))
 }
 
 /// Starts of mkfs arguments that pgstrata sets itself.

@@ -36,6 +36,10 @@ pub fn make_for_run(ledger: &Ledger, run_id: &str) -> Result<PathBuf> {
 /// When the name is not ours, the folder is there already, or it cannot be made.
 pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
     check_name(path)?;
+    // What is there already is somebody else's: an entry would have it removed.
+    if paths::exists(path) {
+        return Err(Error::host(format!("the folder {} exists already", path.display())));
+    }
     let entry = ledger.enter(Thing::new(owner, "folder").with_path("path", path)?)?;
     files::make_folder(path, PASSABLE)?;
     Ok(entry)

@@ -118,3 +118,29 @@ fn promises_come_from_mounts_devices_and_the_end_of_what_can_be_seen() {
     assert_eq!((node.name.as_str(), promise.source.as_str()), ("ext4", "mount option nobarrier"));
     place.clean();
 }
+
+#[test]
+fn one_disk_for_two_nodes_is_refused_before_anything_is_formatted() {
+    let disk = |path: &str| options_of(&[("disk", text(path)), ("serial", text("x"))]);
+    let mut spec = StackSpec::linear("two", vec![("disk", disk("/dev/null"))]);
+    spec.nodes.push(node("again", "disk", disk("/dev/../dev/null"), &[]));
+    let unmet = stack::unmet(&crate::host::Host::this(), &spec);
+    assert!(
+        unmet.iter().any(|unmet| unmet.what == "a disk of its own for `again`: `disk` has /dev/null already"),
+        "{unmet:?}"
+    );
+}
+
+#[test]
+fn an_image_or_folder_that_is_there_already_is_neither_taken_nor_removed() {
+    let Some(place) = TestPlace::new() else { return };
+    let spec = place.on_loop("ext4", "64MiB", Options::default());
+    let theirs = place.path().join(format!("pgstrata-{}-1-ext4.loop.img", place.run_id));
+    fs::write(&theirs, "precious").unwrap();
+    let error = place.build(&spec).unwrap_err().to_string();
+    assert!(error.contains("exists already"), "{error}");
+    assert!(undo_from(place.ledger(), 0, &Undoers::new(), &place.host).is_empty());
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious");
+    fs::remove_file(&theirs).unwrap();
+    place.clean();
+}

@@ -157,6 +157,9 @@ fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> 
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
             .hint("give the stack a smaller image or another folder, or free some space"));
     }
+    if paths::exists(&image) {
+        return Err(Error::host(format!("the image {} exists already", image.display())));
+    }
     site.ledger.enter(Thing::new("loop", "image").with_path("path", &image)?)?;
     let making = || format!("make the image {} of {size}", image.display());
     let file = files::create_new(&image, 0o600).or_host(making)?;

@@ -209,6 +209,11 @@ pub trait Layer: Sync {
         let _ = options;
         None
     }
+    /// What no two nodes can have at the same time: a disk by its path.
+    fn claims(&self, options: &Options) -> Option<String> {
+        let _ = options;
+        None
+    }
     /// Builds it on its inputs, which are what [`Layer::takes`] asks for; reads back what is there, and fails when that is
     /// not what was asked (an option that the kernel dropped).
     ///

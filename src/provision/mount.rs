@@ -153,7 +153,8 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         // The topmost mount on the target is the last in the table.
         let table = table(host)?;
         let Some(found) = table.iter().rev().find(|mount| mount.target == target) else { return Ok(()) };
-        let mut sources = std::iter::once(thing.mark("source")?).chain(thing.mark("others")?.split(' '));
+        let mut sources = std::iter::once(thing.mark("source")?)
+            .chain(thing.marks.get("others").into_iter().flat_map(|others| others.split(' ')));
         if found.fstype != thing.mark("fstype")? || sources.all(|source| source != found.source) {
             return Err(Error::host(format!(
                 "{target} is not what pgstrata mounted there: {} of type {}",

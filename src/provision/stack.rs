@@ -69,6 +69,7 @@ fn stand_up(
     act: impl Fn(&dyn Layer, &Site<'_>, &[GivenGround], &NodeSpec) -> Result<Built>,
 ) -> Result<BuiltStack> {
     let mark = site.ledger.mark();
+    let given = !there.is_empty();
     let mut grounds = there;
     let mut nodes = Vec::new();
     for node in &spec.nodes {
@@ -78,14 +79,17 @@ fn stand_up(
         let layer = known(node)?;
         let names = layer.grounds(&node.options).into_iter().map(|ground| GroundName::of(&node.name, &ground));
         let names: Vec<GroundName> = names.collect();
-        if names.iter().all(|name| grounds.contains_key(name)) {
+        if given && names.iter().all(|name| grounds.contains_key(name)) {
             let there: Vec<Ground> = names.iter().map(|name| grounds[name].clone()).collect();
             knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
             nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises: Vec::new() }));
             continue;
         }
-        let own = Site { name: format!("{}-{}", site.name, node.name), folder: site.folder.clone(), ..*site };
+        let own = Site { name: format!("{}.{}", site.name, node.name), folder: site.folder.clone(), ..*site };
         let built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
+        if let Some(twice) = names.iter().find(|name| grounds.contains_key(name)) {
+            return Err(Error::bug(format!("two nodes of the stack {} are named `{twice}`", spec.name)));
+        }
         if built.grounds.len() != names.len() {
             return Err(Error::bug(format!(
                 "the layer {} gave {} grounds for {names:?}",
@@ -129,7 +133,7 @@ fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
 fn folders(spec: &StackSpec, grounds: &Grounds) -> Result<BTreeMap<End, PathBuf>> {
     let folder = |(end, name): (End, &GroundName)| match grounds.get(name) {
         Some(Ground::Folder(path)) => Ok((end, path.clone())),
-        _ => Err(Error::user(format!("the {end} of the stack {} lie on `{name}`, which is no folder", spec.name))),
+        _ => Err(Error::user(format!("the stack {} puts the {end} on `{name}`, which is not a folder", spec.name))),
     };
     spec.ends().into_iter().map(folder).collect()
 }
@@ -144,12 +148,27 @@ pub fn unmet(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
     let mut all: Vec<Unmet> = Vec::new();
     let layers = spec.nodes.iter().filter_map(|node| Some((layer(&node.layer)?, &node.options)));
     let of_layers = layers.flat_map(|(layer, options)| layer.unmet(host, options));
-    for one in of_layers.chain(super::needs::lacking_space(host, &spaces(spec))) {
+    for one in of_layers.chain(claimed_twice(spec)).chain(super::needs::lacking_space(host, &spaces(spec))) {
         if !all.contains(&one) {
             all.push(one);
         }
     }
     all
+}
+
+/// Disks that two nodes of a stack want: the second would format what the first has made.
+fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
+    let mut claimed: BTreeMap<String, &str> = BTreeMap::new();
+    let mut twice = Vec::new();
+    for node in &spec.nodes {
+        let Some(claim) = layer(&node.layer).and_then(|layer| layer.claims(&node.options)) else { continue };
+        if let Some(first) = claimed.get(claim.as_str()) {
+            let what = format!("a disk of its own for `{}`: `{first}` has {claim} already", node.name);
+            twice.push(Unmet { what, hint: "give each node of the stack another disk".to_owned() });
+        }
+        claimed.insert(claim, &node.name);
+    }
+    twice
 }
 
 /// The space that a stack takes from what others use, too. Needs of stacks that stand at the same time add up: see

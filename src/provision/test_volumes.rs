@@ -61,12 +61,8 @@ pub static LUKS: Volume = Volume {
 };
 
 /// Slipped in between a device and what stands on it.
-pub static DELAY: Volume = Volume {
-    name: "delay",
-    takes: &[Take::ONE_DEVICE],
-    options: &[option("delay", OptionKind::Span)],
-    grounds: one,
-};
+pub static DELAY: Volume =
+    Volume { name: "delay", takes: &[Take::ONE_DEVICE], options: &[option("delay", OptionKind::Span)], grounds: one };
 
 impl Layer for Volume {
     fn name(&self) -> &'static str {

@@ -227,7 +227,8 @@ pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     let workload = workload(&case.workload.kind)?;
     let (warm_up, measure) = workload.spans(&case.workload.options);
     let data = workload.data_set(&case.workload.options, memory).map_or(0, |set| set.expected.0);
-    Ok(warm_up.0 + measure.0 + TRIAL_OVERHEAD_US + data.saturating_mul(1_000_000) / COPY_BYTES_PER_S)
+    let copy_us = data.saturating_mul(1_000_000) / COPY_BYTES_PER_S;
+    Ok([measure.0, TRIAL_OVERHEAD_US, copy_us].into_iter().fold(warm_up.0, u64::saturating_add))
 }
 
 /// Data sets that have to be made once: expected size by what tells them apart.
@@ -237,7 +238,10 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
         let Some(postgres) = &case.postgres else { continue };
         let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory);
         let (key, bytes) = set.map_or_else(|| ("empty".to_owned(), 0), |set| (set.key, set.expected.0));
-        templates.insert(format!("{} {} {key}", postgres.bin, postgres.initdb.join(" ")), bytes + EMPTY_CLUSTER);
+        templates.insert(
+            format!("{} {} {key}", postgres.bin, postgres.initdb.join(" ")),
+            bytes.saturating_add(EMPTY_CLUSTER),
+        );
     }
     Ok(templates)
 }
@@ -247,7 +251,8 @@ fn expected_us(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>) ->
     for case in &plan.cases {
         trials = trials.saturating_add(trial_us(case, memory)?.saturating_mul(u64::from(plan.blocks)));
     }
-    let loading: u64 = templates.values().map(|bytes| bytes.saturating_mul(1_000_000) / LOAD_BYTES_PER_S).sum();
+    let loading: u64 =
+        templates.values().map(|bytes| bytes.saturating_mul(1_000_000) / LOAD_BYTES_PER_S).fold(0, u64::saturating_add);
     Ok(trials.saturating_add(loading))
 }
 
@@ -257,11 +262,13 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
     let mut disks: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let most = most(plan);
     for (disk, bytes) in most.disks {
-        *disks.entry(files::nearest_existing(&disk)).or_default() += bytes;
+        let sum = disks.entry(files::nearest_existing(&disk)).or_default();
+        *sum = sum.saturating_add(bytes);
     }
-    let template_bytes: u64 = templates.values().sum();
+    let template_bytes = templates.values().copied().fold(0, u64::saturating_add);
     if template_bytes > 0 {
-        *disks.entry(files::nearest_existing(state)).or_default() += template_bytes;
+        let sum = disks.entry(files::nearest_existing(state)).or_default();
+        *sum = sum.saturating_add(template_bytes);
     }
     for (folder, bytes) in by_filesystem(disks) {
         let has = files::free_bytes(&folder)?;
@@ -314,8 +321,11 @@ impl Most {
     fn add(&mut self, stack: &StackSpec) {
         for space in provision::stack::spaces(stack) {
             match space {
-                Space::Disk(folder, bytes) => *self.disks.entry(folder).or_default() += bytes.0,
-                Space::Memory(bytes) => self.memory += bytes.0,
+                Space::Disk(folder, bytes) => {
+                    let sum = self.disks.entry(folder).or_default();
+                    *sum = sum.saturating_add(bytes.0);
+                }
+                Space::Memory(bytes) => self.memory = self.memory.saturating_add(bytes.0),
             }
         }
     }
@@ -326,7 +336,8 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
     let mut sums: BTreeMap<Option<u64>, (PathBuf, u64)> = BTreeMap::new();
     for (folder, bytes) in disks {
         let device = paths::look_at(&folder).ok().map(|facts| facts.filesystem);
-        sums.entry(device).or_insert_with(|| (folder, 0)).1 += bytes;
+        let sum = &mut sums.entry(device).or_insert_with(|| (folder, 0)).1;
+        *sum = sum.saturating_add(bytes);
     }
     sums.into_values().collect()
 }
@@ -335,7 +346,7 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
 fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
     let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory) else { return Ok(None) };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
-    let needs = Bytes(set.expected.0 + EMPTY_CLUSTER);
+    let needs = Bytes(set.expected.0.saturating_add(EMPTY_CLUSTER));
     let usable = Bytes((capacity.0 as f64 * DATA_SHARE) as u64);
     let share = (DATA_SHARE * 100.0).round();
     let what = format!("{share} % of stack {} for {}", case.stack.name, set.key);

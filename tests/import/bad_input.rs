@@ -32,7 +32,7 @@ fn a_binary_file_is_refused_by_what_it_is() {
     desk.put("program", std::fs::read(env!("CARGO_BIN_EXE_pgstrata")).unwrap().get(..100_000).unwrap());
     desk.put("noise", (0..5000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<u8>>());
     desk.put("zeros", [0; 3000]);
-    refused(&desk, &["program"], &["program holds no text", "a program"]);
+    refused(&desk, &["program"], &["program holds no text", "binary, not text"]);
     refused(&desk, &["noise"], &["binary, not text"]);
     refused(&desk, &["zeros"], &["binary, not text"]);
 }

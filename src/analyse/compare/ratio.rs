@@ -35,7 +35,7 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
             Err(none(Method::PercentilesTogether, &together(a, b)))
         }
         (one, other) if has_own(one) && has_own(other) => from_own(a, b, plain),
-        _ => Err(none(Method::SingleRuns, "one of the two was run once, and how it scatters is not known")),
+        _ => Err(none(Method::SingleRuns, "a single run without spread")),
     };
     let found = found.and_then(|(value, ends, how)| match ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
         true => Ok((value, ends, how)),

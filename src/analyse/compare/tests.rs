@@ -203,8 +203,9 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let found = two(tps(100.0), tps(300.0));
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
-    assert!(comparison.how.contains("was run once"));
-    let points = "neither is called faster (no interval: one of the two was run once, and how it scatters is not known; the ratio is more than runs on idle";
+    assert!(comparison.how.contains("single run without spread"));
+    let points =
+        "neither is called faster (no interval: a single run without spread; the ratio is more than runs on idle";
     assert!(found.answer.contains(points), "{}", found.answer);
     assert!(!two(tps(100.0), tps(290.0)).answer.contains("scatter"));
     assert!(found.caveats.iter().any(|caveat| caveat.contains("without repeats") && caveat.contains("show no winner")));
@@ -220,10 +221,7 @@ fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
     assert_eq!(found.outcome, Outcome::NoDifferenceSeen);
     assert!(found.how.contains("without common blocks"), "{}", found.how);
     let found = measure(of("r", &[110.0]), of("r", &[100.0]));
-    assert_eq!(
-        (found.outcome, found.how.as_str()),
-        (Outcome::NoInterval, "no interval: one of the two was run once, and how it scatters is not known")
-    );
+    assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: a single run without spread"));
 }
 
 #[test]
@@ -245,7 +243,7 @@ fn a_spread_is_lent_inside_one_run_and_not_to_another_machine() {
         for found in [ratio::compare(&own, &single), ratio::compare(&single, &own)] {
             let found = found.unwrap();
             assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
-            assert!(found.how.ends_with("how it scatters is not known"), "{}", found.how);
+            assert!(found.how.ends_with("a single run without spread"), "{}", found.how);
         }
     }
     let found = ratio::compare(&of(trials("r", &[50.0])), &own).unwrap();

@@ -428,6 +428,11 @@ impl<'c> StackDraft<'c> {
             let inputs = node.inputs.iter().map(moved).collect();
             let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
             let axes = node.axes.into_iter().map(renamed).collect();
+            if let Some(taken) = self.nodes.iter().find(|known| known.name == own(&node.name)) {
+                let message = format!("`{}` is also the name that a node of `wal = \"{}\"` gets", taken.name, key.text);
+                let problem = Problem::at(taken.place.clone(), message).also(key.span.clone(), "the WAL's stack");
+                return problems.add(problem.help("give the device or volume another name"));
+            }
             self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, ..node });
         }
         self.wal = Some(GroundName::of(&own(other.data.node()), other.data.ground()));

@@ -82,6 +82,12 @@ fn stacks() -> Vec<(&'static str, String)> {
             stack("devices = { data = { loop = \"1GiB\" } }\nfilesystem = { xfs = { on = \"date\" } }"),
         ),
         ("WAL without a device left", stack("device = { loop = \"1GiB\" }\nfilesystem = \"xfs\"\nwal = { xfs = {} }")),
+        (
+            "a device named as a node of the WAL's stack",
+            stack(
+                "devices = { t-loop = { loop = \"1GiB\" } }\nfilesystem = \"xfs\"\nwal = \"t\"\n[stack.t]\ndevice = { loop = \"1GiB\" }\nfilesystem = \"xfs\"",
+            ),
+        ),
         ("WAL on a filesystem by name", bent("wal = \"ext4\"", "wal = \"btrfs\"")),
         (
             "device and devices",

@@ -160,7 +160,10 @@ impl<'s, 'a> Trial<'s, 'a> {
 
     fn steps(&mut self) -> Result<()> {
         for (step, act) in STEPS {
-            self.session.interrupt.check()?;
+            // What is measured is kept: a trial that is interrupted after it goes to its end, and is the last.
+            if self.record.counts.is_none() {
+                self.session.interrupt.check()?;
+            }
             self.enter(step)?;
             act(self)?;
         }

@@ -57,7 +57,7 @@ fn of_spec(session: &Session<'_>, spec: &StackSpec, trial: &str) -> Result<Built
     let site = Site {
         host: &session.host,
         ledger: &session.ledger,
-        name: format!("pgstrata-{}-{trial}{number}-{}", session.record.id, spec.name),
+        name: format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name),
         folder: session.folder.clone(),
         interrupt: &session.interrupt,
     };
