@@ -63,6 +63,16 @@ fn stacks() -> Vec<(&'static str, String)> {
         ("no device", stack("filesystem = \"ext4\"")),
         ("a device under a folder", stack("device = { loop = \"1GiB\" }\nfilesystem = \"tmpfs\"")),
         ("a volume that is a number", stack("device = { loop = \"1GiB\" }\nvolume = 2\nfilesystem = \"xfs\"")),
+        ("an empty list of volumes", stack("device = { loop = \"1GiB\" }\nvolume = []\nfilesystem = \"xfs\"")),
+        ("too small a number", stack("device = { loop = \"1GiB\" }\nvolume = [{ mirror = 1 }]\nfilesystem = \"xfs\"")),
+        ("WAL on an unknown stack", bent("wal = \"ext4\"", "wal = \"ext5\"")),
+        ("WAL on the stack itself", bent("wal = \"ext4\"", "wal = \"xfs-disk\"")),
+        ("reuse that is text", stack("directory = \"/x\"\nreuse = \"yes\"")),
+    ]
+}
+
+fn graphs() -> Vec<(&'static str, String)> {
+    vec![
         (
             "a device that nothing uses",
             stack("devices = { loop = \"1GiB\", count = 2 }\nfilesystem = \"tmpfs\"\nwal = { xfs = { on = \"d1\" } }"),
@@ -99,11 +109,6 @@ fn stacks() -> Vec<(&'static str, String)> {
             "a tablespace of PostgreSQL's own",
             stack("devices = { loop = \"1GiB\" }\ndirectory = \"/x\"\ntablespace = { pg_hot = { xfs = {} } }"),
         ),
-        ("an empty list of volumes", stack("device = { loop = \"1GiB\" }\nvolume = []\nfilesystem = \"xfs\"")),
-        ("too small a number", stack("device = { loop = \"1GiB\" }\nvolume = [{ mirror = 1 }]\nfilesystem = \"xfs\"")),
-        ("WAL on an unknown stack", bent("wal = \"ext4\"", "wal = \"ext5\"")),
-        ("WAL on the stack itself", bent("wal = \"ext4\"", "wal = \"xfs-disk\"")),
-        ("reuse that is text", stack("directory = \"/x\"\nreuse = \"yes\"")),
     ]
 }
 
@@ -171,7 +176,7 @@ fn choices_of_cases() -> Vec<(&'static str, String)> {
 #[test]
 fn every_mistake_is_shown_where_it_stands_with_what_to_do() {
     let mut shown = String::new();
-    for (title, text) in [whole_file(), stacks(), servers_and_workloads(), choices_of_cases()].concat() {
+    for (title, text) in [whole_file(), stacks(), graphs(), servers_and_workloads(), choices_of_cases()].concat() {
         let error = parse(&text, "plan.toml", &catalogue()).expect_err(title);
         assert_eq!(error.kind(), Kind::User);
         let message = error.to_string();
