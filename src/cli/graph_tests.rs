@@ -46,6 +46,20 @@ fn a_workload_without_a_server_stands_on_the_data_alone_and_crosses_with_nothing
     assert_eq!(pools, 2, "recordsize of the data is an axis there as well");
 }
 
+#[test]
+fn devices_of_one_count_vary_together_and_those_of_two_each_for_themselves() {
+    let sizes = |devices: &str| -> Vec<Vec<String>> {
+        let stack = format!("[stack.s]\ndevices = {devices}\nfilesystem = {{ btrfs = {{}} }}\n");
+        let plan = graphs(&format!("name = \"p\"\nblocks = 1\n{stack}[workload.w]\nsync = {{}}\n"));
+        let loops = |node: &crate::record::stack::NodeSpec| Some(node.options.get("loop")?.plain());
+        plan.cases.iter().map(|case| case.stack.nodes.iter().filter_map(loops).collect()).collect()
+    };
+    let alike = sizes("{ loop = [\"256MiB\", \"512MiB\"], count = 3 }");
+    assert_eq!(alike, [["256MiB"; 3], ["512MiB"; 3]]);
+    let both = sizes("{ a = { loop = [\"256MiB\", \"512MiB\"] }, b = { loop = [\"256MiB\", \"512MiB\"] } }");
+    assert_eq!(both.len(), 4);
+}
+
 /// The devices below a ground, each with its depth and role.
 fn below(stack: &StackFacts, ground: Option<&GroundName>) -> BTreeMap<String, (u32, Role)> {
     stack.devices_below(ground).into_iter().map(|below| (below.name().0, (below.depth, below.role))).collect()

@@ -56,6 +56,8 @@ struct NodeDraft<'c> {
     entry: &'c CatalogueEntry,
     axes: Vec<Axis>,
     inputs: Vec<Input>,
+    /// Name of the devices that one `count` makes: they are alike in every case.
+    alike: Option<String>,
 }
 
 /// Reads every stack; those with mistakes are left out and reported in `problems`.
@@ -145,6 +147,8 @@ enum Part {
 struct Parts<'t, 'c> {
     layers: Vec<Written<'t, 'c>>,
     parts: Vec<(Part, Key)>,
+    /// Name of the devices that one `count` makes, by the place of each among the layers.
+    alike: BTreeMap<usize, String>,
     wal_stack: Option<Key>,
 }
 
@@ -235,6 +239,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         for number in 1..=count {
             let name = Key { text: format!("{stem}{number}"), span: first.key.span.clone() };
             let layer = layer::read(Slot::Device, node, catalogue, problems);
+            self.alike.insert(self.layers.len(), stem.to_owned());
             self.push(Part::Device, Some(&name), layer, problems);
         }
     }
@@ -355,19 +360,21 @@ impl<'t, 'c> Parts<'t, 'c> {
         let mut wiring = Wiring::new(&stack.text, &self.layers);
         let mut nodes: Vec<NodeDraft<'c>> = Vec::new();
         let (mut data, mut wal, mut tablespaces) = (None, None, BTreeMap::new());
-        for ((written, (part, _)), name) in self.layers.iter().zip(&self.parts).zip(names) {
+        for (at, ((written, (part, _)), name)) in self.layers.iter().zip(&self.parts).zip(names).enumerate() {
+            let alike = self.alike.get(&at).cloned();
             let inputs = wiring.inputs(&name, written, problems);
             let entered = Entered {
                 entry: written.entry,
                 what: format!("layer `{}`", written.entry.name),
-                prefix: Some(&name),
+                prefix: Some(alike.as_ref().unwrap_or(&name)),
                 place: written.key.span.clone(),
                 main: written.main,
                 pairs: written.options.clone(),
                 folder: Path::new(FOLDER),
             };
             let axes = read_options(&entered, problems)?;
-            let node = NodeDraft { name, place: written.key.span.clone(), entry: written.entry, axes, inputs };
+            let place = written.key.span.clone();
+            let node = NodeDraft { name, place, entry: written.entry, axes, inputs, alike };
             let grounds = (node.entry.grounds)(&node.options(&node.first_choices()));
             let ground = GroundName::of(&node.name, grounds.first().map_or("", String::as_str));
             wiring.offer(&node, grounds);
@@ -433,14 +440,15 @@ impl<'c> StackDraft<'c> {
                 let problem = Problem::at(taken.place.clone(), message).also(key.span.clone(), "the WAL's stack");
                 return problems.add(problem.help("give the device or volume another name"));
             }
-            self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, ..node });
+            let alike = node.alike.as_deref().map(own);
+            self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, alike, ..node });
         }
         self.wal = Some(GroundName::of(&own(other.data.node()), other.data.ground()));
     }
 
     /// The same with the data alone: what a workload without a server stands on.
     pub fn data_alone(&self) -> StackDraft<'c> {
-        let chosen: Vec<&Choice> = self.nodes.iter().flat_map(NodeDraft::first_choices).collect();
+        let chosen: Vec<&Choice> = self.choosers().flat_map(NodeDraft::first_choices).collect();
         let kept = self.spec(&chosen).data_alone();
         let nodes: Vec<NodeDraft<'c>> =
             self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
@@ -448,18 +456,32 @@ impl<'c> StackDraft<'c> {
         StackDraft { nodes, queue, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
     }
 
+    /// Nodes with a choice of their own: of those that are alike, the first.
+    fn choosers(&self) -> impl Iterator<Item = &NodeDraft<'c>> {
+        let first = |at: usize| self.nodes[..at].iter().all(|earlier| earlier.alike != self.nodes[at].alike);
+        self.nodes.iter().enumerate().filter(move |(at, node)| node.alike.is_none() || first(*at)).map(|(_, node)| node)
+    }
+
     /// The options of all nodes, then the knobs for every device.
     pub fn axes(&self) -> Vec<Axis> {
-        self.nodes.iter().flat_map(|node| &node.axes).chain(&self.queue).cloned().collect()
+        self.choosers().flat_map(|node| &node.axes).chain(&self.queue).cloned().collect()
     }
 
     /// The stack for one choice for each of its axes.
     pub fn spec(&self, chosen: &[&Choice]) -> StackSpec {
         let mut left = chosen;
+        let mut of_alike: BTreeMap<&str, &[&Choice]> = BTreeMap::new();
         let mut nodes = Vec::new();
         for node in &self.nodes {
-            let (own, rest) = left.split_at(node.axes.len().min(left.len()));
-            left = rest;
+            let known = node.alike.as_deref().and_then(|alike| of_alike.get(alike).copied());
+            let own = known.unwrap_or_else(|| {
+                let (own, rest) = left.split_at(node.axes.len().min(left.len()));
+                left = rest;
+                own
+            });
+            if let Some(alike) = &node.alike {
+                of_alike.insert(alike, own);
+            }
             nodes.push(NodeSpec {
                 name: node.name.clone(),
                 layer: node.entry.name.to_owned(),
