@@ -122,6 +122,9 @@ pub const MACHINE: &[OptionSpec] = &[
     OptionSpec { doc: "Knobs of every device that a stack builds or names, unless the device has its own.", ..QUEUE },
 ];
 
+/// The most that the kernel takes of knobs that have an end (the tables of kernel/sysctl.c and mm/page-writeback.c).
+const MOST: [(&str, i64); 3] = [(DIRTY_RATIO, 100), (BACKGROUND_RATIO, 100), ("vm.swappiness", 200)];
+
 fn of_machine(name: &str) -> Option<&'static Knob> {
     OF_MACHINE.iter().find(|knob| knob.name == name)
 }
@@ -158,6 +161,10 @@ pub fn check(machine: &Options) -> Result<(), OptionProblem> {
                 _ => Err(OptionProblem::at(name, "there is no such knob")),
             };
         };
+        let most = MOST.iter().find(|(limited, _)| *limited == name).map(|(_, most)| *most);
+        if let Some(most) = most.filter(|most| machine.integer(name).is_some_and(|value| value > *most)) {
+            return Err(OptionProblem::at(name, format!("the kernel takes at most {most}")));
+        }
         if let Drags::Rival(other) = knob.drags
             && machine.get(other).and_then(wanted).is_some()
         {

@@ -3,6 +3,7 @@
 //! Owns the mount of a stack: its entry in the ledger, the check that what is mounted there is ours, and which mount
 //! options a plan may not use because they tell mount(8) to do something that the ledger would not know.
 
+use super::guard::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::{self, KeepRule};
 use super::{Site, folder};
@@ -155,7 +156,7 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         let Some(found) = table.iter().rev().find(|mount| mount.target == target) else { return Ok(()) };
         let mut sources = std::iter::once(thing.mark("source")?)
             .chain(thing.marks.get("others").into_iter().flat_map(|others| others.split(' ')));
-        if found.fstype != thing.mark("fstype")? || sources.all(|source| source != found.source) {
+        if found.fstype != thing.mark("fstype")? || !sources.any(|source| is_same_source(source, &found.source)) {
             return Err(Error::host(format!(
                 "{target} is not what pgstrata mounted there: {} of type {}",
                 found.source, found.fstype
@@ -170,6 +171,12 @@ pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether two sources of mounts are one thing: by name, or, as a volume has several names, by the device's number.
+fn is_same_source(one: &str, other: &str) -> bool {
+    let node = |path: &str| BlockDevice::find(Path::new(path)).ok().map(|device| device.node);
+    one == other || (one.starts_with('/') && node(one).is_some_and(|node_of_one| Some(node_of_one) == node(other)))
 }
 
 /// Who keeps a mount busy, as advice.
@@ -277,6 +284,23 @@ mod tests {
         }
         let own = check(&mount_options(&["size=4g"]), &[("size=", "give it as `size`")]).unwrap_err();
         assert!(own.message.contains("give it as `size`"));
+    }
+
+    #[test]
+    fn a_device_is_the_same_by_another_name() {
+        let place = tempfile::tempdir().unwrap();
+        let Some(device) = ["/dev/loop0", "/dev/vda", "/dev/sda", "/dev/nvme0n1"]
+            .into_iter()
+            .find(|path| BlockDevice::find(Path::new(path)).is_ok())
+        else {
+            println!("skipped: this machine shows no block device");
+            return;
+        };
+        let link = place.path().join("mapper-name");
+        std::os::unix::fs::symlink(device, &link).unwrap();
+        assert!(is_same_source(link.to_str().unwrap(), device));
+        assert!(is_same_source("tmpfs", "tmpfs"));
+        assert!(!is_same_source("tmpfs", device) && !is_same_source("/no/such", "/no/other"));
     }
 
     #[test]

@@ -357,7 +357,7 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn wired(self, stack: &Key, reuse: bool, problems: &mut Problems) -> Option<StackDraft<'c>> {
         let before = problems.len();
         let names = self.name_nodes(problems);
-        let mut wiring = Wiring::new(&stack.text, &self.layers);
+        let mut wiring = Wiring::new(&stack.text, &self.layers, &names);
         let mut nodes: Vec<NodeDraft<'c>> = Vec::new();
         let (mut data, mut wal, mut tablespaces) = (None, None, BTreeMap::new());
         for (at, ((written, (part, _)), name)) in self.layers.iter().zip(&self.parts).zip(names).enumerate() {

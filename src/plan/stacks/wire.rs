@@ -15,6 +15,8 @@ pub(super) struct Wiring<'a> {
     offered: Vec<Offer>,
     /// Grounds that some layer names: not up for anybody else by default.
     named: BTreeSet<String>,
+    /// Names of all nodes, those to come as well.
+    nodes: BTreeSet<String>,
 }
 
 struct Offer {
@@ -33,8 +35,8 @@ struct Reference {
 }
 
 impl<'a> Wiring<'a> {
-    /// Nothing wired yet. `layers` are all layers of the stack.
-    pub fn new(stack: &'a str, layers: &[Written<'_, '_>]) -> Wiring<'a> {
+    /// Nothing wired yet. `layers` are all layers of the stack, `names` those of their nodes.
+    pub fn new(stack: &'a str, layers: &[Written<'_, '_>], names: &[String]) -> Wiring<'a> {
         let mut named = BTreeSet::new();
         for layer in layers {
             for take in layer.entry.takes {
@@ -42,7 +44,7 @@ impl<'a> Wiring<'a> {
                 named.extend(node.into_iter().flat_map(texts).map(str::to_owned));
             }
         }
-        Wiring { stack, offered: Vec::new(), named }
+        Wiring { stack, offered: Vec::new(), named, nodes: names.iter().cloned().collect() }
     }
 
     /// Enters what a node offers.
@@ -113,7 +115,14 @@ impl<'a> Wiring<'a> {
         }
         let known: Vec<&str> = self.offered.iter().map(|offer| offer.name.0.as_str()).collect();
         let message = format!("stack `{}` has nothing named `{text}` at this point", self.stack);
-        let problem = Problem::at(reference.place.clone(), message).help(suggestion(text, known));
+        let help = match (self.nodes.contains(text), known.is_empty()) {
+            (true, _) => {
+                format!("`{text}` comes later; a layer can only stand on what is built before it")
+            }
+            (false, true) => "nothing stands below it yet: add device = { ... }".to_owned(),
+            (false, false) => suggestion(text, known),
+        };
+        let problem = Problem::at(reference.place.clone(), message).help(help);
         problems.add(problem);
         None
     }
@@ -151,7 +160,7 @@ impl<'a> Wiring<'a> {
         let count = match (take.least, take.most) {
             (1, 1) => format!("one {kind}"),
             (least, most) if least == most => format!("{least} {kind}s"),
-            (least, most) if found.len() > most => format!("at most {most} {kind}s, not fewer than {least}"),
+            (_, most) if found.len() > most => format!("at most {most} {kind}{}", if most == 1 { "" } else { "s" }),
             (least, _) => format!("at least {least} {kind}s"),
         };
         match found {

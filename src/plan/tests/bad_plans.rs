@@ -91,6 +91,10 @@ fn graphs() -> Vec<(&'static str, String)> {
             "a device that is not there",
             stack("devices = { data = { loop = \"1GiB\" } }\nfilesystem = { xfs = { on = \"date\" } }"),
         ),
+        (
+            "a node that comes later",
+            stack("device = { loop = \"1GiB\" }\nvolume = [{ mirror = 2, on = \"xfs\" }]\nfilesystem = \"xfs\""),
+        ),
         ("WAL without a device left", stack("device = { loop = \"1GiB\" }\nfilesystem = \"xfs\"\nwal = { xfs = {} }")),
         (
             "a device named as a node of the WAL's stack",

@@ -157,6 +157,15 @@ fn rivals_and_unknown_knobs_are_refused() {
 }
 
 #[test]
+fn a_knob_beyond_what_the_kernel_takes_is_refused_when_the_plan_is_read() {
+    let check_one = |name, value| check(&options_of(&[(name, OptionValue::Integer(value))]));
+    assert!(check_one("vm.dirty_ratio", 101).unwrap_err().message.contains("at most 100"));
+    assert_eq!(check_one("vm.dirty_ratio", 100), Ok(()));
+    assert!(check_one("vm.swappiness", 201).is_err());
+    assert_eq!(check_one("vm.vfs_cache_pressure", 1000), Ok(()));
+}
+
+#[test]
 fn of_two_rivals_the_one_in_force_is_told() {
     let fake = Fake::new();
     fake.put("proc/sys/vm/dirty_bytes", "0\n");
