@@ -61,7 +61,7 @@ which name a place, and data directories of PostgreSQL.
 Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; means against percentiles; the row
 of pg_test_fsync without a sync where versions do it differently. What is known to lose commits is
-held against nothing that may keep them. What one side does not tell is listed.";
+compared with nothing that may keep them. What one side does not tell is listed.";
 const EXIT_CODES: &str =
     "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 
@@ -69,7 +69,7 @@ const EXIT_CODES: &str =
 ///
 /// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
 /// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
-/// reference; cases of a later side are held against the first one's case of the same name where it has one.
+/// reference; cases of a later side are compared with the first one's case of the same name where it has one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{HELP}\n\n{}\n\n{EXIT_CODES}", single::RULE.join("\n")))]
 pub struct Args {

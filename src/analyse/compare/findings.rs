@@ -19,7 +19,7 @@ pub struct ComparisonFindings {
     pub answer: String,
     /// The sides in the order of the arguments; the first is the reference.
     pub sides: Vec<SideFinding>,
-    /// Which side is held against which; sides of one argument among themselves come last.
+    /// Which side is compared with which; sides of one argument among themselves come last.
     pub pairs: Vec<PairFinding>,
     /// What may not be compared, and why.
     pub refused: Vec<Refusal>,
@@ -58,12 +58,12 @@ pub struct SideFinding {
     pub left_out: Vec<String>,
 }
 
-/// One side held against another.
+/// One side compared with another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairFinding {
     /// Place of the side in [`ComparisonFindings::sides`].
     pub side: usize,
-    /// Place of the one that it is held against.
+    /// Place of the one that it is compared with.
     pub against: usize,
     /// Why the two may not promise the same, as far as is known.
     pub caveat: Option<String>,
@@ -84,7 +84,7 @@ pub struct Row {
     pub more_is_better: bool,
     /// The figure of the side.
     pub value: Estimate,
-    /// The figure of the one that it is held against.
+    /// The figure of the one that it is compared with.
     pub reference: Estimate,
     /// The comparison; `None` where it is refused.
     pub comparison: Option<Comparison>,

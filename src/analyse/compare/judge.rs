@@ -1,4 +1,4 @@
-//! Whether two figures may be held against each other. The answer is the same whichever stands first.
+//! Whether two figures may be compared with each other. The answer is the same whichever stands first.
 
 use super::findings::Reason;
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, UnsyncedForm};
@@ -172,7 +172,7 @@ pub fn reason_title(reason: Reason) -> &'static str {
         Reason::OtherConditions => "other conditions",
         Reason::NotTold => "a condition is not told",
         Reason::MeanAgainstPercentile => "a mean against a percentile",
-        Reason::NotToBeHad => "not to be had on one side",
+        Reason::NotToBeHad => "not available on one side",
         Reason::SyncFailed => "a sync failed",
         Reason::NotSyncedAcrossVersions => "not synced, across versions of pg_test_fsync",
         Reason::MemoryAgainstDisk => "memory against disk",

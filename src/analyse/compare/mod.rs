@@ -1,7 +1,7 @@
 //! Measurements side by side: runs, probes, other people's output.
 //!
 //! Pure: sides in, findings out. A side is made by `from_run`, `from_probe` or `from_import`; `judge` says which figures may
-//! be held against each other, `ratio` what their spread allows to conclude. Each side is held against the one of the same
+//! be compared with each other, `ratio` what their spread allows to conclude. Each side is compared with the one of the same
 //! name in the first argument, else against the first of the first argument that it has something comparable with; sides of
 //! the first argument against the first of them. Absent on purpose: a winner without an interval
 //! that holds what differs between runs; what contradicts a publication's own sentences.
@@ -66,7 +66,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
     findings
 }
 
-/// Which sides a side may be held against, the best first.
+/// Which sides a side may be compared with, the best first.
 fn candidates(sides: &[Side], place: usize) -> Vec<usize> {
     let (side, first) = (&sides[place], sides[0].argument);
     if side.argument == first {

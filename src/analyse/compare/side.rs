@@ -38,7 +38,7 @@ pub enum Origin {
     Imported,
 }
 
-/// One figure with everything that decides what it may be held against.
+/// One figure with everything that decides what it may be compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measure {
     /// What was run: `pgbench`, `pg_test_fsync/one write`, `wal`.

@@ -103,7 +103,7 @@ fn what_a_tool_could_not_do_is_told_with_its_reason() {
     let absent = Measure { absent: Some("n/a: not built in".to_owned()), ..tps(0.0) };
     let (reason, words) = refusal(tps(5.0), absent.clone());
     assert_eq!(reason, Reason::NotToBeHad);
-    assert_eq!(words, "not to be had on one side: measured (A) against n/a: not built in (B)");
+    assert_eq!(words, "not available on one side: measured (A) against n/a: not built in (B)");
     let found = two(absent.clone(), absent);
     assert!(found.refused.is_empty() && found.alone.is_empty() && found.pairs[0].rows.is_empty());
 }

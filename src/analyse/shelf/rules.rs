@@ -1,5 +1,5 @@
 //! What figures that others published, or that a user imports, say without being asked. Each rule has its name, what it is
-//! held against, and where that comes from.
+//! compared with, and where that comes from.
 
 use super::findings::{Remark, Weight};
 use super::select::Found;
