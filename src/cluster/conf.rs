@@ -27,6 +27,12 @@ const OURS: [(&str, &str); 12] = [
 /// Why a plan may not set `name`; `None` where it may.
 #[must_use]
 pub fn reserved(name: &str) -> Option<&'static str> {
+    // include, include_if_exists, include_dir: directives of the file, by which any setting could come in.
+    if name.to_ascii_lowercase().starts_with("include") {
+        return Some(
+            "another file could set anything, and the report would not show it; write the settings themselves",
+        );
+    }
     OURS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name)).map(|(_, reason)| *reason)
 }
 
@@ -51,6 +57,10 @@ const OUR_ARGUMENTS: [(&str, &str); 14] = [
 /// Why a plan may not hand `argument` to initdb; `None` where it may.
 #[must_use]
 pub fn reserved_argument(argument: &str) -> Option<&'static str> {
+    let set = ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.split_once('='));
+    if let Some(reason) = set.and_then(|(name, _)| reserved(name)) {
+        return Some(reason);
+    }
     let is = |ours: &str| match ours.starts_with("--") {
         // initdb takes any unambiguous start of a long option, and what follows `=` or `-`: --auth-local.
         true => {
@@ -59,9 +69,41 @@ pub fn reserved_argument(argument: &str) -> Option<&'static str> {
                 name.len() > 3 && (ours.starts_with(name) || name.starts_with(&format!("{ours}-")))
             }
         }
-        false => argument.starts_with(ours),
+        false => short_options(argument).any(|option| ours.ends_with(option)),
     };
     OUR_ARGUMENTS.iter().find(|(ours, _)| is(ours)).map(|(_, reason)| *reason)
+}
+
+/// The short options in an argument: several that take no value may stand together, the last with its value (`-kD/x`).
+fn short_options(argument: &str) -> impl Iterator<Item = char> {
+    const TAKE_NO_VALUE: &str = "dgknNsSW?V";
+    let letters = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    let bare = letters.chars().take_while(|letter| TAKE_NO_VALUE.contains(*letter)).count();
+    letters.chars().take(bare + 1)
+}
+
+/// What the server gets on its command line, where no file, and no ALTER SYSTEM either, can change it.
+///
+/// # Errors
+/// When a path is not UTF-8.
+pub fn command_line(spec: &ServerSpec) -> Result<Vec<String>> {
+    let text = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))
+    };
+    // The value is a list of folders: quoted as an item of it.
+    let socket_folder = format!("\"{}\"", text(&spec.socket_folder)?.replace('"', "\"\""));
+    let ours = [
+        ("listen_addresses", String::new()),
+        ("unix_socket_directories", socket_folder),
+        ("unix_socket_permissions", "0700".to_owned()),
+        ("hba_file", text(&spec.data.join("pg_hba.conf"))?),
+        ("ident_file", text(&spec.data.join("pg_ident.conf"))?),
+        ("external_pid_file", String::new()),
+        ("logging_collector", "off".to_owned()),
+        ("log_destination", "stderr".to_owned()),
+    ];
+    Ok(ours.into_iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]).collect())
 }
 
 /// Writes the settings of `spec` into its data folder and makes `postgresql.conf` include them, last.
@@ -80,17 +122,7 @@ pub fn write(spec: &ServerSpec) -> Result<()> {
 
 fn text(spec: &ServerSpec) -> Result<String> {
     let mut text = String::from("# Written by pgstrata at every start.\n");
-    let socket_folder = spec.socket_folder.to_str().unwrap_or_default();
-    // The value is a list of folders: quoted once as an item, once as a value.
-    let listed = format!("\"{}\"", socket_folder.replace('"', "\"\""));
-    let ours = [
-        ("listen_addresses", ""),
-        ("unix_socket_directories", &listed),
-        ("unix_socket_permissions", "0700"),
-        ("logging_collector", "off"),
-        ("log_destination", "stderr"),
-        ("log_line_prefix", "%m [%p] "),
-    ];
+    let ours = [("log_line_prefix", "%m [%p] ")];
     let asked = spec.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in asked.clone() {
         if let Some(reason) = reserved(name) {
@@ -154,11 +186,28 @@ mod tests {
 
     #[test]
     fn initdb_cannot_be_told_to_put_the_cluster_elsewhere_or_to_lock_us_out() {
+        for argument in
+            ["-kD/path", "-kX/path", "-kUbob", "-dnD", "--set=hba_file=/x", "-clisten_addresses=*", "port=1"]
+        {
+            assert!(reserved_argument(argument).is_some(), "{argument}");
+        }
         for argument in ["-D", "-D/x", "--pgdata=/x", "-X", "--waldir=/x", "--wald=/x", "-U", "--auth-local=md5", "-A"]
         {
             assert!(reserved_argument(argument).is_some(), "{argument}");
         }
-        for argument in ["--data-checksums", "-k", "--wal-segsize=64", "--encoding=UTF8", "--locale-provider=icu"] {
+        for argument in [
+            "--data-checksums",
+            "-k",
+            "--wal-segsize=64",
+            "--encoding=UTF8",
+            "--locale-provider=icu",
+            "-kE",
+            "-EUTF8",
+            "-LD",
+            "-TUX",
+            "--set=wal_level=minimal",
+            "-cwork_mem=4MB",
+        ] {
             assert!(reserved_argument(argument).is_none(), "{argument}");
         }
     }
@@ -186,6 +235,9 @@ mod tests {
         assert!(check_value("x", "on\nfsync = off").is_err());
         assert!(reserved("Port").is_some());
         assert!(reserved("fsync").is_none());
+        for directive in ["include", "include_if_exists", "Include_Dir"] {
+            assert!(reserved(directive).is_some(), "{directive}");
+        }
     }
 
     #[test]

@@ -162,10 +162,12 @@ impl Server {
             .arg("-D")
             .arg(&spec.data)
             .args(["-p", &PORT.to_string()])
+            .args(conf::command_line(&spec)?)
             .user(&spec.user);
         let child = host.spawn(&command, Stdio::from(stdout), Stdio::from(log))?;
         let mut server = Server { spec, child, log_start, ended: false };
         server.wait_until_ready(interrupt)?;
+        server.refuse_listener()?;
         undo::note(host, server.child.id(), &server.spec.socket_folder, &server.spec.user)?;
         Ok(server)
     }
@@ -237,6 +239,15 @@ impl Server {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// Before anything else is done with it: nobody but us may reach a server that trusts its clients.
+    fn refuse_listener(&self) -> Result<()> {
+        let listens = one_value(&mut self.connect(DATABASE)?, "select current_setting('listen_addresses')")?;
+        if listens.is_empty() {
+            return Ok(());
+        }
+        Err(Error::host(format!("the server listens on `{listens}` though it was told not to; it was stopped")))
     }
 
     fn end_at_once(&mut self, host: &Host) -> Result<()> {
@@ -384,6 +395,26 @@ mod tests {
         assert!(error.hint_text().unwrap().contains("`wal_snyc_method`"), "{error}");
         spec.settings = BTreeMap::from([("port".to_owned(), "1".to_owned())]);
         assert!(Server::start(&host, spec, &Interrupt::never()).unwrap_err().to_string().contains("pgstrata's own"));
+    }
+
+    #[test]
+    fn whatever_a_file_says_the_server_listens_on_its_private_socket_alone() {
+        let Some(install) = some_installation() else { return };
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let spec = spec_in(install, folder.path());
+        init(&host, &spec).unwrap();
+        let main = spec.data.join("postgresql.conf");
+        let had = files::read_text(&main).unwrap();
+        let open = "listen_addresses = '*'\nhba_file = '/tmp/none'\nunix_socket_permissions = 0777\n";
+        // Behind our own line, as an ALTER SYSTEM would be.
+        files::write_for(&main, format!("{had}\ninclude 'pgstrata.conf'\n{open}").as_bytes(), 0o600, &spec.user)
+            .unwrap();
+        let server = Server::start(&host, spec, &Interrupt::never()).unwrap();
+        let facts = server.facts().unwrap();
+        assert_eq!(facts.settings["listen_addresses"], "");
+        assert_eq!(facts.settings["unix_socket_permissions"], "0700");
+        server.stop(&host).unwrap();
     }
 
     #[test]
