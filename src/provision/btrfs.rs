@@ -1,6 +1,6 @@
 //! `btrfs`, on one device or several.
 
-use super::filesystem::{self, MKFS, MOUNT, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, MKFS, MOUNT, OnDevice, Recipe};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
 use crate::error::Result;
@@ -34,6 +34,7 @@ const RECIPE: Recipe = Recipe {
     options: &[MKFS, MOUNT, profile("data", "Profile of the data."), profile("metadata", "Profile of the metadata.")],
     capacity,
     // BTRFS_LABEL_SIZE is 256 with the closing zero.
+    copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
     label_bytes: 255,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
     prepare: |_, _, options, _| Ok(profiles(options)),

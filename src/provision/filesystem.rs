@@ -48,7 +48,7 @@ impl Layer for OnDevice {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
-        check(options)
+        check(options, &self.recipe)
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
@@ -120,6 +120,8 @@ pub(super) struct Recipe {
     pub capacity: fn(&Options, &[Bytes]) -> Bytes,
     /// Bytes that a label may have.
     pub label_bytes: usize,
+    /// By which options mkfs copies files of the machine into the filesystem.
+    pub copies: CopyOptions,
     /// Arguments of mkfs that give label and UUID.
     pub label_and_uuid: fn(&str, &str) -> Vec<String>,
     /// Makes what must be there before mkfs (a journal device), entered into the ledger first, and returns further
@@ -135,6 +137,30 @@ pub(super) struct Recipe {
     pub in_force: fn(&Host, &str) -> Vec<String>,
     /// Superblock facts: of a host, the first data device and the mount point.
     pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
+}
+
+/// Options of a mkfs that name a folder or file of the machine, which a plan must not reach.
+pub(super) struct CopyOptions {
+    /// Short options of this mkfs that take no value, behind which another may stand in the same argument.
+    pub bare: &'static str,
+    /// The short option.
+    pub short: char,
+    /// The long option, without its dashes; empty where there is none. It may be shortened.
+    pub long: &'static str,
+}
+
+impl CopyOptions {
+    fn are_in(&self, argument: &str) -> bool {
+        match argument.strip_prefix("--") {
+            Some(long) => {
+                let name = long.split('=').next().unwrap_or_default();
+                !name.is_empty() && self.long.starts_with(name)
+            }
+            None => argument
+                .strip_prefix('-')
+                .is_some_and(|short| short.trim_start_matches(|c| self.bare.contains(c)).starts_with(self.short)),
+        }
+    }
 }
 
 /// The option `mkfs` of every filesystem.
@@ -167,7 +193,7 @@ const OWN_ARGUMENTS: &[&str] = &["-L", "--label", "-U", "--uuid", "uuid="];
 const OTHER_DEVICES: &[&str] = &["device=", "dev=", "label=", "uuid=", "partuuid=", "partlabel=", "id="];
 
 /// Checks what holds for every filesystem.
-fn check(options: &Options) -> Result<(), OptionProblem> {
+fn check(options: &Options, recipe: &Recipe) -> Result<(), OptionProblem> {
     for argument in options.texts("mkfs") {
         let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
         if argument.is_empty() || argument.chars().any(char::is_control) {
@@ -178,6 +204,9 @@ fn check(options: &Options) -> Result<(), OptionProblem> {
         }
         if let Some(other) = OTHER_DEVICES.iter().find(|other| argument.to_ascii_lowercase().contains(**other)) {
             return problem(&format!("names another device (`{other}`): only the stack's own may be reached"));
+        }
+        if recipe.copies.are_in(&argument) {
+            return problem("copies files of this machine into the filesystem");
         }
         if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) {
             return problem("sets label or UUID, by which pgstrata knows its filesystems again");
@@ -330,12 +359,33 @@ mod tests {
             "a\nb",
             "crc=1,uuid=2",
         ] {
-            assert!(check(&mkfs(&[bad])).is_err(), "{bad:?}");
+            assert!(crate::provision::xfs::XFS.check(&mkfs(&[bad])).is_err(), "{bad:?}");
         }
         assert_eq!(
-            check(&mkfs(&["-E", "lazy_itable_init=0,lazy_journal_init=0", "-O", "^has_journal", "-i", "8192"])),
+            crate::provision::ext::EXT4.check(&mkfs(&[
+                "-E",
+                "lazy_itable_init=0,lazy_journal_init=0",
+                "-O",
+                "^has_journal",
+                "-i",
+                "8192"
+            ])),
             Ok(())
         );
+    }
+
+    #[test]
+    fn mkfs_cannot_be_told_to_copy_files_of_the_machine() {
+        use crate::provision::{btrfs::BTRFS, ext::EXT4, xfs::XFS};
+        for argument in ["-d", "-d..", "-qd", "-Fqd."] {
+            assert!(EXT4.check(&mkfs(&[argument])).is_err(), "{argument}");
+            assert!(XFS.check(&mkfs(&[argument])).is_ok(), "{argument}");
+        }
+        for argument in ["-r", "-r..", "--rootdir", "--rootdir=..", "--root=.", "-qr"] {
+            assert!(BTRFS.check(&mkfs(&[argument])).is_err(), "{argument}");
+        }
+        assert!(XFS.check(&mkfs(&["-p", "proto"])).is_err());
+        assert_eq!(BTRFS.check(&mkfs(&["-d", "single", "-n", "16k"])), Ok(()));
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(100);
 const REFUSED: &[(&str, &str)] = &[
     ("ro", "PostgreSQL could not write"),
     ("loop", "the layer `loop` makes loop devices, so that they are undone"),
+    ("loop=", "the layer `loop` makes loop devices, so that they are undone"),
     ("offset=", "it makes mount(8) set up a loop device that nobody would undo"),
     ("sizelimit=", "it makes mount(8) set up a loop device that nobody would undo"),
     ("bind", "it mounts something else"),
@@ -268,6 +269,7 @@ mod tests {
     fn options_that_tell_mount_to_do_other_things_are_refused() {
         for bad in [
             "loop",
+            "loop=/dev/loop43",
             "ro",
             "x-mount.mkdir",
             "device=/dev/sda",

@@ -1,7 +1,7 @@
 //! `xfs`.
 
 use super::Site;
-use super::filesystem::{self, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
 use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
@@ -38,6 +38,7 @@ const RECIPE: Recipe = Recipe {
     ],
     options: &[MKFS, MOUNT],
     capacity: filesystem::all_of_it,
+    copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     label_bytes: 12,
     label_and_uuid: |label, uuid| {
         vec!["-q".to_owned(), "-L".to_owned(), label.to_owned(), "-m".to_owned(), format!("uuid={uuid}")]
