@@ -1,7 +1,8 @@
 //! `disk`: a real block device, behind the guard.
 //!
-//! Makes nothing that would have to be undone: what a filesystem writes onto the device is that layer's entry in the
-//! ledger, and is wiped by it. With `overwrite`, what the device carried before is wiped here, once, for good.
+//! What a filesystem writes onto the device is that layer's entry in the ledger, and is wiped by it. With `overwrite`,
+//! what the device carried before is wiped here, once, for good. A disk that a run has used is full of that run's bytes
+//! afterwards: a mark at its start says that nobody needs them, so that the next trial takes it for blank.
 
 use super::devices::Identity;
 use super::guard::{self, BlockDevice};
@@ -124,6 +125,9 @@ impl Layer for Disk {
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let device = find(options)?;
         admit(site.host, &device, options)?;
+        let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;
+        let Identity { serial, wwn, .. } = Identity::of(site.host, device.node);
+        site.ledger.enter(thing.with("serial", serial.unwrap_or_default()).with("wwn", wwn.unwrap_or_default()))?;
         if options.boolean("overwrite") == Some(true) {
             wipe(site.host, &device)?;
         }
@@ -131,9 +135,28 @@ impl Layer for Disk {
         Ok(Built::one(Ground::Device(device.path), details))
     }
 
-    fn undo(&self, _host: &Host, thing: &Thing) -> Result<()> {
-        Err(Error::bug(format!("the layer disk makes no {}", thing.kind)))
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            USED => mark_used(host, Path::new(thing.mark("device")?), thing.mark("serial")?, thing.mark("wwn")?),
+            kind => Err(Error::bug(format!("the layer disk makes no {kind}"))),
+        }
     }
+}
+
+/// Kind in the ledger of a disk that a trial takes.
+const USED: &str = "used";
+
+/// Marks a disk as full of a run's bytes, which nobody needs. A device that is another one by now, is in use, or carries
+/// anything is left alone.
+fn mark_used(host: &Host, path: &Path, serial: &str, wwn: &str) -> Result<()> {
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let identity = Identity::of(host, device.node);
+    let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));
+    if is_it && guard::uses(host, &device)?.is_empty() && guard::contents(host, &device)?.is_empty() {
+        guard::mark_free(&device)?;
+    }
+    Ok(())
 }
 
 fn find(options: &Options) -> Result<BlockDevice> {
@@ -154,7 +177,10 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
         return Err(Error::host(format!("{shown} is in use: {}", uses.join("; ")))
             .hint("pgstrata never takes a device that is in use"));
     }
-    let carried = guard::contents(host, device)?;
+    let mut carried = guard::contents(host, device)?;
+    if carried.is_empty() && options.boolean("overwrite") != Some(true) {
+        carried.extend(guard::unknown_bytes(host, device)?);
+    }
     if carried.is_empty() || options.boolean("overwrite") == Some(true) {
         Ok(())
     } else {

@@ -5,11 +5,12 @@
 use super::devices::Identity;
 use super::mount;
 use super::sysfs::{self, DeviceNumber};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::{Host, files, paths};
 use crate::parse::wipefs::{self, Signature};
 use crate::parse::{mountinfo, swaps};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A block device that is there.
@@ -75,6 +76,46 @@ pub(super) fn contents(host: &Host, device: &BlockDevice) -> Result<Vec<String>>
     let partitions = device.node.partitions(host);
     found.extend(partitions.iter().map(|node| format!("partition {}", node.name(host).unwrap_or_default())));
     Ok(found)
+}
+
+/// Places all over a device that are looked at for bytes, and bytes at each: 16 MiB of reads, a second on a slow disk.
+const SPOTS: u64 = 256;
+const SPOT_BYTES: u64 = 64 << 10;
+
+/// Stands at the start of a disk that a run has used.
+const FREE: &[u8] = b"pgstrata used this disk: its bytes are nobody's data\n";
+
+/// In words, where a device without any signature holds something other than zeroes at one of [`SPOTS`] places evenly
+/// over it, its start and end among them; `None` for a blank one and for one that a run has used and marked.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<String>> {
+    let bytes = device.node.number::<u64>(host, "size").unwrap_or(0).saturating_mul(512);
+    let length = SPOT_BYTES.min(bytes);
+    let last = bytes - length;
+    for spot in 0..SPOTS {
+        let offset = (u128::from(last) * u128::from(spot) / u128::from(SPOTS - 1)) as u64 / 512 * 512;
+        let found = files::read_at(&device.path, offset, length as usize)?;
+        if spot == 0 && found.starts_with(FREE) {
+            return Ok(None);
+        }
+        if let Some(at) = found.iter().position(|byte| *byte != 0) {
+            let place = offset + at as u64;
+            return Ok(Some(format!("bytes of unknown meaning, the first that was found at {place}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Writes at the start of a device that its bytes are nobody's data.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn mark_free(device: &BlockDevice) -> Result<()> {
+    let Some(mut file) = files::open_to_change(&device.path)? else { return Ok(()) };
+    let written = file.write_all(FREE).and_then(|()| file.sync_all());
+    written.or_host(|| format!("mark {} as used", device.path.display()))
 }
 
 fn described(signature: &Signature) -> String {

@@ -82,7 +82,23 @@ fn a_blank_disk_with_the_right_serial_is_taken_and_blank_again_after() {
         let failures = undo_from(bench.place.ledger(), built.mark, &Undoers::new(), &bench.host());
         assert!(failures.is_empty(), "{failures:#?}");
         assert_eq!(bench.carried(), Vec::<String>::new());
+        let start = crate::host::files::read_at(bench.path(), 0, 64).unwrap();
+        assert!(start.starts_with(b"pgstrata used this disk"), "what the trial left on it is marked as free");
     }
+    bench.place.clean();
+}
+
+#[test]
+fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
+    let Some(bench) = Bench::new() else { return };
+    // At its very end, where only the last look of all comes.
+    let file = fs::OpenOptions::new().write(true).open(bench.path()).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"precious", (64 << 20) - 8).unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    let error = bench.error(&bench.options("S5GX", false));
+    assert!(error.contains("carries data: bytes of unknown meaning") && error.contains("67108856"), "{error}");
+    bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     bench.place.clean();
 }
 
