@@ -118,21 +118,19 @@ impl Writer {
     pub fn create(results: &Path, record: RunRecord, plan_text: &str) -> Result<Writer> {
         let writable = |e: Error| e.hint("choose another place with --results DIR");
         fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(writable)?;
-        let path = free_name(results, &folder_name(&record.started, &record.name));
-        let beside = files::beside(&path);
-        if beside.exists() {
-            fs::remove_dir_all(&beside).or_store(|| format!("remove the left-over {}", beside.display()))?;
-        }
+        // Named by the run, not by its folder: another run of the same minute is preparing one of that name, too.
+        let beside = results.join(format!(".{}.part", record.id));
         let made = (|| {
             fs::create_dir(&beside).or_store(|| format!("make the folder {}", beside.display()))?;
             fs::create_dir(beside.join(TRIALS)).or_store(|| format!("make a folder in {}", beside.display()))?;
             files::write_whole(&beside.join(PLAN), plan_text.as_bytes())?;
             files::write_whole(&beside.join(EVENTS), b"")?;
             files::write_whole(&beside.join(RUN), &json(&record)?)?;
-            fs::rename(&beside, &path).or_store(|| format!("rename {} into its place", beside.display()))?;
-            files::sync_folder(results)
+            let path = rename_to_free_name(&beside, results, &folder_name(&record.started, &record.name))?;
+            files::sync_folder(results)?;
+            Ok(path)
         })();
-        made.inspect_err(|_| drop(fs::remove_dir_all(&beside))).map_err(writable)?;
+        let path = made.inspect_err(|_| drop(fs::remove_dir_all(&beside))).map_err(writable)?;
         Writer::lock(RunFolder { path, record })
     }
 
@@ -263,12 +261,23 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// `name`, or `name-2`, `name-3`, ... : the first that is free.
-fn free_name(results: &Path, name: &str) -> PathBuf {
-    (1u32..)
-        .map(|n| if n == 1 { results.join(name) } else { results.join(format!("{name}-{n}")) })
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| results.join(name))
+/// Renames a folder to the first of NAME, NAME-2, NAME-3 ... that nobody has. Another run may take one meanwhile: then the
+/// rename fails, because a run's folder is never empty (rename(2)).
+fn rename_to_free_name(folder: &Path, results: &Path, name: &str) -> Result<PathBuf> {
+    use std::io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, NotADirectory};
+    for n in 1u32.. {
+        let path = if n == 1 { results.join(name) } else { results.join(format!("{name}-{n}")) };
+        if path.exists() {
+            continue;
+        }
+        match fs::rename(folder, &path) {
+            Err(e) if matches!(e.kind(), AlreadyExists | DirectoryNotEmpty | NotADirectory) => {}
+            renamed => {
+                return renamed.map(|()| path).or_store(|| format!("rename {} into its place", folder.display()));
+            }
+        }
+    }
+    Err(Error::store(format!("{} has no name left for a run", results.display())))
 }
 
 /// Cuts off a last line without its line end: it was being written when the program died.
@@ -371,6 +380,27 @@ mod tests {
         assert!(two.folder().path().ends_with("2026-11-21-0241-which-2"));
         assert_eq!(RunFolder::open(one.folder().path()).unwrap().record(), &record());
         assert_eq!(one.folder().plan_text().unwrap(), "name = 'which'");
+    }
+
+    #[test]
+    fn runs_that_begin_in_the_same_second_do_not_disturb_each_other() {
+        let results = tempfile::tempdir().unwrap();
+        let begin = |n: u32| {
+            let record = RunRecord { id: format!("{n:08x}"), ..record() };
+            Writer::create(results.path(), record, "").map(|writer| writer.folder().record().id.clone())
+        };
+        let begin = &begin;
+        let ids: Vec<String> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..16).map(|n| scope.spawn(move || begin(n))).collect();
+            all.into_iter().map(|one| one.join().unwrap().unwrap()).collect()
+        });
+        let mut found: Vec<String> = entries(results.path())
+            .unwrap()
+            .iter()
+            .map(|folder| RunFolder::open(folder).unwrap().record().id.clone())
+            .collect();
+        found.sort();
+        assert_eq!(found, ids);
     }
 
     #[test]
