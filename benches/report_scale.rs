@@ -140,6 +140,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         gaps: Vec::new(),
         telemetry_cpu_us: None,
         notes: Vec::new(),
+        files: std::collections::BTreeMap::new(),
     };
     staging.commit(&record).unwrap();
 }

@@ -468,7 +468,7 @@ pub struct NotRun {
     pub case: String,
     /// Trials concerned (same reason).
     pub trials: Vec<u32>,
-    /// In which step it ended; `None` = not yet run.
+    /// In which step it ended; `None` = not run yet, or damaged since.
     pub step: Option<String>,
     pub reason: String,
     /// What would make it go.

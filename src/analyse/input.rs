@@ -23,6 +23,8 @@ pub struct RunInput {
     pub measured_us: Option<u64>,
     /// Trials that have no record yet.
     pub pending: Vec<TrialKey>,
+    /// Trials whose files cannot be believed, each with the reason.
+    pub damaged: Vec<(TrialKey, String)>,
 }
 
 /// One trial with everything that was recorded of it.

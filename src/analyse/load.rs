@@ -8,7 +8,7 @@ use crate::record::case::TrialKey;
 use crate::record::event::{Event, Stamped};
 use crate::record::probe;
 use crate::record::trial::{Outcome, TrialRecord};
-use crate::store::folder::RunFolder;
+use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
 use crate::store::seconds::{self, ColumnData};
 use std::collections::BTreeMap;
@@ -24,18 +24,18 @@ const MOST_READERS: usize = 4;
 /// When the folder is no run folder, is damaged, or was written by a newer pgstrata.
 pub fn findings(folder: &Path) -> Result<Findings> {
     let folder = RunFolder::open(folder)?;
-    let mut records = Vec::new();
-    let mut pending = Vec::new();
+    let (mut records, mut pending, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for key in trials(&folder) {
-        match folder.trial(&key)? {
-            Some(record) => records.push((key, record)),
-            None => pending.push(key),
+        match folder.stored(&key)? {
+            StoredTrial::Whole(record) => records.push((key, *record)),
+            StoredTrial::Missing => pending.push(key),
+            StoredTrial::Damaged(why) => damaged.push((key, why)),
         }
     }
     let (wall_us, measured_us) = spans(&folder.events()?);
     let plan_text = folder.plan_text()?;
     let mut analysis =
-        Analysis::new(RunInput { run: folder.record().clone(), plan_text, wall_us, measured_us, pending });
+        Analysis::new(RunInput { run: folder.record().clone(), plan_text, wall_us, measured_us, pending, damaged });
     // Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
     // so memory does not grow with the number of trials. They are added in their order: sums of the same folder are the
     // same each time, to the last digit.

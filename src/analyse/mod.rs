@@ -102,6 +102,9 @@ impl Analysis {
         for key in &self.input.pending {
             self.not_run.add_pending(key);
         }
+        for (key, why) in &self.input.damaged {
+            self.not_run.add_damaged(key, why);
+        }
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();

@@ -20,6 +20,12 @@ impl NotRunSums {
         self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
     }
 
+    /// Adds a trial whose files are damaged.
+    pub fn add_damaged(&mut self, key: &TrialKey, reason: &str) {
+        let hint = "`pgstrata run --resume` measures it again";
+        self.merge(&key.case, key.trial, None, &format!("damaged, left out: {reason}"), Some(hint));
+    }
+
     fn merge(&mut self, case: &str, trial: u32, step: Option<&str>, reason: &str, hint: Option<&str>) {
         let same = |known: &&mut NotRun| {
             known.case == case

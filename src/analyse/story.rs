@@ -286,6 +286,7 @@ impl Act {
             gaps: Vec::new(),
             telemetry_cpu_us: None,
             notes: Vec::new(),
+            files: BTreeMap::new(),
         }
     }
 
@@ -372,7 +373,14 @@ impl Story {
             order: Vec::new(),
         };
         let plan_text = "name = \"story\"".to_owned();
-        let input = RunInput { run, plan_text, wall_us: Some(1000), measured_us: Some(700), pending: Vec::new() };
+        let input = RunInput {
+            run,
+            plan_text,
+            wall_us: Some(1000),
+            measured_us: Some(700),
+            pending: Vec::new(),
+            damaged: Vec::new(),
+        };
         Story { input, trials: Vec::new(), noise: Noise::seeded(1) }
     }
 

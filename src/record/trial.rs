@@ -81,6 +81,18 @@ pub struct TrialRecord {
     pub telemetry_cpu_us: Option<u64>,
     /// What a reader should know of this trial.
     pub notes: Vec<String>,
+    /// The files beside `trial.json` that analysis reads, by name; entered when the trial is stored. One that is not as
+    /// it says is damaged, or another trial's.
+    pub files: BTreeMap<String, FileMark>,
+}
+
+/// What a file was when its trial was stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileMark {
+    /// Its size.
+    pub bytes: u64,
+    /// SHA-256, hex.
+    pub sha256: String,
 }
 
 /// A hole in the telemetry.

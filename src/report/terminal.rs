@@ -234,9 +234,9 @@ fn not_run(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let mut text = "\nNot run, and why\n".to_owned();
     for found in &findings.not_run {
         let label = labels.get(&found.case).unwrap_or(&found.case);
-        let step = found.step.as_ref().map_or_else(|| "not yet run".to_owned(), |step| format!("ended while {step}"));
+        let step = found.step.as_ref().map(|step| format!(" (ended while {step})")).unwrap_or_default();
         let trials = if found.trials.len() == 1 { "trial" } else { "trials" };
-        text.push_str(&paragraph("  - ", &format!("{label}, {trials} {} ({step})", ranges(&found.trials))));
+        text.push_str(&paragraph("  - ", &format!("{label}, {trials} {}{step}", ranges(&found.trials))));
         for line in found.reason.lines() {
             text.push_str(&paragraph("      ", line));
         }

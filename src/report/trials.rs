@@ -147,7 +147,7 @@ pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String
     for found in not_run {
         let step = match &found.step {
             Some(step) => Cell::text(step.clone()),
-            None => Cell::text("not yet run").csv(vec![String::new()]),
+            None => Cell::text("–").csv(vec![String::new()]),
         };
         table.push(vec![
             name(labels, &found.case),

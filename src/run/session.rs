@@ -21,7 +21,7 @@ use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
 use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
-use crate::store::folder::{RunFolder, Writer};
+use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -189,9 +189,15 @@ pub fn resume(
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
     let mut elsewhere = Elsewhere::default();
+    let mut damaged = Vec::new();
     let record = writer.folder().record();
     for key in &record.order {
-        match writer.folder().trial(key)?.filter(|trial| trial.outcome == Outcome::Measured) {
+        let stored = writer.folder().stored(key)?;
+        if let StoredTrial::Damaged(why) = &stored {
+            let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
+            damaged.push(Event::Warning { message });
+        }
+        match stored.measured() {
             Some(trial) => elsewhere.add(&trial.host, &machine),
             None => {
                 left += 1;
@@ -203,7 +209,7 @@ pub fn resume(
     let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
-    let opening = std::iter::once(resumed).chain(elsewhere.warning()).collect();
+    let opening = std::iter::once(resumed).chain(elsewhere.warning()).chain(damaged).collect();
     Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
 }
 
@@ -234,7 +240,7 @@ impl Elsewhere {
 
 /// Whether a trial has its figures; one that was not run is tried again on resume.
 fn is_measured(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
-    Ok(folder.trial(key)?.is_some_and(|record| record.outcome == Outcome::Measured))
+    Ok(folder.stored(key)?.measured().is_some())
 }
 
 fn case_of<'r>(record: &'r RunRecord, key: &TrialKey) -> Result<&'r CaseSpec> {
@@ -382,10 +388,10 @@ impl<'a> Session<'a> {
     fn count_trials(&self) -> Result<(u32, u32)> {
         let (mut done, mut not_run) = (0, 0);
         for key in &self.record.order {
-            match self.events.writer().folder().trial(key)? {
-                Some(record) if record.outcome == Outcome::Measured => done += 1,
-                Some(_) => not_run += 1,
-                None => {}
+            match self.events.writer().folder().stored(key)? {
+                StoredTrial::Whole(record) if record.outcome == Outcome::Measured => done += 1,
+                StoredTrial::Whole(_) => not_run += 1,
+                StoredTrial::Missing | StoredTrial::Damaged(_) => {}
             }
         }
         Ok((done, not_run))

@@ -1,12 +1,12 @@
 //! The run folder: making one, opening one, its events, which trials are complete.
 
-use super::staging::Staging;
+use super::staging::{Staging, check_files};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::TrialKey;
 use crate::record::event::Stamped;
 use crate::record::run::{self, RunRecord};
-use crate::record::trial::{self, TrialRecord};
+use crate::record::trial::{self, Outcome, TrialRecord};
 use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -91,7 +91,33 @@ impl RunFolder {
     /// When it is damaged or newer than this program.
     pub fn trial(&self, key: &TrialKey) -> Result<Option<TrialRecord>> {
         let path = self.trial_path(key).join(TRIAL);
-        if path.exists() { read_versioned(&path, trial::FORMAT).map(Some) } else { Ok(None) }
+        if !path.exists() {
+            return Ok(None);
+        }
+        let record: TrialRecord = read_versioned(&path, trial::FORMAT)?;
+        if (record.run.as_str(), record.case.id.as_str(), record.trial)
+            != (self.record.id.as_str(), key.case.as_str(), key.trial)
+        {
+            let of = format!("trial {} of {} in run {}", record.trial, record.case.id, record.run);
+            return Err(Error::store(format!("{} is of {of}", path.display())));
+        }
+        Ok(Some(record))
+    }
+
+    /// A trial as it is stored, its files looked at as well.
+    ///
+    /// # Errors
+    /// When it was written by a newer pgstrata. Damage is no error: it concerns this trial alone.
+    pub fn stored(&self, key: &TrialKey) -> Result<StoredTrial> {
+        match self.trial(key) {
+            Ok(None) => Ok(StoredTrial::Missing),
+            Ok(Some(record)) => Ok(match check_files(&self.trial_path(key), &record) {
+                Ok(()) => StoredTrial::Whole(Box::new(record)),
+                Err(e) => StoredTrial::Damaged(e.to_string()),
+            }),
+            Err(e) if e.hint_text().is_some() => Err(e),
+            Err(e) => Ok(StoredTrial::Damaged(e.to_string())),
+        }
     }
 
     /// The events so far. A last line that was cut off by a crash is left out.
@@ -107,6 +133,28 @@ impl RunFolder {
             .enumerate()
             .map(|(i, line)| serde_json::from_str(line).or_store(|| format!("read {} line {}", path.display(), i + 1)))
             .collect()
+    }
+}
+
+/// What a run folder holds of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoredTrial {
+    /// Nothing: not run yet.
+    Missing,
+    /// Something that cannot be believed, and why.
+    Damaged(String),
+    /// Its record; the files beside it are what they were when it was stored.
+    Whole(Box<TrialRecord>),
+}
+
+impl StoredTrial {
+    /// Its record, where it is whole and was measured.
+    #[must_use]
+    pub fn measured(self) -> Option<TrialRecord> {
+        match self {
+            StoredTrial::Whole(record) if record.outcome == Outcome::Measured => Some(*record),
+            _ => None,
+        }
     }
 }
 
@@ -401,6 +449,20 @@ mod tests {
             .collect();
         found.sort();
         assert_eq!(found, ids);
+    }
+
+    #[test]
+    fn a_damaged_record_is_told_from_one_that_is_newer_and_from_none() {
+        let results = tempfile::tempdir().unwrap();
+        let writer = Writer::create(results.path(), record(), "").unwrap();
+        let key = TrialKey { case: "ext4".to_owned(), trial: 1 };
+        let place = writer.folder().trial_path(&key);
+        assert_eq!(writer.folder().stored(&key).unwrap(), StoredTrial::Missing);
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join(TRIAL), format!("{{\"format\": {}", trial::FORMAT)).unwrap();
+        assert!(matches!(writer.folder().stored(&key).unwrap(), StoredTrial::Damaged(_)));
+        fs::write(place.join(TRIAL), format!("{{\"format\": {}}}", trial::FORMAT + 1)).unwrap();
+        assert!(writer.folder().stored(&key).is_err(), "a newer one is no damage");
     }
 
     #[test]

@@ -3,9 +3,16 @@
 use super::folder::{is_real_folder, json};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::record::trial::TrialRecord;
+use crate::record::trial::{FileMark, TrialRecord};
+use sha2::{Digest, Sha256};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// One row a second.
+const SECONDS: &str = "seconds.parquet";
+/// Latencies of all operations.
+const LATENCIES: &str = "latency.hist";
 
 /// A trial that is not complete yet. Dropped without [`Staging::commit`], it vanishes.
 #[derive(Debug)]
@@ -38,13 +45,13 @@ impl Staging {
     /// Where `seconds.parquet` goes.
     #[must_use]
     pub fn seconds(&self) -> PathBuf {
-        self.beside.join("seconds.parquet")
+        self.beside.join(SECONDS)
     }
 
     /// Where `latency.hist` goes.
     #[must_use]
     pub fn latencies(&self) -> PathBuf {
-        self.beside.join("latency.hist")
+        self.beside.join(LATENCIES)
     }
 
     /// Writes `trial.json`, makes all of it durable and renames it into its place. What was there (a trial that had not
@@ -53,7 +60,14 @@ impl Staging {
     /// # Errors
     /// With the path; the place then holds what it held before.
     pub fn commit(self, record: &TrialRecord) -> Result<()> {
-        files::write_whole(&self.beside.join("trial.json"), &json(record)?)?;
+        let mut record = record.clone();
+        for name in [SECONDS, LATENCIES] {
+            let path = self.beside.join(name);
+            if path.exists() {
+                record.files.insert(name.to_owned(), mark(&path)?);
+            }
+        }
+        files::write_whole(&self.beside.join("trial.json"), &json(&record)?)?;
         sync_tree(&self.beside)?;
         let old =
             self.place.with_file_name(format!(".{}.old", self.place.file_name().unwrap_or_default().to_string_lossy()));
@@ -76,6 +90,38 @@ impl Drop for Staging {
         // After a commit there is nothing here any more; what cannot be removed is removed by the next resume.
         drop(fs::remove_dir_all(&self.beside));
     }
+}
+
+/// Size and checksum of a file.
+fn mark(path: &Path) -> Result<FileMark> {
+    let doing = || format!("read {}", path.display());
+    let mut sum = Sha256::new();
+    let bytes = File::open(path).and_then(|mut file| io::copy(&mut file, &mut sum)).or_store(doing)?;
+    let sha256 = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(FileMark { bytes, sha256 })
+}
+
+/// Whether the files of a stored trial are as they were when it was stored.
+///
+/// # Errors
+/// With the file that is not: gone, of another size or content, no regular file.
+pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
+    for (name, stored) in &record.files {
+        let path = trial.join(name);
+        let damaged = |what: &str| Error::store(format!("{} {what}", path.display()));
+        // Looked at before it is opened: a pipe would be waited for, a huge file be read for hours.
+        let found = fs::symlink_metadata(&path).map_err(|e| damaged(&format!("cannot be read: {e}")))?;
+        if !found.is_file() {
+            return Err(damaged("is no regular file"));
+        }
+        if found.len() != stored.bytes {
+            return Err(damaged(&format!("has {} bytes; when it was stored it had {}", found.len(), stored.bytes)));
+        }
+        if mark(&path)? != *stored {
+            return Err(damaged("is not what was stored: it is damaged, or another trial's"));
+        }
+    }
+    Ok(())
 }
 
 /// Syncs every file and folder at and below `path`.

@@ -145,5 +145,6 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         gaps: Vec::new(),
         telemetry_cpu_us: None,
         notes: Vec::new(),
+        files: std::collections::BTreeMap::new(),
     }
 }

@@ -57,6 +57,10 @@ fn what_is_left_is_taken_from_the_record_and_not_from_another_reading_of_the_pla
     assert!(text.contains("\"t.w\""), "{text}");
     fs::write(&record, text.replace("\"t.w\"", "\"old-id\"")).unwrap();
     fs::rename(folder.join("trials/t.w"), folder.join("trials/old-id")).unwrap();
+    for trial in ["1", "2"] {
+        let path = folder.join("trials/old-id").join(trial).join("trial.json");
+        fs::write(&path, fs::read_to_string(&path).unwrap().replace("\"t.w\"", "\"old-id\"")).unwrap();
+    }
     // And on another machine.
     let trial = folder.join("trials/old-id/1/trial.json");
     let mut stored: serde_json::Value = serde_json::from_slice(&fs::read(&trial).unwrap()).unwrap();
@@ -69,4 +73,36 @@ fn what_is_left_is_taken_from_the_record_and_not_from_another_reading_of_the_pla
         "resumed on another machine: 1 of the trials there already differ from what follows in host name elsewhere";
     assert!(stderr(&output).contains(told), "{}", said(&output));
     assert!(folder.join("trials/old-id/3/trial.json").exists() && !folder.join("trials/t.w").exists());
+}
+
+#[test]
+fn damaged_trials_are_named_left_out_and_measured_again() {
+    if !can_build_stacks("damaged trials") {
+        return;
+    }
+    let shop = Workshop::new();
+    let folder = run_with_a_trial_missing(&shop);
+    let resume = || shop.pgstrata(&["run", "--resume", folder.to_str().unwrap()]).output().unwrap();
+    assert!(resume().status.success());
+    let trial = |number: u32| folder.join("trials/t.w").join(number.to_string());
+    // Nothing in it, another trial's, a pipe that nobody writes to.
+    fs::write(trial(1).join("trial.json"), "").unwrap();
+    fs::copy(trial(1).join("latency.hist"), trial(2).join("latency.hist")).unwrap();
+    let seconds = trial(3).join("seconds.parquet");
+    fs::remove_file(&seconds).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &seconds, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+
+    let report = shop.pgstrata(&["report", folder.to_str().unwrap()]).output().unwrap();
+    assert!(report.status.success(), "{}", said(&report));
+    // However the terminal breaks its lines.
+    let shown = said(&report).split_whitespace().collect::<Vec<_>>().join(" ");
+    for (number, why) in [(1, "trial.json"), (2, "latency.hist"), (3, "is no regular file")] {
+        assert!(shown.contains("damaged, left out") && shown.contains(why), "trial {number}: {shown}");
+    }
+    let resumed = resume();
+    assert!(resumed.status.success(), "{}", said(&resumed));
+    assert!(stderr(&resumed).contains("0 trials complete, 3 left"), "{}", said(&resumed));
+    assert!(stderr(&resumed).contains("trial 2 of t.w is measured again"), "{}", said(&resumed));
+    assert!(!said(&resumed).contains("damaged, left out"), "{}", said(&resumed));
+    assert!(fs::symlink_metadata(&seconds).unwrap().is_file());
 }

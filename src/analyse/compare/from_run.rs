@@ -12,7 +12,7 @@ use crate::record::facts::{DeviceFacts, Fits};
 use crate::record::operation::{Operation, Writes};
 use crate::record::probe::ProbeRecord;
 use crate::record::run::RunRecord;
-use crate::record::trial::{Outcome, TrialRecord};
+use crate::record::trial::TrialRecord;
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
@@ -44,7 +44,7 @@ impl RunSource {
         for case in &run.cases {
             for trial in 1..=run.blocks {
                 let key = TrialKey { case: case.id.clone(), trial };
-                trials.extend(folder.trial(&key)?.filter(|trial| trial.outcome == Outcome::Measured));
+                trials.extend(folder.stored(&key)?.measured());
             }
         }
         Ok(RunSource { findings: load::findings(path)?, run, trials })

@@ -113,6 +113,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             gaps: Vec::new(),
             telemetry_cpu_us: None,
             notes: Vec::new(),
+            files: BTreeMap::new(),
         };
         let staging = session.events.writer().stage(key)?;
         Ok(Trial {
