@@ -11,7 +11,7 @@ use super::environment::{each_machine, machine_names, machines_table, method_tab
 use super::rankings::{kinds, ranking_tables};
 use super::table::{Table, TableGroup};
 use super::trials::{Trials, not_run_table};
-use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions};
+use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions, visible, write_visible};
 use crate::analyse::findings::{Caution, Findings};
 use crate::error::{Context, Error, Result};
 use crate::units::Bytes;
@@ -64,9 +64,10 @@ fn html(findings: &Findings) -> Result<String> {
     let mut environment = Environment::new();
     let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
     environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.set_formatter(write_visible);
     environment.add_template("page.html", TEMPLATE).map_err(bug)?;
     let template = environment.get_template("page.html").map_err(bug)?;
-    let data = page_data(findings, &labels)?;
+    let data = visible(&page_data(findings, &labels)?);
     template
         .render(context! {
             policy => policy(),

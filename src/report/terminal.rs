@@ -337,7 +337,7 @@ pub(super) fn printable(text: &str) -> String {
 
 /// Characters without a shape of their own that change what is seen: zero-width ones, line separators, bidirectional
 /// marks, embeddings, overrides and isolates (Unicode Standard Annex 9), byte order mark, tags.
-fn is_invisible(c: char) -> bool {
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 

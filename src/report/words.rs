@@ -1,5 +1,6 @@
 //! The words and number formats that all renderers share.
 
+use super::terminal::is_invisible;
 use crate::analyse::findings::{
     BaselineComparison, BottleneckKind, Caution, DurabilityClass, Estimate, Findings, Fits,
 };
@@ -217,6 +218,30 @@ fn differing_axes(findings: &Findings) -> Vec<String> {
 /// One axis with its value: `xfs` for stacks and workloads, `clients 16` for others.
 fn axis_text(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis} {value}") }
+}
+
+/// Text for a page: characters that hide or reorder what is around them become their code, as on a terminal.
+pub(super) fn visible(text: &str) -> String {
+    if !text.contains(is_invisible) {
+        return text.to_owned();
+    }
+    let shown = |c: char| if is_invisible(c) { format!("{{U+{:04X}}}", c as u32) } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+/// Writes a value into a page: escaped, and [`visible`] unless it is markup of our own.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write_visible(
+    out: &mut minijinja::Output<'_>,
+    state: &minijinja::State<'_, '_>,
+    value: &minijinja::Value,
+) -> Result<(), minijinja::Error> {
+    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_invisible)) {
+        Some(text) => minijinja::escape_formatter(out, state, &minijinja::Value::from(visible(text))),
+        None => minijinja::escape_formatter(out, state, value),
+    }
 }
 
 #[cfg(test)]

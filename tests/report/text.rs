@@ -65,7 +65,8 @@ fn hostile_text_is_escaped_in_every_field_of_the_page() {
     let data = page.split("id=\"findings\">").nth(1).unwrap().split("</script>").next().unwrap();
     assert!(!data.contains('<'));
     let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["findings"]["headline"], serde_json::json!(findings.headline));
+    assert_eq!(data["findings"]["headline"], serde_json::json!(findings.headline.replace('\u{202e}', "{U+202E}")));
+    assert!(!markup(&page).contains(['\u{202e}', '\u{2028}']), "text that reorders or hides is shown as its code");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::super::page::{STYLE, base64, sum};
 use super::super::table::Table;
+use super::super::words::write_visible;
 use super::tables::{facts_table, grouped, pair_table, refused_table, sides_table, told_by};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::error::{Error, Result};
@@ -42,6 +43,7 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
     let bug = |e: minijinja::Error| Error::bug(format!("the comparison's template does not render: {e:#}"));
     let mut environment = Environment::new();
     environment.add_filter("json", |value: minijinja::Value| serde_json::to_string(&value).unwrap_or_default());
+    environment.set_formatter(write_visible);
     environment.add_template("page.html", TEMPLATE).map_err(bug)?;
     let style = format!("{STYLE}{OWN_STYLE}");
     let rows = || findings.pairs.iter().flat_map(|pair| &pair.rows);
