@@ -41,7 +41,7 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 20 min
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata
-	target/release/pgstrata man --out $(DEST)/share/man/man1
+	target/release/pgstrata man --out $(DEST)/share/man
 	install -d $(DEST)/share/bash-completion/completions $(DEST)/share/zsh/site-functions $(DEST)/share/fish/vendor_completions.d
 	target/release/pgstrata completions bash > $(DEST)/share/bash-completion/completions/pgstrata
 	target/release/pgstrata completions zsh > $(DEST)/share/zsh/site-functions/_pgstrata

@@ -37,6 +37,18 @@ impl Kind {
     }
 }
 
+/// Every exit code of the program, with its meaning: the one table of the help and of the manual pages.
+pub const EXIT_CODES: [(u8, &str); 8] = [
+    (0, "done"),
+    (1, "done, but not all of it: trials that were not run, nothing to compare, a failed sync, something not undone"),
+    (2, "wrong usage, or a mistake in a plan or another file that was given"),
+    (3, "the machine lacks or refuses something"),
+    (4, "an external program failed"),
+    (5, "results cannot be written or read"),
+    (70, "an internal error of pgstrata"),
+    (130, "interrupted"),
+];
+
 /// Exit code of a run that went to its end although some of its trials were not run or failed.
 pub const EXIT_INCOMPLETE: u8 = 1;
 
@@ -177,6 +189,6 @@ mod tests {
         codes.extend([0, EXIT_INCOMPLETE]);
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes.len(), 8);
+        assert_eq!(codes, EXIT_CODES.map(|(code, _)| code));
     }
 }

@@ -44,9 +44,9 @@ fn the_schema_is_json_and_the_example_toml() {
 #[test]
 fn completions_and_manual_pages_name_every_subcommand() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("a/man1");
+    let out = folder.path().join("a/man");
     assert!(pgstrata(&["man", "--out", out.to_str().unwrap()]).status.success());
-    for page in ["pgstrata.1", "pgstrata-plan.1", "pgstrata-completions.1", "pgstrata-man.1"] {
+    for page in ["man1/pgstrata.1", "man1/pgstrata-plan.1", "man1/pgstrata-man.1", "man5/pgstrata-plan.5"] {
         assert!(out.join(page).is_file(), "{page}");
     }
     for shell in ["bash", "fish", "zsh"] {

@@ -1,7 +1,9 @@
-//! `pgstrata man`: the manual pages of the program and of each subcommand.
+//! `pgstrata man`: the manual pages of the program, of each subcommand, and of the plan file.
 
 use super::out;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, EXIT_CODES, Error, Result};
+use crate::plan::CatalogueEntry;
+use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 use std::path::PathBuf;
 
 /// Write the manual pages, or print them
@@ -9,12 +11,26 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   pgstrata man | man -l -                         read them now
-  pgstrata man --out /usr/local/share/man/man1    install them")]
+  pgstrata man --out /usr/local/share/man         install them: man1/pgstrata.1, ..., man5/pgstrata-plan.5")]
 pub struct Args {
     /// Folder for the pages, made where it is missing; without it they are printed one after the other
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
+
+/// Name of the page of the plan file.
+const PLAN_PAGE: &str = "pgstrata-plan.5";
+
+/// What every command leaves and reads.
+const FILES: [(&str, &str); 4] = [
+    ("results/", "A folder for each run, import and probe that was kept (pgstrata run --results DIR)."),
+    (
+        "/var/lib/pgstrata",
+        "Images, templates and ledgers of root's runs; below ~/.local/state for others (--state DIR).",
+    ),
+    ("/run/pgstrata-*", "Mount points and private sockets of a run, while it runs."),
+    ("/var/cache/pgstrata", "PostgreSQL versions that the set-up fetched; ~/.cache/pgstrata for others than root."),
+];
 
 /// Writes or prints the pages.
 ///
@@ -24,9 +40,9 @@ pub fn run(args: &Args) -> Result<u8> {
     let pages = pages()?;
     match &args.out {
         Some(folder) => {
-            let place = folder.display();
-            std::fs::create_dir_all(folder).or_host(|| format!("make the folder {place}"))?;
             for (name, page) in pages {
+                let folder = folder.join(format!("man{}", name.rsplit('.').next().unwrap_or("1")));
+                std::fs::create_dir_all(&folder).or_host(|| format!("make the folder {}", folder.display()))?;
                 let path = folder.join(name);
                 std::fs::write(&path, page).or_host(|| format!("write {}", path.display()))?;
             }
@@ -36,18 +52,164 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// File name and text of each page, the program's own first.
+/// File name and text of each page, the program's own first, the plan file's last.
 fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut command = super::command();
     command.build();
+    let names: Vec<String> = command.get_subcommands().map(|sub| format!("pgstrata-{}", sub.get_name())).collect();
     let mut pages = Vec::new();
     for command in std::iter::once(&command).chain(command.get_subcommands()) {
-        let page = clap_mangen::Man::new(command.clone());
-        let mut text = Vec::new();
-        page.render(&mut text).map_err(|error| Error::bug(error.to_string()).while_doing("write a manual page"))?;
-        pages.push((page.get_filename(), text));
+        let failed = |error: std::io::Error| Error::bug(error.to_string()).while_doing("write a manual page");
+        let (name, text) = page(command, &names).map_err(failed)?;
+        pages.push((name, text));
     }
+    pages.push((PLAN_PAGE.to_owned(), plan_page().into_bytes()));
     Ok(pages)
+}
+
+fn page(command: &clap::Command, names: &[String]) -> std::io::Result<(String, Vec<u8>)> {
+    let man = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    let is_program = command.get_subcommands().any(|sub| sub.get_name() == "run");
+    if is_program {
+        man.render_subcommands_section(&mut text)?;
+    }
+    let mut roff = Roff::new();
+    let after = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string);
+    let (body, status) = split_status(after.as_deref().unwrap_or_default());
+    for (heading, body) in headed(body) {
+        section(&mut roff, &heading, &body);
+    }
+    roff.control("SH", ["EXIT STATUS"]);
+    if let Some(status) = status {
+        roff.text([roman(status)]).control("PP", []);
+    }
+    if is_program || status.is_none() {
+        pairs(&mut roff, EXIT_CODES.iter().map(|(code, meaning)| (code.to_string(), (*meaning).to_owned())));
+    }
+    roff.control("SH", ["FILES"]);
+    pairs(&mut roff, FILES.iter().map(|(path, what)| ((*path).to_owned(), (*what).to_owned())));
+    roff.control("SH", ["SEE ALSO"]);
+    let own = man.get_filename();
+    let others = std::iter::once("pgstrata".to_owned()).chain(names.iter().cloned()).map(|name| (name, "1"));
+    let others = others.chain([("pgstrata-plan".to_owned(), "5")]).filter(|(name, of)| format!("{name}.{of}") != own);
+    roff.text(others.flat_map(|(name, of)| [bold(name), roman(format!("({of})  "))]).collect::<Vec<Inline>>());
+    text.extend(roff.to_roff().into_bytes());
+    Ok((own, text))
+}
+
+/// What stands behind the last `Exit code:` or `Exit status:` of a help, and what stands before it.
+fn split_status(help: &str) -> (&str, Option<&str>) {
+    let found = ["Exit code:", "Exit status:"].into_iter().find_map(|mark| Some((help.rfind(mark)?, mark)));
+    match found {
+        Some((at, mark)) if !help[at + mark.len()..].trim_start_matches(' ').starts_with('\n') => {
+            (&help[..at], Some(help[at + mark.len()..].trim()))
+        }
+        // A table: the one that every page has.
+        Some((at, _)) => (&help[..at], None),
+        None => (help, None),
+    }
+}
+
+/// The parts of a help: those that begin with a heading (`Examples:`), and NOTES for the rest.
+fn headed(help: &str) -> Vec<(String, String)> {
+    let mut parts: Vec<(String, String)> = Vec::new();
+    for line in help.lines() {
+        let is_heading = line.ends_with(':') && line.split(' ').count() == 1;
+        match (is_heading, parts.last_mut()) {
+            (true, _) => parts.push((line.trim_end_matches(':').to_uppercase(), String::new())),
+            // What is not indented behind the examples is no example.
+            (false, Some((heading, _))) if heading == "EXAMPLES" && !line.is_empty() && !line.starts_with(' ') => {
+                parts.push(("NOTES".to_owned(), format!("{line}\n")));
+            }
+            (false, Some((_, body))) => body.push_str(&format!("{line}\n")),
+            (false, None) => parts.push(("NOTES".to_owned(), format!("{line}\n"))),
+        }
+    }
+    parts.retain(|(_, body)| !body.trim().is_empty());
+    parts
+}
+
+/// A section; what is indented keeps its lines, the rest is filled by the reader's width.
+fn section(roff: &mut Roff, heading: &str, body: &str) {
+    roff.control("SH", [heading]);
+    for paragraph in body.trim_matches('\n').split("\n\n") {
+        let mut lines = paragraph.lines().peekable();
+        while let Some(line) = lines.next() {
+            if line.starts_with(' ') {
+                roff.control("EX", []);
+                roff.text([roman(line)]);
+                while let Some(next) = lines.next_if(|next| next.starts_with(' ')) {
+                    roff.text([roman(next)]);
+                }
+                roff.control("EE", []);
+            } else {
+                roff.text([roman(line)]);
+            }
+        }
+        roff.control("PP", []);
+    }
+}
+
+fn pairs(roff: &mut Roff, pairs: impl IntoIterator<Item = (String, String)>) {
+    for (name, what) in pairs {
+        roff.control("TP", []).text([bold(name)]).text([roman(what)]);
+    }
+}
+
+/// The page of the plan file, from the same descriptions by which plans are checked.
+fn plan_page() -> String {
+    let catalogue = super::catalogue();
+    let schema = crate::plan::schema(&catalogue);
+    let mut roff = Roff::new();
+    roff.control("TH", ["pgstrata-plan", "5", "", concat!("pgstrata ", env!("CARGO_PKG_VERSION"))]);
+    roff.control("SH", ["NAME"]).text([roman("pgstrata-plan - which storage stacks to compare, in TOML")]);
+    roff.control("SH", ["DESCRIPTION"]);
+    roff.text([roman(
+        "A plan is a TOML file. Every stack is measured under every workload; an option or setting that is a list of values \
+         is an axis, and each combination is a case. `pgstrata plan FILE` checks a plan and shows its cases, \
+         `pgstrata plan --example` prints a commented one with every key, `pgstrata plan --schema` a JSON schema.",
+    )]);
+    roff.control("SH", ["KEYS"]);
+    let keys = schema["properties"].as_object().into_iter().flatten();
+    pairs(
+        &mut roff,
+        keys.map(|(key, spec)| (key.clone(), spec["description"].as_str().unwrap_or_default().to_owned())),
+    );
+    for (heading, entries) in [("LAYERS", &catalogue.layers), ("WORKLOADS", &catalogue.workloads)] {
+        roff.control("SH", [heading]);
+        for entry in entries {
+            described(&mut roff, entry);
+        }
+    }
+    roff.control("SH", ["SEE ALSO"]).text([bold("pgstrata-plan"), roman("(1), "), bold("pgstrata-run"), roman("(1)")]);
+    roff.to_roff()
+}
+
+fn described(roff: &mut Roff, entry: &CatalogueEntry) {
+    roff.control("SS", [entry.name]).text([roman(entry.doc)]);
+    for take in entry.takes {
+        let number = if take.least == 0 { ", optional" } else { "" };
+        roff.control("TP", []).text([bold(take.key), roman(format!(" ({}{number})", take.kind.word()))]);
+        roff.text([roman(format!("What it stands on as its {}.", take.role.word()))]);
+    }
+    for option in entry.options {
+        let default = option.default.map(|default| format!(", default {default}")).unwrap_or_default();
+        let needed = if option.required { ", required" } else { "" };
+        let kind = crate::plan::describe_kind(option.kind);
+        roff.control("TP", []).text([
+            bold(option.key),
+            roman(" ("),
+            italic(kind),
+            roman(format!("{default}{needed})")),
+        ]);
+        roff.text([roman(option.doc)]);
+    }
 }
 
 #[cfg(test)]
@@ -55,14 +217,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_subcommand_has_a_page_with_its_examples() {
+    fn every_subcommand_has_a_page_with_the_sections_that_readers_look_for() {
         let pages = pages().unwrap();
         assert_eq!(pages[0].0, "pgstrata.1");
-        assert_eq!(pages.len(), 1 + super::super::command().get_subcommands().count());
-        for (name, text) in pages {
-            let text = String::from_utf8(text).unwrap();
+        assert_eq!(pages.len(), 2 + super::super::command().get_subcommands().count());
+        for (name, text) in pages.iter().filter(|(name, _)| name != PLAN_PAGE) {
+            let text = String::from_utf8(text.clone()).unwrap();
             assert!(name.starts_with("pgstrata") && name.ends_with(".1"), "{name}");
-            assert!(text.contains("Examples:"), "{name}");
+            for wanted in [".SH EXAMPLES", ".SH \"EXIT STATUS\"", ".SH FILES", ".SH \"SEE ALSO\""] {
+                assert!(text.contains(wanted), "{name} has no {wanted}:\n{text}");
+            }
+            assert!(!text.contains("EXTRA") && !text.contains("Exit code:"), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_the_plan_names_every_layer_workload_and_option() {
+        let page = plan_page();
+        let catalogue = super::super::catalogue();
+        for entry in catalogue.layers.iter().chain(&catalogue.workloads) {
+            assert!(page.contains(&format!(".SS {}", entry.name)), "{}", entry.name);
+            for option in entry.options {
+                assert!(page.contains(&option.key.replace('-', "\\-")), "{}", option.key);
+            }
         }
     }
 }

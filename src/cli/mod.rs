@@ -39,12 +39,13 @@ Examples:
 
 Exit status:
   0    done
-  1    the run went to its end, but some trials were not run or failed
-  2    wrong usage, or a mistake in a plan
+  1    done, but not all of it: trials that were not run, nothing to compare, a failed sync,
+       something not undone
+  2    wrong usage, or a mistake in a plan or another file that was given
   3    the machine lacks or refuses something
-  4    a foreign program failed
-  5    a run folder cannot be written or read
-  70   a fault of pgstrata
+  4    an external program failed
+  5    results cannot be written or read
+  70   an internal error of pgstrata
   130  interrupted";
 
 /// Which storage stack should PostgreSQL stand on?
@@ -54,8 +55,8 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "pgstrata", version, after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
-    /// When to colour what is printed
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    /// When to colour what is printed: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", hide_possible_values = true)]
     color: Colour,
     #[command(subcommand)]
     command: Command,

@@ -30,6 +30,7 @@ mod tests;
 pub use example::example;
 pub use problem::{Paint, Problems};
 pub use schema::schema;
+pub use values::describe as describe_kind;
 
 use crate::error::{Context, Error, Result};
 use crate::host::files;

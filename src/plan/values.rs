@@ -41,7 +41,7 @@ impl ValueRefusal {
 }
 
 /// The kind in words, to follow "wants".
-pub(super) fn describe(kind: OptionKind) -> String {
+pub fn describe(kind: OptionKind) -> String {
     match kind {
         OptionKind::Integer { min } => format!("a whole number of at least {min}"),
         OptionKind::Number => "a number above 0".to_owned(),
