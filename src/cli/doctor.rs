@@ -49,6 +49,7 @@ fn print(diagnosis: &Diagnosis) -> Result<()> {
             out::line(&format!("  missing  {:<10} {}; {}", layer.layer, lack.what, lack.hint))?;
         }
     }
+    print_disks(diagnosis)?;
     out::line("\nPostgreSQL")?;
     if diagnosis.postgres.is_empty() {
         out::line("  missing  no installation with postgres, initdb and pgbench; apt-get install postgresql")?;
@@ -67,6 +68,34 @@ fn print(diagnosis: &Diagnosis) -> Result<()> {
     }
     for disturbance in &diagnosis.disturbances {
         out::line(&format!("  {}: {}; {}", disturbance.what, disturbance.detail, disturbance.advice))?;
+    }
+    Ok(())
+}
+
+/// Each disk as a plan names it, with what else decides how fast it syncs.
+fn print_disks(diagnosis: &Diagnosis) -> Result<()> {
+    out::line("\nDisks")?;
+    if diagnosis.disks.is_empty() {
+        out::line("  none found")?;
+    }
+    for disk in &diagnosis.disks {
+        let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
+        let kind = disk.rotational.map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned());
+        let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
+        let facts: Vec<String> =
+            [size, disk.model.clone(), kind, disk.write_cache.clone(), scheduler].into_iter().flatten().collect();
+        let mark = if disk.in_use.is_empty() { "free  " } else { "in use" };
+        out::line(&format!("  {mark}   {}: {}", disk.path.display(), out::harmless(&facts.join(", "))))?;
+        let path = disk.by_id.as_ref().unwrap_or(&disk.path);
+        let identity = match (&disk.serial, &disk.wwn) {
+            (Some(serial), _) => format!("serial = \"{}\"", out::harmless(serial)),
+            (None, Some(wwn)) => format!("wwn = \"{}\"", out::harmless(wwn)),
+            (None, None) => "it tells neither serial nor WWN, so no plan can name it".to_owned(),
+        };
+        out::line(&format!("           disk = \"{}\", {identity}", path.display()))?;
+        for used in &disk.in_use {
+            out::line(&format!("           {}", out::harmless(used)))?;
+        }
     }
     Ok(())
 }

@@ -4,6 +4,10 @@
 //! what the device carried before is wiped here, once, for good. A disk that a run has used is full of that run's bytes
 //! afterwards: a mark at its start says that nobody needs them, so that the next trial takes it for blank.
 
+mod found;
+
+pub use found::{FoundDisk, found};
+
 use super::devices::Identity;
 use super::guard::{self, BlockDevice};
 use super::ledger::Thing;

@@ -4,6 +4,7 @@ use crate::cluster::install::{self, Installation};
 use crate::host::machine::{self, Disturbance};
 use crate::host::users::{self, User};
 use crate::host::{Host, files};
+use crate::provision::disk::{self, FoundDisk};
 use crate::provision::{self, Unmet};
 use crate::record::facts::HostFacts;
 use crate::record::options::Options;
@@ -22,6 +23,8 @@ pub struct Diagnosis {
     pub server_user_problem: Option<String>,
     /// Each layer, and what it lacks here.
     pub layers: Vec<LayerDiagnosis>,
+    /// The disks of the machine.
+    pub disks: Vec<FoundDisk>,
     /// PostgreSQL installations, the newest first.
     pub postgres: Vec<PostgresDiagnosis>,
     /// Space where runs put things.
@@ -91,6 +94,7 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         server_user_problem: user.as_ref().err().map(ToString::to_string),
         server_user: user.ok().map(|User { name, .. }| name),
         layers,
+        disks: disk::found(host),
         postgres,
         space: vec![free_space("images, templates, ledgers", state), free_space("results", results)],
         disturbances: machine::disturbances(host),

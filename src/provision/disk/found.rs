@@ -1,0 +1,119 @@
+//! The disks of this machine, as a plan names them: `pgstrata doctor`.
+
+use super::super::devices::Identity;
+use super::super::guard::{self, BlockDevice};
+use super::super::sysfs::{self, DeviceNumber};
+use crate::host::{Host, folders, paths};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// A disk of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundDisk {
+    /// Path without symlinks: `/dev/nvme0n1`.
+    pub path: PathBuf,
+    /// Path that does not change with the order of discovery; `None` where udev made none.
+    pub by_id: Option<PathBuf>,
+    /// Model as the device tells it.
+    pub model: Option<String>,
+    /// Serial as the device tells it.
+    pub serial: Option<String>,
+    /// World wide name as the device tells it.
+    pub wwn: Option<String>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// `write back` or `write through`, as the kernel has it.
+    pub write_cache: Option<String>,
+    /// The I/O scheduler in force.
+    pub scheduler: Option<String>,
+    /// Whether it rotates, as it says.
+    pub rotational: Option<bool>,
+    /// What uses it now, in words; empty when nothing does.
+    pub in_use: Vec<String>,
+}
+
+/// Kernel names of block devices that are no disks: loop devices, memory, optical and floppy drives.
+const NO_DISKS: [&str; 5] = ["loop", "ram", "zram", "sr", "fd"];
+
+/// Starts of names below `/dev/disk/by-id` that tell neither model nor serial.
+const OPAQUE: [&str; 3] = ["wwn-", "nvme-eui.", "nvme-nvme."];
+
+/// Every disk with a size, by name. Reads, never changes.
+#[must_use]
+pub fn found(host: &Host) -> Vec<FoundDisk> {
+    let links: Vec<PathBuf> = folders::list(Path::new("/dev/disk/by-id")).unwrap_or_default();
+    let names = host.names_in("/sys/block").into_iter();
+    let disks = names.filter(|name| !NO_DISKS.iter().any(|other| name.starts_with(other)));
+    let mut all: Vec<FoundDisk> = disks.filter_map(|name| look_at(host, &name, &links)).collect();
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all
+}
+
+fn look_at(host: &Host, name: &str, links: &[PathBuf]) -> Option<FoundDisk> {
+    let node = DeviceNumber::named(host, name)?;
+    let identity = Identity::of(host, node);
+    identity.size_bytes.filter(|bytes| *bytes > 0)?;
+    // A slash in a kernel name stands as `!` in sysfs (cciss!c0d0).
+    let path = Path::new("/dev").join(name.replace('!', "/"));
+    let of_it = |link: &&PathBuf| paths::resolved(link) == path;
+    let is_opaque = |link: &&PathBuf| {
+        let name = link.file_name().unwrap_or_default().to_string_lossy();
+        OPAQUE.iter().any(|start| name.starts_with(start))
+    };
+    let device = BlockDevice { path: path.clone(), node };
+    let uses = guard::uses(host, &device).unwrap_or_else(|e| vec![e.to_string()]);
+    let mine = links.iter().filter(of_it);
+    Some(FoundDisk {
+        by_id: mine.clone().find(|link| !is_opaque(link)).or(mine.clone().next()).cloned(),
+        model: identity.model,
+        serial: identity.serial,
+        wwn: identity.wwn,
+        size_bytes: identity.size_bytes,
+        write_cache: node.attribute(host, "queue/write_cache"),
+        scheduler: node.attribute(host, "queue/scheduler").map(|text| sysfs::chosen(&text).to_owned()),
+        rotational: node.flag(host, "queue/rotational"),
+        // Without root nobody may open a disk, which does not mean that something uses it.
+        in_use: uses.into_iter().filter(|used| !used.contains("Permission denied")).collect(),
+        path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_listed_with_what_a_plan_needs_and_loops_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (name, size) in [("nvme0n1", "2048"), ("loop0", "2048"), ("sda", "0")] {
+            put(&format!("sys/class/block/{name}/dev"), if name == "nvme0n1" { "259:0" } else { "8:0" });
+            put(&format!("sys/block/{name}/size"), size);
+        }
+        let disk = "sys/dev/block/259:0";
+        for (file, text) in [
+            ("size", "2048\n"),
+            ("serial", "S5GX\n"),
+            ("uevent", "DEVNAME=nvme0n1\n"),
+            ("queue/scheduler", "[none] mq-deadline\n"),
+            ("queue/write_cache", "write back\n"),
+            ("queue/rotational", "0\n"),
+        ] {
+            put(&format!("{disk}/{file}"), text);
+        }
+        put("sys/dev/block/8:0/size", "0\n");
+        put("proc/self/mountinfo", "");
+        put("proc/swaps", "Filename Type Size Used Priority\n");
+        let found = found(&Host::rooted(root.path()));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let disk = &found[0];
+        assert_eq!(disk.path, Path::new("/dev/nvme0n1"));
+        assert_eq!((disk.serial.as_deref(), disk.size_bytes), (Some("S5GX"), Some(1 << 20)));
+        assert_eq!((disk.scheduler.as_deref(), disk.rotational), (Some("none"), Some(false)));
+        assert_eq!(disk.write_cache.as_deref(), Some("write back"));
+    }
+}
