@@ -10,6 +10,7 @@ pub(crate) mod charts;
 pub(crate) mod checks;
 pub mod compare;
 pub(crate) mod counters;
+pub(crate) mod decided;
 pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
