@@ -115,12 +115,12 @@ pub(crate) fn significant(value: f64) -> String {
     group_thousands(&text)
 }
 
-/// A ratio above 1 as a difference: `5.8 %`, `20 %`, from twice on `2.4 times`.
+/// A ratio above 1 as a difference: `5.8 %`, `20 %`, from twice on `a factor of 2.4`.
 #[must_use]
 pub(crate) fn beyond(ratio: f64) -> String {
     let per_cent = (ratio - 1.0) * 100.0;
     match per_cent {
-        _ if ratio >= 2.0 => format!("{} times", significant(ratio)),
+        _ if ratio >= 2.0 => format!("a factor of {}", significant(ratio)),
         _ if per_cent < 9.95 => format!("{per_cent:.1} %"),
         _ => format!("{per_cent:.0} %"),
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_difference_reads_as_per_cent_and_from_twice_on_as_a_factor() {
         let shown = [1.0061, 1.058, 1.2, 1.9996, 2.4, 31.2].map(beyond);
-        assert_eq!(shown, ["0.6 %", "5.8 %", "20 %", "100 %", "2.4 times", "31.2 times"]);
+        assert_eq!(shown, ["0.6 %", "5.8 %", "20 %", "100 %", "a factor of 2.4", "a factor of 31.2"]);
     }
 
     #[test]

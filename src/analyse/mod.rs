@@ -43,6 +43,8 @@ mod stories_layers;
 #[cfg(test)]
 mod stories_length;
 #[cfg(test)]
+mod stories_ranks;
+#[cfg(test)]
 mod stories_table;
 #[cfg(test)]
 mod story;

@@ -170,7 +170,11 @@ fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -
         return Cell::text(text).csv(vec![String::new(); 8]).style("quiet");
     };
     let (text, interval) = comparison_text(comparison);
-    let style = if comparison.no_difference_seen || comparison.caveat.is_some() { "quiet" } else { "" };
+    let style = match (comparison.no_difference_seen, &comparison.caveat) {
+        (true, _) => "quiet undecided",
+        (false, Some(_)) => "quiet",
+        (false, None) => "",
+    };
     Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(vec![
         comparison.baseline.clone(),
         comparison.ratio.value.to_string(),

@@ -72,7 +72,8 @@ pub(super) fn estimate_text(estimate: &Estimate) -> (String, String) {
 pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
     let half = mean.low.zip(mean.high).map_or(0.0, |(low, high)| (high - low) / 2.0);
     let last = last_digit(mean.value, half);
-    format!("{}–{}", rounded(least, last), rounded(most, last))
+    let (least, most) = (rounded(least, last), rounded(most, last));
+    if least == most { least } else { format!("{least}–{most}") }
 }
 
 /// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:

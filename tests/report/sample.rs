@@ -540,8 +540,9 @@ pub fn hostile() -> Findings {
 fn spoil(value: &mut serde_json::Value, key: &str) {
     match value {
         serde_json::Value::String(text) => {
-            let is_word = matches!(key, "class" | "kind" | "step" | "fits" | "write_cache" | "role" | "claim")
-                && !text.contains(' ');
+            let is_word =
+                matches!(key, "class" | "kind" | "procedure" | "step" | "fits" | "write_cache" | "role" | "claim")
+                    && !text.contains(' ');
             let is_wait_class = key == "class" && !["flushed", "volatile"].contains(&text.as_str());
             if key != "clients" && (!is_word || is_wait_class) {
                 text.push_str(HOSTILE);
