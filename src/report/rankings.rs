@@ -2,7 +2,9 @@
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, range_text};
-use crate::analyse::findings::{BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, Ranking};
+use crate::analyse::findings::{
+    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, Ranking,
+};
 
 /// One table for each ranking, in their order.
 pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
@@ -63,7 +65,18 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
             table.push(cells);
         }
     }
+    table.below(overlap(rankings));
     table
+}
+
+/// What the intervals of rankings side by side say of cases, where any two are compared.
+fn overlap(rankings: &[&Ranking]) -> Option<String> {
+    let classes = rankings.iter().flat_map(|ranking| &ranking.classes);
+    let procedures: Vec<ProcedureKind> = classes.filter_map(|class| Some(class.decision.as_ref()?.procedure)).collect();
+    let exact = |procedure: &ProcedureKind| matches!(procedure, ProcedureKind::Tukey | ProcedureKind::Pair);
+    let guide = if procedures.iter().all(exact) { "" } else { "; where noises or blocks differ, this is a guide only" };
+    let sentence = format!("Two cases of a class differ in a column where their intervals do not overlap{guide}.");
+    (!procedures.is_empty()).then_some(sentence)
 }
 
 fn ranking_table(index: usize, ranking: &Ranking) -> Table {

@@ -121,6 +121,9 @@ fn compact(found: &Table) -> String {
         table.set_constraints(widths.iter().map(|w| ColumnConstraint::Absolute(Width::Fixed(*w))));
         align_right(&mut table, &(1..=measures).collect::<Vec<_>>());
         text.push_str(&indented(&table));
+        for sentence in &group.below {
+            text.push_str(&paragraph("  ", sentence));
+        }
     }
     text
 }
