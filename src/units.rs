@@ -115,6 +115,17 @@ pub(crate) fn significant(value: f64) -> String {
     group_thousands(&text)
 }
 
+/// A ratio above 1 as a difference: `5.8 %`, `20 %`, from twice on `a factor of 2.4`.
+#[must_use]
+pub(crate) fn beyond(ratio: f64) -> String {
+    let per_cent = (ratio - 1.0) * 100.0;
+    match per_cent {
+        _ if ratio >= 2.0 => format!("a factor of {}", significant(ratio)),
+        _ if per_cent < 9.95 => format!("{per_cent:.1} %"),
+        _ => format!("{per_cent:.0} %"),
+    }
+}
+
 /// A whole number with a thin gap every three digits: `12 345`.
 #[must_use]
 pub(crate) fn grouped(value: u64) -> String {
@@ -161,6 +172,12 @@ fn scale(number: &str, factor: u64, text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
     use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    #[test]
+    fn a_difference_reads_as_per_cent_and_from_twice_on_as_a_factor() {
+        let shown = [1.0061, 1.058, 1.2, 1.9996, 2.4, 31.2].map(beyond);
+        assert_eq!(shown, ["0.6 %", "5.8 %", "20 %", "100 %", "a factor of 2.4", "a factor of 31.2"]);
+    }
 
     #[test]
     fn sizes_read_as_people_write_them() {

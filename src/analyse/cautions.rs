@@ -254,7 +254,7 @@ pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -
     }
     let some = cases.iter().any(|case| !case.trials.is_empty());
     if some && cases.iter().all(|case| case.trials.len() < 2) {
-        let what = "a single trial each: no difference between cases can be claimed; set blocks to 3 or more";
+        let what = "a single trial each: no difference between cases can be claimed; set blocks to 5";
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));

@@ -43,7 +43,7 @@ pub fn of(case: &CaseSums, cases: &[CaseSums]) -> Option<FlushShare> {
 }
 
 /// The quotient of the two rates as they are shown, with the relative error of the ratio that the comparison of their
-/// trials gives (that one is a geometric mean: a reader who divides would find another figure).
+/// trials gives (where one of the two lacks a block, that is of the others alone).
 fn share(commits: &Estimate, syncs: &Estimate, compared: Ratio) -> Option<Estimate> {
     let value = commits.value / syncs.value;
     let end = |end: f64| value * end / compared.value;

@@ -3,7 +3,7 @@
 use super::findings::{BottleneckKind, CaseFinding, ClassRanking, DurabilityClass, NotRun, RankRow};
 use super::ranking::Contest;
 use crate::stats::ratio::Ratio;
-use crate::units::significant;
+use crate::units::{beyond, significant};
 
 /// Other rankings with another winner that are named.
 const OTHERS_NAMED: usize = 2;
@@ -101,29 +101,40 @@ impl HeadlineSentence<'_> {
         let names: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
             let without = rows.iter().all(|row| row.rate.trials < 2);
-            let why = if without { ": a single trial each has no interval" } else { "" };
+            let why = if without { ": a single trial each has no interval".to_owned() } else { self.beyond(&best) };
             return format!("no difference is seen between {}, each a {}{why}", list(&names), self.kind(1));
         }
         let first = &rows[0];
-        let slower: Vec<&RankRow> =
-            rows.iter().filter(|row| row.rank > 1).filter(|row| self.slower(row, first)).collect();
+        let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
             let text =
                 format!("{} are the fastest {}, with no difference seen between them", list(&names), self.kind(2));
-            return text + &self.list_slower(&slower);
+            return text + &self.beyond(&best) + &self.list_slower(&slower);
         }
         let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
         let reference = baseline.filter(|base| base.case != first.case).unwrap_or(&rows[1]);
         let against = match self.main.ratio(&first.case, &reference.case) {
-            Some(ratio) if ratio.tells_apart() => format!(": {} times {}", times(&ratio), reference.label),
+            Some(ratio) if self.main.faster(&first.case, &reference.case) => {
+                format!(": {} times {}{}", times(&ratio), reference.label, self.together_only(&ratio, first, reference))
+            }
             _ => format!(", but no difference to {} is seen", reference.label),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} is the fastest {}{against}{}", first.label, self.kind(1), self.list_slower(&rest))
     }
 
-    fn slower(&self, row: &RankRow, than: &RankRow) -> bool {
-        self.main.ratio(&than.case, &row.case).is_some_and(|ratio| ratio.tells_apart())
+    /// Which difference would have been seen between these.
+    fn beyond(&self, rows: &[&RankRow]) -> String {
+        let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+        let decided = cases.first().zip(cases.last()).and_then(|(first, last)| self.main.decided(first, last));
+        let ratio = decided.and_then(|decided| decided.would_have_shown_among(&cases));
+        ratio.map(|ratio| format!(" (a difference beyond {} would have shown)", beyond(ratio))).unwrap_or_default()
+    }
+
+    /// Why the two differ, where the interval of their ratio holds 1.
+    fn together_only(&self, ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
+        let decided = self.main.decided(&first.case, &reference.case).filter(|_| !ratio.tells_apart());
+        decided.map(|decided| format!(" ({})", decided.together_only())).unwrap_or_default()
     }
 
     fn list_slower(&self, rows: &[&RankRow]) -> String {

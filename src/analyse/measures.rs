@@ -5,6 +5,7 @@ use crate::record::counts::Measure;
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
+use crate::stats::slices;
 use hdrhistogram::Histogram;
 
 /// Points of the latency curve between one halving of the rest and the next: 50 %, 75 %, 87.5 %, ...
@@ -80,17 +81,10 @@ impl MeasureSums {
         }
     }
 
-    /// Mean rate over the trials with its interval.
+    /// Mean rate over all trials with the interval that these carry alone.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
-        let trials: Vec<TrialMean> = self.rates.iter().map(|rate| rate.trial).collect();
-        let found = mean_over_trials(&trials)?;
-        Some(Estimate {
-            value: found.mean,
-            low: found.ends.map(|ends| ends.0),
-            high: found.ends.map(|ends| ends.1),
-            trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
-        })
+        estimate(&self.rates)
     }
 
     #[must_use]
@@ -124,6 +118,19 @@ impl MeasureSums {
     }
 }
 
+/// Mean rate over trials with its interval.
+#[must_use]
+pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
+    let trials: Vec<TrialMean> = rates.iter().map(|rate| rate.trial).collect();
+    let found = mean_over_trials(&trials)?;
+    Some(Estimate {
+        value: found.mean,
+        low: found.ends.map(|ends| ends.0),
+        high: found.ends.map(|ends| ends.1),
+        trials: u32::try_from(trials.len()).unwrap_or(u32::MAX),
+    })
+}
+
 /// Operations a second of one trial; `None` where it has none or no time.
 #[must_use]
 pub fn rate_of(measure: &Measure) -> Option<f64> {
@@ -135,14 +142,15 @@ fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
     if measure.slices.is_empty() {
         return seconds.and_then(autocorrelation::within);
     }
-    autocorrelation::within_independent(&slice_rates(measure))
+    within_slices(measure)
 }
 
-/// Operations a second of each turn of a measure, of those that took time.
+/// What the turns of a measure say of the error of its rate.
 #[must_use]
-pub fn slice_rates(measure: &Measure) -> Vec<f64> {
-    let took_time = measure.slices.iter().filter(|slice| slice.elapsed_ns > 0);
-    took_time.map(|slice| slice.operations as f64 / (slice.elapsed_ns as f64 / 1e9)).collect()
+pub fn within_slices(measure: &Measure) -> Option<Within> {
+    let turns: Vec<(u64, f64)> =
+        measure.slices.iter().map(|slice| (slice.operations, slice.elapsed_ns as f64 / 1e9)).collect();
+    slices::within(&turns)
 }
 
 /// (percentile, microseconds), rising, each step half as far from 100 as the one before, divided evenly.
@@ -182,6 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn slices_that_hang_together_tell_less_than_independent_ones() {
+        // Ten slow turns, ten fast ones, and again, against slow and fast ones in turn.
+        let drifting: Vec<u64> = (0..40).map(|turn| if turn / 10 % 2 == 0 { 90 } else { 110 }).collect();
+        let mixed: Vec<u64> = (0..40).map(|turn| if turn % 2 == 0 { 90 } else { 110 }).collect();
+        let width = |slices: &[u64]| {
+            let mut sums = sums();
+            sums.add(1, &measure(4000, 40.0, slices), None);
+            let rate = sums.estimate().unwrap();
+            rate.high.unwrap() - rate.low.unwrap()
+        };
+        assert!(width(&drifting) > 2.0 * width(&mixed), "{} {}", width(&drifting), width(&mixed));
+    }
+
+    #[test]
     fn a_single_trial_of_slices_has_an_interval_from_its_slices() {
         let one = measure(1000, 10.0, &[98, 100, 102, 100]);
         let mut sums = sums();
@@ -200,7 +222,7 @@ mod tests {
         sums.add(2, &measure(1500, 10.0, &[]), None);
         let rate = sums.estimate().unwrap();
         let (low, high) = (rate.low.unwrap(), rate.high.unwrap());
-        assert!(rate.value == 100.0 && low > 0.0 && low < 1.0 && high > 10_000.0, "{rate:?}");
+        assert!((rate.value - 7500f64.sqrt()).abs() < 1e-9 && low > 0.0 && low < 1.0 && high > 10_000.0, "{rate:?}");
     }
 
     #[test]

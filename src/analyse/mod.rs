@@ -10,6 +10,7 @@ pub(crate) mod charts;
 pub(crate) mod checks;
 pub mod compare;
 pub(crate) mod counters;
+pub(crate) mod decided;
 pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
@@ -41,6 +42,8 @@ mod stories_durability;
 mod stories_layers;
 #[cfg(test)]
 mod stories_length;
+#[cfg(test)]
+mod stories_ranks;
 #[cfg(test)]
 mod stories_table;
 #[cfg(test)]

@@ -1,9 +1,13 @@
 //! Which cases compare, how, and in which order they stand inside their durability class.
 
 use super::case::CaseSums;
-use super::findings::{BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, Ranking};
-use super::measures::MeasureSums;
-use crate::stats::ratio::{Ratio, RatioMethod, ratio};
+use super::decided::{Decided, class_intervals};
+use super::findings::{
+    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, Ranking,
+};
+use super::measures::{MeasureSums, estimate};
+use crate::stats::decisions::{Criticals, complete_blocks};
+use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +18,14 @@ const SAFEST_FIRST: [DurabilityClass; 4] =
 /// `wal_sync_method` of PostgreSQL on Linux.
 const DEFAULT_METHOD: &str = "fdatasync";
 
+/// Seed of the simulated designs that critical values are taken from: any number, always the same.
+const SEED: u64 = 17;
+
 /// One ranking with what is needed to compare any two of its cases.
 pub struct Contest<'a> {
     pub ranking: Ranking,
+    /// What was decided inside each class.
+    decided: Vec<Decided>,
     pub entries: Vec<ContestEntry<'a>>,
     /// Whether its cases differ in their stack alone.
     pub stacks_only: bool,
@@ -27,6 +36,8 @@ pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
     measure: &'a MeasureSums,
+    /// Its trials in the blocks that all cases of the ranking have; all of them where those are too few.
+    rates: Vec<BlockMean>,
     rate: Estimate,
     label: String,
 }
@@ -36,7 +47,19 @@ impl Contest<'_> {
     #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        ratio(&entry(case)?.measure.rates, &entry(other)?.measure.rates)
+        ratio(&entry(case)?.rates, &entry(other)?.rates)
+    }
+
+    /// What was decided of two cases of one class, by id.
+    #[must_use]
+    pub fn decided(&self, case: &str, other: &str) -> Option<&Decided> {
+        self.decided.iter().find(|decided| decided.has(case) && decided.has(other))
+    }
+
+    /// Whether a case was shown to be faster than another one of its class, both by id.
+    #[must_use]
+    pub fn faster(&self, case: &str, other: &str) -> bool {
+        self.decided(case, other).is_some_and(|decided| decided.faster(case, other))
     }
 }
 
@@ -62,7 +85,8 @@ pub fn contests<'a>(
             // Scripts of one mix share the main measure's time: ranking each again says nothing new.
             let ranked = place == 0 || measure.takes_turns;
             let Some(rate) = measure.estimate().filter(|_| ranked) else { continue };
-            let entry = ContestEntry { case, durability, measure, rate, label: String::new() };
+            let rates = measure.rates.clone();
+            let entry = ContestEntry { case, durability, measure, rates, rate, label: String::new() };
             let shared = Shared::of(&entry, &compared);
             match groups.iter_mut().find(|(known, _)| *known == shared) {
                 Some((_, entries)) => entries.push(entry),
@@ -85,7 +109,8 @@ pub fn contests<'a>(
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
         (without_server, reads, workload, Reverse(shared.clients()), other_method)
     });
-    groups.into_iter().map(|(shared, entries)| shared.contest(entries, &compared, baseline)).collect()
+    let mut criticals = Criticals::seeded(SEED);
+    groups.into_iter().map(|(shared, entries)| shared.contest(entries, &compared, baseline, &mut criticals)).collect()
 }
 
 /// What all cases of a ranking have in common.
@@ -125,8 +150,10 @@ impl Shared {
         mut entries: Vec<ContestEntry<'a>>,
         compared: &BTreeSet<&str>,
         baseline: &BTreeMap<String, String>,
+        criticals: &mut Criticals,
     ) -> Contest<'a> {
         let differing = differing(&entries, compared);
+        keep_complete_blocks(&mut entries);
         for entry in &mut entries {
             let values = differing.iter().filter_map(|axis| entry.case.spec.axes.get(axis)).cloned();
             entry.label = values.collect::<Vec<_>>().join(", ");
@@ -138,20 +165,28 @@ impl Shared {
         let is_baseline =
             |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
-        let of_class = |class: DurabilityClass| {
+        let (mut classes, mut decided) = (Vec::new(), Vec::new());
+        for class in SAFEST_FIRST {
             let members: Vec<&ContestEntry<'_>> =
                 entries.iter().filter(|entry| entry.durability.class == class).collect();
-            (!members.is_empty()).then(|| ClassRanking { class, rows: rows(&members, base) })
-        };
+            if members.is_empty() {
+                continue;
+            }
+            let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.rates.clone()));
+            let of_class = Decided::of(cases, criticals);
+            let rows = rows(&members, base, &of_class);
+            classes.push(ClassRanking { class, decision: of_class.decision(&rows), rows });
+            decided.push(of_class);
+        }
         let ranking = Ranking {
             title: self.title(),
             unit: entries.first().map_or_else(String::new, |entry| entry.measure.unit.clone()),
-            classes: SAFEST_FIRST.into_iter().filter_map(of_class).collect(),
+            classes,
             workload: self.workload,
             measure: self.measure,
             shared: self.axes,
         };
-        Contest { ranking, entries, stacks_only: differing.iter().all(|axis| axis == "stack") }
+        Contest { ranking, decided, entries, stacks_only: differing.iter().all(|axis| axis == "stack") }
     }
 }
 
@@ -171,47 +206,65 @@ fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<Str
     axes
 }
 
-/// Rows of one class, the fastest first. A row shares the rank of the best of its group until one can be told apart
-/// from that best; this one opens the next group.
-fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>) -> Vec<RankRow> {
-    let mut rows: Vec<RankRow> = Vec::with_capacity(members.len());
-    let mut best = 0;
-    for (place, entry) in members.iter().enumerate() {
-        let apart = ratio(&entry.measure.rates, &members[best].measure.rates).is_some_and(|ratio| ratio.tells_apart());
-        if apart {
-            best = place;
-        }
-        let other = base.filter(|base| base.case.spec.id != entry.case.spec.id);
-        rows.push(RankRow {
-            rank: u32::try_from(best + 1).unwrap_or(u32::MAX),
-            case: entry.case.spec.id.clone(),
-            label: entry.label.clone(),
-            rate: entry.rate,
-            comparison: other.and_then(|base| compare(entry, base)),
-            durability: entry.durability.clone(),
-        });
+/// Leaves out the trials whose block another case lacks, so that figures, ratios and ranks rest on the same trials; where
+/// too few blocks would be left, each keeps its own.
+fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
+    let all: Vec<Vec<BlockMean>> = entries.iter().map(|entry| entry.rates.clone()).collect();
+    let Some(blocks) = complete_blocks(&all) else { return };
+    for entry in entries {
+        entry.rates.retain(|trial| blocks.contains(&trial.block));
+        entry.rate = estimate(&entry.rates).unwrap_or(entry.rate);
     }
-    rows
 }
 
-fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>) -> Option<BaselineComparison> {
-    let found = ratio(&entry.measure.rates, &base.measure.rates)?;
+/// Rows of one class, the fastest first.
+fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided: &Decided) -> Vec<RankRow> {
+    let row = |entry: &&ContestEntry<'_>| {
+        let case = &entry.case.spec.id;
+        let other = base.filter(|base| base.case.spec.id != *case);
+        let trial = |of: &BlockMean| RankTrial {
+            trial: of.block,
+            rate: of.trial.mean,
+            used: entry.rates.iter().any(|used| used.block == of.block),
+        };
+        RankRow {
+            rank: u32::try_from(decided.rank(case)).unwrap_or(u32::MAX),
+            case: case.clone(),
+            label: entry.label.clone(),
+            rate: class_intervals(entry.rate, decided.half_interval(case)),
+            trials: entry.measure.rates.iter().map(trial).collect(),
+            comparison: other.and_then(|base| compare(entry, base, decided)),
+            durability: entry.durability.clone(),
+        }
+    };
+    members.iter().map(row).collect()
+}
+
+fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
+    let found = ratio(&entry.rates, &base.rates)?;
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
         RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
-        RatioMethod::NoInterval => entry.measure.rates.len().min(base.measure.rates.len()),
+        RatioMethod::NoInterval => entry.rates.len().min(base.rates.len()),
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
     let caveat = format!("not the same promise: {} against {}", class_word(class), class_word(base_class));
+    let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
+    let inside = decided.has(base_id);
     Some(BaselineComparison {
-        baseline: base.case.spec.id.clone(),
+        baseline: base_id.clone(),
         ratio: Estimate {
             value: found.value,
             low: found.interval.map(|ends| ends.0),
             high: found.interval.map(|ends| ends.1),
             trials: u32::try_from(trials).unwrap_or(u32::MAX),
         },
-        no_difference_seen: !found.tells_apart(),
+        no_difference_seen: if inside { !decided.apart(id, base_id) } else { !found.tells_apart() },
+        would_have_shown: if inside {
+            decided.would_have_shown(id, base_id)
+        } else {
+            found.interval.map(|(low, high)| (high / low).sqrt())
+        },
         method: method_words(&found, entry, base),
         caveat: (class != base_class).then_some(caveat),
     })

@@ -25,7 +25,7 @@ impl Cases<'_> {
         let columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Measure").csv(&["measure"]),
-            estimate_column("Rate", "rate", "1/s"),
+            estimate_column("Rate of all trials", "rate", "1/s"),
             ms("mean"),
             ms("p50"),
             ms("p95"),

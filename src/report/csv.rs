@@ -23,7 +23,7 @@ impl Renderer for Csv {
 }
 
 /// Headings after the axes.
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 34] = [
     "measure",
     "unit",
     "ranking",
@@ -32,11 +32,18 @@ const FIELDS: [&str; 27] = [
     "rate_per_s_low",
     "rate_per_s_high",
     "trials",
+    "ranked_per_s",
+    "ranked_per_s_low",
+    "ranked_per_s_high",
+    "ranked_trials",
+    "trial_per_s_least",
+    "trial_per_s_most",
     "baseline",
     "ratio",
     "ratio_low",
     "ratio_high",
     "no_difference_seen",
+    "would_have_shown",
     "caveat",
     "durability_class",
     "durability_reason",
@@ -80,6 +87,9 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
         text(row.map(|row| row.rank)),
     ];
     fields.extend(estimate(measure.rate.as_ref()));
+    fields.extend(estimate(row.map(|row| &row.rate)));
+    let trials = || row.iter().flat_map(|row| &row.trials).map(|trial| trial.rate);
+    fields.extend([text(trials().reduce(f64::min)), text(trials().reduce(f64::max))]);
     fields.extend(compared(comparison));
     fields.push(class_key(case.durability.class).to_owned());
     fields.push(case.durability.reason.clone());
@@ -108,13 +118,14 @@ fn estimate(estimate: Option<&Estimate>) -> [String; 4] {
     ]
 }
 
-fn compared(comparison: Option<&BaselineComparison>) -> [String; 6] {
+fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
     [
         comparison.map(|c| c.baseline.clone()).unwrap_or_default(),
         text(comparison.map(|c| c.ratio.value)),
         text(comparison.and_then(|c| c.ratio.low)),
         text(comparison.and_then(|c| c.ratio.high)),
         text(comparison.map(|c| c.no_difference_seen)),
+        text(comparison.and_then(|c| c.would_have_shown)),
         comparison.and_then(|c| c.caveat.clone()).unwrap_or_default(),
     ]
 }

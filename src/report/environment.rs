@@ -110,7 +110,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("blocks (each case once a block, in a seeded random order)", run.blocks.to_string()),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
         ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
-        ("intervals", "95 %, over trials".to_owned()),
+        ("intervals", "95 %; in rankings for comparing cases, elsewhere of one figure alone".to_owned()),
         ("measured by", format!("pgstrata {}", run.measured_by)),
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
     ];

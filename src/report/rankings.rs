@@ -1,8 +1,10 @@
 //! Rankings as tables: classes apart, the rate with its interval, the comparison, and what durability rests on.
 
 use super::table::{Cell, Table, TableColumn};
-use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text};
-use crate::analyse::findings::{BaselineComparison, ClassRanking, DurabilityClass, Estimate, RankRow, Ranking};
+use super::words::{class_key, class_meaning, class_title, comparison_text, estimate_text, range_text};
+use crate::analyse::findings::{
+    BaselineComparison, ClassRanking, DurabilityClass, Estimate, ProcedureKind, RankRow, Ranking,
+};
 
 /// One table for each ranking, in their order.
 pub(super) fn ranking_tables(rankings: &[Ranking]) -> Vec<Table> {
@@ -63,7 +65,18 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
             table.push(cells);
         }
     }
+    table.below(overlap(rankings));
     table
+}
+
+/// What the intervals of rankings side by side say of cases, where any two are compared.
+fn overlap(rankings: &[&Ranking]) -> Option<String> {
+    let classes = rankings.iter().flat_map(|ranking| &ranking.classes);
+    let procedures: Vec<ProcedureKind> = classes.filter_map(|class| Some(class.decision.as_ref()?.procedure)).collect();
+    let exact = |procedure: &ProcedureKind| matches!(procedure, ProcedureKind::Tukey | ProcedureKind::Pair);
+    let guide = if procedures.iter().all(exact) { "" } else { "; where noises or blocks differ, this is a guide only" };
+    let sentence = format!("Two cases of a class differ in a column where their intervals do not overlap{guide}.");
+    (!procedures.is_empty()).then_some(sentence)
 }
 
 fn ranking_table(index: usize, ranking: &Ranking) -> Table {
@@ -71,13 +84,24 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
     let columns = vec![
         TableColumn { title: "Rank".to_owned(), unit: None, numeric: true, csv: vec!["rank in class".to_owned()] },
         TableColumn::text("Case").csv(&["case", "label"]),
-        estimate_column("Rate", "rate", unit),
+        TableColumn::number("Rate, comparison interval", unit).csv(&[
+            &format!("rate ({unit})"),
+            &format!("comparison low ({unit})"),
+            &format!("comparison high ({unit})"),
+            "trials used",
+        ]),
+        TableColumn::number("Trials, least to most", unit).csv(&[
+            &format!("least ({unit})"),
+            &format!("most ({unit})"),
+            "trials",
+        ]),
         TableColumn { numeric: true, ..TableColumn::text("Against the baseline") }.csv(&[
             "baseline",
             "ratio",
             "ratio low",
             "ratio high",
             "no difference seen",
+            "would have shown",
             "comparison",
             "caveat",
         ]),
@@ -94,6 +118,8 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
         for row in &class.rows {
             table.push(rank_row(row, baseline));
         }
+        let decided = class.decision.iter();
+        table.below(decided.flat_map(|it| it.remarks.iter().chain([&it.sentence])).cloned());
     }
     table
 }
@@ -106,9 +132,21 @@ fn rank_row(row: &RankRow, baseline: Option<&str>) -> Vec<Cell> {
         Cell::number(Some(row.rank), |rank| if is_volatile { format!("({rank})") } else { rank.to_string() }),
         case,
         estimate_cell(Some(&row.rate), None),
+        trials_cell(row),
         comparison_cell(row.comparison.as_ref(), baseline == Some(row.case.as_str())),
         Cell::text(row.durability.reason.clone()).style("reason"),
     ]
+}
+
+/// The least and the most of a case's trials.
+fn trials_cell(row: &RankRow) -> Cell {
+    let rates = || row.trials.iter().map(|trial| trial.rate);
+    let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
+    if row.trials.is_empty() {
+        return Cell::text("–").csv(vec![String::new(); 3]).style("absent");
+    }
+    let fields = vec![least.to_string(), most.to_string(), row.trials.len().to_string()];
+    Cell::text(range_text(least, most, &row.rate)).csv(fields)
 }
 
 /// Id of the case that the others are compared with.
@@ -142,16 +180,21 @@ pub(super) fn estimate_cell(estimate: Option<&Estimate>, missing: Option<&str>) 
 fn comparison_cell(comparison: Option<&BaselineComparison>, is_baseline: bool) -> Cell {
     let Some(comparison) = comparison.filter(|_| !is_baseline) else {
         let text = if is_baseline { "baseline" } else { "–" };
-        return Cell::text(text).csv(vec![String::new(); 7]).style("quiet");
+        return Cell::text(text).csv(vec![String::new(); 8]).style("quiet");
     };
     let (text, interval) = comparison_text(comparison);
-    let style = if comparison.no_difference_seen || comparison.caveat.is_some() { "quiet" } else { "" };
+    let style = match (comparison.no_difference_seen, &comparison.caveat) {
+        (true, _) => "quiet undecided",
+        (false, Some(_)) => "quiet",
+        (false, None) => "",
+    };
     Cell::text(text).aside(interval).remark(comparison.caveat.clone()).style(style).csv(vec![
         comparison.baseline.clone(),
         comparison.ratio.value.to_string(),
         optional(comparison.ratio.low),
         optional(comparison.ratio.high),
         comparison.no_difference_seen.to_string(),
+        optional(comparison.would_have_shown),
         comparison.method.clone(),
         comparison.caveat.clone().unwrap_or_default(),
     ])

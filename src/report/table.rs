@@ -45,6 +45,8 @@ pub(super) struct TableGroup {
     /// Word for the style sheet: a durability class.
     pub style: &'static str,
     pub rows: Vec<TableRow>,
+    /// What to know of the rows, below them.
+    pub below: Vec<String>,
     #[serde(skip)]
     lead: Vec<String>,
 }
@@ -164,7 +166,14 @@ impl Table {
         style: &'static str,
         lead: Vec<String>,
     ) {
-        self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), lead });
+        self.groups.push(TableGroup { heading, note, style, rows: Vec::new(), below: Vec::new(), lead });
+    }
+
+    /// Says something below the rows of the last group.
+    pub fn below(&mut self, sentences: impl IntoIterator<Item = String>) {
+        if let Some(group) = self.groups.last_mut() {
+            group.below.extend(sentences);
+        }
     }
 
     /// Adds a row to the last group.

@@ -74,7 +74,7 @@ fn about(findings: &Findings) -> String {
     if let Some(share) = run.measured_share {
         tell(format!("; {} of the wall time was measurement", percent(share)));
     }
-    tell(". Intervals are 95 %.".to_owned());
+    tell(". Intervals are 95 %: of twenty ratios, one interval misses by chance.".to_owned());
     text
 }
 
@@ -121,6 +121,9 @@ fn compact(found: &Table) -> String {
         table.set_constraints(widths.iter().map(|w| ColumnConstraint::Absolute(Width::Fixed(*w))));
         align_right(&mut table, &(1..=measures).collect::<Vec<_>>());
         text.push_str(&indented(&table));
+        for sentence in &group.below {
+            text.push_str(&paragraph("  ", sentence));
+        }
     }
     text
 }
@@ -132,7 +135,7 @@ fn ranking(found: &Table) -> String {
         let lines = rows().flat_map(|row| with_aside(&row.cells[column]).lines().map(width).collect::<Vec<_>>());
         lines.max().unwrap_or(0).clamp(8, most) as u16 + 2
     };
-    let fixed = [5, longest(1, RANKED_NAME_WIDTH_MAX), longest(2, 20), longest(3, 22)];
+    let fixed = [5, longest(1, RANKED_NAME_WIDTH_MAX), longest(2, 20), longest(3, 13), longest(4, 22)];
     let rest = WIDTH - 2 - fixed.iter().sum::<u16>();
     let mut text = paragraph("", &found.caption);
     for (i, group) in found.groups.iter().enumerate() {
@@ -141,14 +144,17 @@ fn ranking(found: &Table) -> String {
         let mut table = plain_table();
         if i == 0 {
             let unit = found.columns[2].unit.as_deref().unwrap_or_default();
-            table.set_header(["#", "case", &printable(unit), "against baseline", "durability"]);
+            table.set_header(["#", "case", &printable(unit), "trials", "against baseline", "durability"]);
         }
         for row in &group.rows {
             table.add_row(row.cells.iter().map(with_aside));
         }
         table.set_constraints(fixed.into_iter().chain([rest]).map(|w| ColumnConstraint::Absolute(Width::Fixed(w))));
-        align_right(&mut table, &[0, 2, 3]);
+        align_right(&mut table, &[0, 2, 3, 4]);
         text.push_str(&indented(&table));
+        for sentence in &group.below {
+            text.push_str(&paragraph("  ", sentence));
+        }
     }
     text
 }

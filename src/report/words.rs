@@ -4,7 +4,7 @@ use super::terminal::is_invisible;
 use crate::analyse::findings::{
     BaselineComparison, BottleneckKind, Caution, DurabilityClass, Estimate, Findings, Fits,
 };
-use crate::units::{Micros, grouped, significant};
+use crate::units::{Micros, beyond, grouped, significant};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A class in one word, as headings have it.
@@ -68,6 +68,14 @@ pub(super) fn estimate_text(estimate: &Estimate) -> (String, String) {
     (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))
 }
 
+/// From the least to the most of some trials, with the digits of their mean.
+pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
+    let half = mean.low.zip(mean.high).map_or(0.0, |(low, high)| (high - low) / 2.0);
+    let last = last_digit(mean.value, half);
+    let (least, most) = (rounded(least, last), rounded(most, last));
+    if least == most { least } else { format!("{least}–{most}") }
+}
+
 /// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:
 /// two of its digits while they are below 3.55, else one. Between 3 and 5 digits of the figure, and whole numbers from
 /// 100 to 9999.
@@ -104,11 +112,12 @@ fn unbroken(number: &str) -> String {
     number.replace(' ', "\u{a0}")
 }
 
-/// A comparison in words: the ratio or "no difference seen", and its interval.
+/// A comparison in words: the ratio or "no difference seen", and its interval with the difference that would have shown.
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
     if comparison.no_difference_seen {
-        ("no difference seen".to_owned(), format!("{ratio}× ({interval})"))
+        let shown = comparison.would_have_shown.map(|ratio| format!("; beyond {} would have shown", beyond(ratio)));
+        ("no difference seen".to_owned(), format!("{ratio}× ({interval}){}", shown.unwrap_or_default()))
     } else {
         (format!("{ratio}×"), interval)
     }

@@ -39,14 +39,6 @@ pub fn within(series: &[f64]) -> Option<Within> {
     Some(Within { standard_error, degrees: (n / time - 1.0).max(1.0) })
 }
 
-/// Standard error of the mean of independent replicates; `None` below two.
-#[must_use]
-pub fn within_independent(replicates: &[f64]) -> Option<Within> {
-    let n = replicates.len() as f64;
-    let variance = moments::variance(replicates)?;
-    Some(Within { standard_error: (variance / n).sqrt(), degrees: n - 1.0 })
-}
-
 /// Integrated autocorrelation time of a series in steps, at least 1 (a negatively correlated series is treated as an
 /// independent one: the narrower interval would rest on the weakest part of the estimate).
 #[must_use]
@@ -116,14 +108,6 @@ mod tests {
     fn a_constant_series_has_no_error_and_a_short_one_none_to_give() {
         assert_eq!(within(&[7.0; 60]).unwrap().standard_error, 0.0);
         assert_eq!(within(&[7.0; 7]), None);
-    }
-
-    #[test]
-    fn replicates_have_the_textbook_standard_error() {
-        let error = within_independent(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
-        assert!((error.standard_error - (32.0f64 / 7.0 / 8.0).sqrt()).abs() < 1e-12);
-        assert_eq!(error.degrees, 7.0);
-        assert_eq!(within_independent(&[1.0]), None);
     }
 
     proptest! {

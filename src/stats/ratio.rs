@@ -6,8 +6,8 @@
 //! Hunter, "Statistics for Experimenters", 2nd ed., chapter 4). As for means, the result is never surer than the
 //! seconds inside the trials allow.
 
-use super::interval::{Component, TrialMean, between, inside, wider};
-use super::moments;
+use super::interval::{CONFIDENCE, Component, TrialMean, between, inside, wider};
+use super::{moments, student};
 
 /// Mean of one trial, with the block that it lies in.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,61 +66,83 @@ pub fn ratio(case: &[BlockMean], other: &[BlockMean]) -> Option<Ratio> {
     if !plain.is_finite() {
         return None;
     }
-    let nothing_done = case.iter().chain(other).any(|t| t.trial.mean <= 0.0);
-    if nothing_done || (case.len() < 2 && other.len() < 2) {
+    let Some(found) = Contrast::of(case, other) else {
         return Some(Ratio { value: plain, interval: None, method: RatioMethod::NoInterval });
-    }
-    let pairs: Vec<(TrialMean, TrialMean)> =
-        case.iter().filter_map(|a| other.iter().find(|b| b.block == a.block).map(|b| (a.trial, b.trial))).collect();
-    let (log, half, method) = if pairs.len() >= 2 { paired(&pairs) } else { unpaired(case, other)? };
-    let interval = half.map(|half| ((log - half).exp(), (log + half).exp()));
+    };
+    let interval = found.half_width(CONFIDENCE).map(|half| ((found.log - half).exp(), (found.log + half).exp()));
     let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
-    Some(Ratio { value: log.exp(), interval, method })
+    Some(Ratio { value: found.log.exp(), interval, method: found.method })
 }
 
-/// Log ratio, half width and method from pairs of trials of the same block.
-fn paired(pairs: &[(TrialMean, TrialMean)]) -> (f64, Option<f64>, RatioMethod) {
+/// The logarithm of a ratio with what is known of its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Contrast {
+    /// Logarithm of case over other.
+    pub log: f64,
+    /// Its variance by the spread between trials or blocks.
+    between: Option<Component>,
+    /// Its variance by the seconds inside the trials.
+    inside: Option<Component>,
+    method: RatioMethod,
+}
+
+impl Contrast {
+    /// Of two cases; `None` where a trial did nothing or both have but a single one.
+    pub(super) fn of(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
+        let nothing_done = case.iter().chain(other).any(|t| t.trial.mean <= 0.0);
+        if nothing_done || case.is_empty() || other.is_empty() || (case.len() < 2 && other.len() < 2) {
+            return None;
+        }
+        let in_block = |a: &BlockMean| other.iter().find(|b| b.block == a.block);
+        let pairs: Vec<(TrialMean, TrialMean)> =
+            case.iter().filter_map(|a| Some((a.trial, in_block(a)?.trial))).collect();
+        if pairs.len() >= 2 { Some(paired(&pairs)) } else { unpaired(case, other) }
+    }
+
+    /// Half the width of its interval; `None` without any error known.
+    pub(super) fn half_width(&self, confidence: f64) -> Option<f64> {
+        let half = |part: Option<Component>| part.map(|part| part.half_width_at(confidence));
+        wider(half(self.between), half(self.inside))
+    }
+
+    /// Probability of a ratio at least as far from 1 where there is no difference: of the two errors, by the one that
+    /// leaves more doubt. The interval with confidence c leaves 1 exactly where this is below 1 - c.
+    pub(super) fn p_value(&self) -> f64 {
+        let of =
+            |part: Option<Component>| part.map_or(0.0, |part| student::p_value(self.log, part.variance, part.degrees));
+        if self.between.is_none() && self.inside.is_none() { 1.0 } else { of(self.between).max(of(self.inside)) }
+    }
+}
+
+/// From pairs of trials of the same block.
+fn paired(pairs: &[(TrialMean, TrialMean)]) -> Contrast {
     let logs: Vec<f64> = pairs.iter().map(|(a, b)| (a.mean / b.mean).ln()).collect();
     let errors: Vec<Option<Component>> =
-        pairs.iter().map(|(a, b)| Some(Component::sum(&[log_error(a)?, log_error(b)?]))).collect();
+        pairs.iter().map(|(a, b)| Some(Component::sum(&[a.log_error()?, b.log_error()?]))).collect();
     let log = logs.iter().sum::<f64>() / logs.len() as f64;
-    (log, wider(between(&logs), inside(&errors)), RatioMethod::Paired { blocks: pairs.len() })
+    let method = RatioMethod::Paired { blocks: pairs.len() };
+    Contrast { log, between: between(&logs), inside: inside(&errors), method }
 }
 
-/// Log ratio, half width and method from two sets of trials of which at least one has two.
-fn unpaired(case: &[BlockMean], other: &[BlockMean]) -> Option<(f64, Option<f64>, RatioMethod)> {
+/// From two sets of trials of which at least one has two.
+fn unpaired(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
     let logs = |trials: &[BlockMean]| trials.iter().map(|t| t.trial.mean.ln()).collect::<Vec<_>>();
     let (a, b) = (logs(case), logs(other));
     let trials = (a.len(), b.len());
     let (na, nb) = (a.len() as f64, b.len() as f64);
     let log = moments::mean(&a)? - moments::mean(&b)?;
-    let (spread, method) = match (moments::variance(&a), moments::variance(&b)) {
-        (Some(va), Some(vb)) => {
-            let parts = [
-                Component { variance: va / na, degrees: na - 1.0 },
-                Component { variance: vb / nb, degrees: nb - 1.0 },
-            ];
-            (Component::sum(&parts), RatioMethod::Unpaired { trials })
-        }
-        (known_a, known_b) => {
-            let variance = known_a.or(known_b)?;
+    let (spread, method) = match (between(&a), between(&b)) {
+        (Some(a), Some(b)) => (Component::sum(&[a, b]), RatioMethod::Unpaired { trials }),
+        _ => {
+            let variance = moments::variance(&a).or_else(|| moments::variance(&b))?;
             let degrees = na.max(nb) - 1.0;
             let pooled = Component { variance: variance * (1.0 / na + 1.0 / nb), degrees };
             (pooled, RatioMethod::BorrowedSpread { trials })
         }
     };
-    let side = |trials: &[BlockMean]| {
-        let errors: Option<Vec<Component>> = trials.iter().map(|t| log_error(&t.trial)).collect();
-        let k = trials.len() as f64;
-        errors.map(|errors| Component::sum(&errors).scaled(1.0 / (k * k)))
-    };
-    let seconds = side(case).zip(side(other)).map(|(a, b)| Component::sum(&[a, b]).half_width());
-    Some((log, wider(Some(spread.half_width()), seconds), method))
-}
-
-/// Error of the logarithm of a trial's mean (delta method: relative error).
-fn log_error(trial: &TrialMean) -> Option<Component> {
-    trial.within.map(|within| Component::of(within).scaled(1.0 / trial.mean.powi(2)))
+    let side = |trials: &[BlockMean]| inside(&trials.iter().map(|t| t.trial.log_error()).collect::<Vec<_>>());
+    let inside = side(case).zip(side(other)).map(|(a, b)| Component::sum(&[a, b]));
+    Some(Contrast { log, between: Some(spread), inside, method })
 }
 
 #[cfg(test)]

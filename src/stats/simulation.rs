@@ -3,7 +3,8 @@
 use super::autocorrelation::within;
 use super::interval::TrialMean;
 use super::moments;
-use rand::{Rng, SeedableRng};
+use super::ratio::BlockMean;
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 /// Normal noise with a fixed algorithm and seed.
@@ -18,12 +19,16 @@ impl Noise {
         self.0
     }
 
-    /// A standard normal value (Box and Muller, Ann. Math. Statist. 29 (1958) 610).
+    /// A standard normal value.
     pub fn normal(&mut self) -> f64 {
-        let uniform = |rng: &mut ChaCha8Rng| (rng.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
-        let (radius, angle) = (1.0 - uniform(&mut self.0), uniform(&mut self.0));
-        (-2.0 * radius.ln()).sqrt() * (2.0 * std::f64::consts::PI * angle).cos()
+        super::noise::normal(&mut self.0)
     }
+}
+
+/// Trials of these rates in blocks from 1 on, without their seconds.
+pub fn numbered_blocks(means: &[f64]) -> Vec<BlockMean> {
+    let trial = |mean: &f64| TrialMean { mean: *mean, within: None };
+    (1u32..).zip(means.iter().map(trial)).map(|(block, trial)| BlockMean { block, trial }).collect()
 }
 
 /// `n` values around `mean` with standard deviation `deviation` and correlation `phi` between neighbours, stationary

@@ -8,7 +8,7 @@
 //! half width is laid off on the logarithm (`docs/adr/0003-intervals.md`). What this cannot do: slices that by chance
 //! missed a rare stall know nothing of it; a test below shows the price.
 
-use super::autocorrelation::{FEWEST_VALUES, integrated_time};
+use super::autocorrelation::{FEWEST_VALUES, Within, integrated_time};
 use super::interval::CONFIDENCE;
 use super::student;
 
@@ -43,7 +43,18 @@ pub fn rate(slices: &[(u64, f64)]) -> Option<Rate> {
         return None;
     }
     let per_s = operations / seconds;
-    Some(Rate { per_s, ends: half_width(&groups, per_s, seconds).and_then(|half| around(per_s, half)) })
+    let half = error(&groups, per_s, seconds)
+        .map(|error| error.standard_error * student::two_sided_quantile(CONFIDENCE, error.degrees));
+    Some(Rate { per_s, ends: half.and_then(|half| around(per_s, half)) })
+}
+
+/// What slices (operations, seconds) say of the error of their rate; `None` below two and where they took no time.
+#[must_use]
+pub fn within(slices: &[(u64, f64)]) -> Option<Within> {
+    let groups = grouped(slices);
+    let seconds: f64 = groups.iter().map(|(_, seconds)| seconds).sum();
+    let operations: f64 = groups.iter().map(|(operations, _)| operations).sum();
+    if seconds > 0.0 { error(&groups, operations / seconds, seconds) } else { None }
 }
 
 /// Whether two intervals have a value in common.
@@ -52,8 +63,8 @@ pub fn overlap(one: (f64, f64), other: (f64, f64)) -> bool {
     one.0 <= other.1 && other.0 <= one.1
 }
 
-/// Half the width of the interval of the plain rate; `None` below two slices.
-fn half_width(groups: &[(f64, f64)], per_s: f64, seconds: f64) -> Option<f64> {
+/// Error of the plain rate, corrected for the slices' autocorrelation; `None` below two slices.
+fn error(groups: &[(f64, f64)], per_s: f64, seconds: f64) -> Option<Within> {
     if groups.len() < 2 {
         return None;
     }
@@ -63,7 +74,7 @@ fn half_width(groups: &[(f64, f64)], per_s: f64, seconds: f64) -> Option<f64> {
     let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
     // As in `autocorrelation::within`: the fitted rate eats tau / n of the variance.
     let standard_error = (squares * n * time / (n - time).max(1.0)).sqrt() / seconds;
-    Some(standard_error * student::two_sided_quantile(CONFIDENCE, (n / time - 1.0).max(1.0)))
+    Some(Within { standard_error, degrees: (n / time - 1.0).max(1.0) })
 }
 
 /// `per_s` divided and multiplied by the factor that `half` is of it; `None` where that is beyond all numbers.

@@ -30,7 +30,7 @@ const LANCZOS: [f64; 9] = [
 ];
 
 /// Natural logarithm of the gamma function for `x > 0.5`.
-fn ln_gamma(x: f64) -> f64 {
+pub(super) fn ln_gamma(x: f64) -> f64 {
     let x = x - 1.0;
     let mut sum = LANCZOS[0];
     for (i, coefficient) in LANCZOS.iter().enumerate().skip(1) {
@@ -84,6 +84,16 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
 pub fn upper_tail(t: f64, degrees: f64) -> f64 {
     let degrees = degrees.clamp(SMALLEST_DEGREES, LARGEST_DEGREES);
     0.5 * incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t))
+}
+
+/// Probability of a value at least as far from zero as `value`, whose variance is estimated with `degrees` degrees of
+/// freedom, where its true mean is zero.
+#[must_use]
+pub(super) fn p_value(value: f64, variance: f64, degrees: f64) -> f64 {
+    if variance > 0.0 {
+        return 2.0 * upper_tail(value.abs() / variance.sqrt(), degrees);
+    }
+    if value == 0.0 { 1.0 } else { 0.0 }
 }
 
 /// The quantile t with P(|T| <= t) = `confidence`: the factor of a two-sided interval. `degrees` below 1 count as 1.

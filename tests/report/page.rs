@@ -122,8 +122,9 @@ fn the_csv_button_yields_the_table_in_full_precision() {
     let mut lines = csv.split("\r\n");
     assert_eq!(
         lines.next().unwrap(),
-        "ranking,measure,class,rank in class,case,label,rate (tps),rate low (tps),rate high (tps),trials,baseline,ratio,\
-         ratio low,ratio high,no difference seen,comparison,caveat,durability reason"
+        "ranking,measure,class,rank in class,case,label,rate (tps),comparison low (tps),comparison high (tps),trials used,\
+         least (tps),most (tps),trials,baseline,ratio,ratio low,ratio high,no difference seen,would have shown,comparison,\
+         caveat,durability reason"
     );
     let first = &findings.rankings[0].classes[0].rows[0];
     let rate = first.rate;

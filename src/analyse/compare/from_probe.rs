@@ -7,7 +7,6 @@ use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe;
 use crate::analyse::probe::findings::{Credibility, CredibilityKind};
 use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment, Slice};
-use crate::stats::autocorrelation::within_independent;
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
 use crate::stats::slices;
@@ -160,9 +159,7 @@ fn timed(slices: &[Slice]) -> Vec<(u64, f64)> {
 
 /// The rate of a row with the error that its slices tell.
 fn mean(row: &RowRecord, per_s: f64) -> TrialMean {
-    let rates: Vec<f64> =
-        timed(&row.slices).iter().map(|(done, s)| *done as f64 / s).filter(|rate| rate.is_finite()).collect();
-    TrialMean { mean: per_s, within: within_independent(&rates) }
+    TrialMean { mean: per_s, within: slices::within(&timed(&row.slices)) }
 }
 
 /// How a row ended early, in words.

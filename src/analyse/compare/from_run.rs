@@ -5,7 +5,7 @@ use super::from_probe;
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread};
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
 use crate::analyse::load;
-use crate::analyse::measures::{rate_of, slice_rates};
+use crate::analyse::measures::{rate_of, within_slices};
 use crate::error::Result;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::facts::{DeviceFacts, Fits};
@@ -232,7 +232,7 @@ impl Case<'_> {
             let within = if measure.slices.is_empty() {
                 self.within(trial.trial).filter(|_| first)
             } else {
-                autocorrelation::within_independent(&slice_rates(measure))
+                within_slices(measure)
             };
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean: rate_of(measure)?, within } })
         };

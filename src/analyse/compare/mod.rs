@@ -226,8 +226,8 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let rows = || pairs.iter().flat_map(|pair| &pair.rows);
     if rows().any(is_no_quotient) {
         found.push(
-            "a ratio of trials is the geometric mean over trials, or over blocks of those that ran in turn; where trials \
-             differ much it is not the one of the two means beside it"
+            "a ratio of trials that ran in turn is of the blocks that both sides have; where one lacks a block it is \
+             not the quotient of the two means beside it"
                 .to_owned(),
         );
     }

@@ -103,7 +103,7 @@ fn volumes_stand_between_device_and_filesystem() {
     assert_eq!(stack.nodes.iter().map(|node| node.layer.as_str()).collect::<Vec<_>>(), ["loop", "mirror", "xfs"]);
     assert_eq!(stack.nodes[1].options.get("width"), Some(&OptionValue::Integer(2)));
     assert!(stack.reuse);
-    assert_eq!((plan.seed, plan.blocks), (1, 3));
+    assert_eq!((plan.seed, plan.blocks), (1, 5));
     assert!(plan.baseline.is_empty());
 }
 

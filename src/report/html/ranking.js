@@ -1,4 +1,4 @@
-/* Rankings: points with whiskers, one block for each durability class. */
+/* Rankings: trials, points with whiskers, one block for each durability class. */
 var CLASS_WORDS = {
   flushed: "commits reach the device", delayed: "loses the last commits at a power cut",
   volatile: "may lose everything at a power cut", unknown: "what a power cut costs is not known"
@@ -40,7 +40,10 @@ function rankingLayout(ranking, width) {
 /** The scale fits the cases that survive a power cut; volatile ones may lie beyond it, and are drawn so. */
 function rankingScale(layout) {
   var kept = layout.rows.filter(function (r) { return r.key !== "volatile"; });
-  return scaleTop((kept.length ? kept : layout.rows).map(function (r) { return r.row.rate; }));
+  kept = (kept.length ? kept : layout.rows).map(function (r) { return r.row; });
+  var rates = kept.map(function (row) { return row.rate; });
+  kept.forEach(function (row) { row.trials.forEach(function (t) { rates.push({ value: t.rate, high: null }); }); });
+  return scaleTop(rates);
 }
 
 function rankingOption(ranking, width) {
@@ -64,8 +67,8 @@ function rankingOption(ranking, width) {
 
 function rankingTip(ranking, at) {
   var rate = at.row.rate, lines = [{ name: ranking.unit, value: shown(rate.value), colour: variable(colourName(at.row.case)) }];
-  if (rate.low !== null) lines.push({ name: "95 % interval", value: shown(rate.low) + " – " + shown(rate.high) });
-  lines.push({ name: "trials", value: String(rate.trials) });
+  if (rate.low !== null) lines.push({ name: "comparison interval", value: shown(rate.low) + " – " + shown(rate.high) });
+  lines.push({ name: at.row.trials.length === 1 ? "trial" : "trials", value: at.row.trials.map(function (t) { return shown(t.rate); }).join(", ") });
   var against = at.row.comparison;
   if (against) lines.push({ name: "against " + label(against.baseline), value: against.no_difference_seen ? "no difference seen" : shown(against.ratio.value) + "×" });
   lines.push({ name: CLASS_TITLES[at.key] + ": " + at.row.durability.reason, value: "" });
@@ -125,8 +128,16 @@ function rankingRow(layout, at, api, max, width) {
     parts.push(whiskerCap(low, y, colour));
     parts.push(rate.high > max ? arrow(high, y, colour) : whiskerCap(high, y, colour));
   }
+  at.row.trials.forEach(function (trial) {
+    if (trial.rate <= max) parts.push(trialDot(x(trial.rate), y + 9, colour, trial.used));
+  });
   parts.push(rankingPoint(at, x(rate.value), y, colour));
   return { type: "group", children: parts };
+}
+
+/** A trial below the whiskers; hollow where it is not in the figure. */
+function trialDot(x, y, colour, used) {
+  return { type: "circle", shape: { cx: x, cy: y, r: 2.4 }, style: { fill: used ? colour : variable("bg"), stroke: used ? null : colour, lineWidth: 1, opacity: 0.75 } };
 }
 
 function whiskerCap(x, y, colour) {

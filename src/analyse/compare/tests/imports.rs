@@ -146,7 +146,8 @@ fn several_files_of_one_case_are_its_trials() {
     record.cases[0].trials.push(second);
     let side = &from_import::sides(0, "x", &record, None)[0];
     let measure = &side.measures[0];
-    assert_eq!((side.measures.len(), measure.value), (1, 102.0));
+    assert_eq!(side.measures.len(), 1);
+    assert!((measure.value - 10_400f64.sqrt()).abs() < 1e-9, "{}: the geometric mean", measure.value);
     assert!(matches!(&measure.spread, Spread::Trials { means, .. } if means.len() == 2) && measure.ends.is_some());
 }
 
@@ -207,7 +208,7 @@ fn a_copy_of_a_file_is_no_second_trial() {
         _ => 1,
     };
     let copied = of_files(&[("a", 100.0), ("a", 100.0), ("b", 104.0)]);
-    assert_eq!((trials(&copied), copied.measures[0].value), (2, 102.0));
+    assert!(trials(&copied) == 2 && (copied.measures[0].value - 10_400f64.sqrt()).abs() < 1e-9);
     assert!(copied.caveats[0].starts_with("100.txt repeats another file byte for byte"), "{:?}", copied.caveats);
     let once = of_files(&[("a", 100.0), ("a", 100.0)]);
     assert_eq!((trials(&once), once.measures[0].ends), (1, None));

@@ -1,0 +1,162 @@
+//! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
+
+use super::findings::{Decision, Estimate, ProcedureKind, RankRow};
+use crate::stats::decisions::{Criticals, Decisions, Procedure};
+use crate::stats::ratio::BlockMean;
+use crate::units::{beyond, significant};
+
+/// What was decided of some cases, by their ids.
+pub struct Decided {
+    cases: Vec<String>,
+    decisions: Decisions,
+}
+
+impl Decided {
+    /// Of cases with their trials.
+    pub fn of(cases: impl Iterator<Item = (String, Vec<BlockMean>)>, criticals: &mut Criticals) -> Decided {
+        let (cases, trials): (Vec<String>, Vec<Vec<BlockMean>>) = cases.unzip();
+        Decided { cases, decisions: Decisions::of(&trials, criticals) }
+    }
+
+    fn place(&self, case: &str) -> Option<usize> {
+        self.cases.iter().position(|known| known == case)
+    }
+
+    fn places(&self, case: &str, other: &str) -> Option<(usize, usize)> {
+        self.place(case).zip(self.place(other))
+    }
+
+    #[must_use]
+    pub fn has(&self, case: &str) -> bool {
+        self.place(case).is_some()
+    }
+
+    #[must_use]
+    pub fn rank(&self, case: &str) -> usize {
+        self.place(case).map_or(1, |place| self.decisions.rank(place))
+    }
+
+    #[must_use]
+    pub fn faster(&self, case: &str, other: &str) -> bool {
+        self.places(case, other).is_some_and(|(case, other)| self.decisions.faster(case, other))
+    }
+
+    #[must_use]
+    pub fn apart(&self, case: &str, other: &str) -> bool {
+        self.faster(case, other) || self.faster(other, case)
+    }
+
+    /// The smallest ratio above 1 that would have told the two apart.
+    #[must_use]
+    pub fn would_have_shown(&self, case: &str, other: &str) -> Option<f64> {
+        self.places(case, other).and_then(|(case, other)| self.decisions.would_have_shown(case, other))
+    }
+
+    /// The smallest ratio above 1 that would have told any two of these apart; `None` where none would for some two.
+    #[must_use]
+    pub fn would_have_shown_among(&self, cases: &[&str]) -> Option<f64> {
+        let pairs =
+            cases.iter().enumerate().flat_map(|(at, one)| cases[at + 1..].iter().map(move |other| (one, other)));
+        pairs.map(|(one, other)| self.would_have_shown(one, other)).try_fold(1.0, |most: f64, one| Some(most.max(one?)))
+    }
+
+    /// Half the width, on the logarithm, of a case's comparison interval.
+    #[must_use]
+    pub fn half_interval(&self, case: &str) -> Option<f64> {
+        self.place(case).and_then(|place| self.decisions.half_interval(place))
+    }
+
+    /// Pairs that were decided together.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.decisions.pairs()
+    }
+
+    /// How the ranks of these rows came about; `None` of a single one.
+    #[must_use]
+    pub fn decision(&self, rows: &[RankRow]) -> Option<Decision> {
+        if self.cases.len() < 2 {
+            return None;
+        }
+        let ids: Vec<&str> = self.cases.iter().map(String::as_str).collect();
+        let would_have_shown = self.would_have_shown_among(&ids);
+        let (procedure, blocks) = match self.decisions.procedure {
+            Procedure::Nothing => (ProcedureKind::Nothing, None),
+            Procedure::Pair => (ProcedureKind::Pair, None),
+            Procedure::Tukey { blocks } => (ProcedureKind::Tukey, u32::try_from(blocks).ok()),
+            Procedure::Holm { .. } => (ProcedureKind::Holm, None),
+        };
+        Some(Decision {
+            procedure,
+            blocks,
+            pairs: u32::try_from(self.pairs()).unwrap_or(u32::MAX),
+            would_have_shown,
+            sentence: self.sentence(would_have_shown),
+            remarks: rows.iter().filter_map(|row| self.remark(row, rows)).collect(),
+        })
+    }
+
+    fn sentence(&self, would_have_shown: Option<f64>) -> String {
+        let pairs = self.pairs();
+        let shows = would_have_shown.map(|ratio| format!(" A difference beyond {} would show.", beyond(ratio)));
+        let shows = shows.unwrap_or_default();
+        match self.decisions.procedure {
+            Procedure::Nothing => "Ranks: a single trial each tells no two cases apart.".to_owned(),
+            Procedure::Pair => {
+                format!(
+                    "Ranks: by the interval of the ratio; the two differ where their intervals do not overlap.{shows}"
+                )
+            }
+            Procedure::Tukey { blocks } => format!(
+                "Ranks: Tukey's test on all {pairs} pairs together over {blocks} blocks, 5 % for any false difference; two \
+                 cases differ where their intervals do not overlap.{shows}"
+            ),
+            Procedure::Holm { noise: Some(noise) } => format!(
+                "Ranks: the noises differ (the largest variance is {} times the smallest), so each of the {pairs} pairs is \
+                 tested by its own ratio, 5 % for any false difference (Holm). Whether intervals overlap is a guide only.",
+                significant(noise)
+            ),
+            Procedure::Holm { noise: None } => format!(
+                "Ranks: the cases lack common blocks, so each of the {pairs} pairs is tested by its own ratio, 5 % for any \
+                 false difference (Holm). Intervals are each case's own, and a ratio is of the blocks that its two cases have."
+            ),
+        }
+    }
+
+    /// Where what was decided of a row and its baseline is not what the interval of their ratio says.
+    fn remark(&self, row: &RankRow, rows: &[RankRow]) -> Option<String> {
+        let comparison = row.comparison.as_ref()?;
+        let base = rows.iter().find(|base| base.case == comparison.baseline)?;
+        let (low, high) = comparison.ratio.low.zip(comparison.ratio.high)?;
+        let (apart, leaves_one) = (!comparison.no_difference_seen, low > 1.0 || high < 1.0);
+        let names = format!("{} and {}", row.label, base.label);
+        match (apart, leaves_one) {
+            (true, false) => Some(format!("{names}: {}", self.together_only())),
+            (false, true) => Some(format!(
+                "{names}: the interval of this ratio leaves 1, but one such interval in 20 does so by chance; no difference \
+                 is seen when all {} pairs are tested together",
+                self.pairs()
+            )),
+            _ => None,
+        }
+    }
+
+    /// Why two cases are apart although the interval of their ratio holds 1.
+    #[must_use]
+    pub fn together_only(&self) -> String {
+        format!(
+            "the interval of this ratio rests on these two alone and holds 1; with the noise of all {} cases, which is better \
+             known, they differ",
+            self.cases.len()
+        )
+    }
+}
+
+/// A rate with its comparison interval instead of its own, where there is one.
+#[must_use]
+pub fn class_intervals(rate: Estimate, half: Option<f64>) -> Estimate {
+    match half.filter(|half| rate.value > 0.0 && half.exp().is_finite()) {
+        Some(half) => Estimate { low: Some(rate.value / half.exp()), high: Some(rate.value * half.exp()), ..rate },
+        None => rate,
+    }
+}

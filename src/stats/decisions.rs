@@ -1,0 +1,438 @@
+//! Which of several cases differ, decided for all pairs together, so that a ranking of equal cases shows any difference in
+//! at most 5 % of runs. `docs/adr/0017-ranks-are-decided-together.md` has the reasons and the error rates.
+//!
+//! - Two cases: the interval of their ratio ([`super::ratio`]).
+//! - More: Tukey's test on the analysis of variance of the logarithms in complete blocks (J. W. Tukey, "The Problem of
+//!   Multiple Comparisons", 1953; Montgomery, "Design and Analysis of Experiments", 8th ed., section 4.1). The residual
+//!   variance is never taken to be below what the seconds inside the trials tell.
+//! - Where Hartley's test ([`super::noise`]) says that the cases are not equally noisy, or blocks are not complete: each pair by its own
+//!   ratio, with Holm's correction (S. Holm, Scand. J. Statist. 6 (1979) 65).
+
+use super::interval::{CONFIDENCE, Component};
+use super::noise;
+use super::ratio::{BlockMean, Contrast};
+use super::student;
+use super::studentized::StudentizedRange;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Probability of any false difference among the pairs.
+const LEVEL: f64 = 1.0 - CONFIDENCE;
+
+/// How pairs were decided.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Procedure {
+    /// Nothing to decide: no pair, or none whose ratio has an interval.
+    Nothing,
+    /// The interval of the only ratio.
+    Pair,
+    Tukey {
+        /// Blocks that all cases have.
+        blocks: usize,
+    },
+    /// Each pair by its own ratio with Holm's correction.
+    Holm {
+        /// Largest noise (a variance) over the smallest, where that is why; else blocks were not complete.
+        noise: Option<f64>,
+    },
+}
+
+/// Critical values that were needed so far: they depend on the shape of a design alone.
+#[derive(Debug, Clone)]
+pub struct Criticals {
+    seed: u64,
+    ranges: BTreeMap<(usize, u64), f64>,
+    noises: BTreeMap<(usize, usize), f64>,
+}
+
+impl Criticals {
+    /// None yet; `seed` is that of the simulated designs.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Criticals {
+        Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new() }
+    }
+
+    fn range(&mut self, cases: usize, degrees: f64) -> f64 {
+        let new = || StudentizedRange::new(cases, degrees).quantile(CONFIDENCE);
+        *self.ranges.entry((cases, degrees.to_bits())).or_insert_with(new)
+    }
+
+    fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
+        let seed = self.seed;
+        *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, seed))
+    }
+}
+
+/// What was decided of some cases, which are known by their place.
+#[derive(Debug, Clone)]
+pub struct Decisions {
+    pub procedure: Procedure,
+    cases: usize,
+    /// `faster[i * cases + j]`: i was shown to be faster than j, or than one that was shown to be faster than j.
+    faster: Vec<bool>,
+    margins: Margins,
+    halves: Vec<Option<f64>>,
+}
+
+/// Logarithm of the smallest ratio that tells two cases apart.
+#[derive(Debug, Clone)]
+enum Margins {
+    /// The same for all pairs.
+    Common(f64),
+    /// Each pair's own, at this level.
+    Own(Vec<Option<Contrast>>, f64),
+}
+
+impl Decisions {
+    /// Decides all pairs of `cases`, each with its trials.
+    #[must_use]
+    pub fn of(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Decisions {
+        if cases.len() > 2
+            && let Some(design) = Design::of(cases)
+        {
+            let noises = noise::noises(&design.logs);
+            let spread = noise::largest_over_smallest(&noises);
+            if spread <= criticals.noise(cases.len(), design.blocks) {
+                return design.tukey(criticals);
+            }
+            let mut found = holm(cases, Some(spread));
+            found.halves = design.halves(&noises, found.level());
+            return found;
+        }
+        holm(cases, None)
+    }
+
+    /// Whether the two were told apart.
+    #[must_use]
+    pub fn apart(&self, one: usize, other: usize) -> bool {
+        self.faster(one, other) || self.faster(other, one)
+    }
+
+    /// Whether `one` was shown to be faster than `other`.
+    #[must_use]
+    pub fn faster(&self, one: usize, other: usize) -> bool {
+        self.faster[one * self.cases + other]
+    }
+
+    /// From 1: one more than the cases that were shown to be faster.
+    #[must_use]
+    pub fn rank(&self, case: usize) -> usize {
+        1 + (0..self.cases).filter(|other| self.faster(*other, case)).count()
+    }
+
+    /// The smallest ratio above 1 that would have told the two apart; `None` where no ratio would have.
+    #[must_use]
+    pub fn would_have_shown(&self, one: usize, other: usize) -> Option<f64> {
+        let log = match &self.margins {
+            Margins::Common(margin) => Some(*margin),
+            Margins::Own(contrasts, level) => {
+                contrasts[one * self.cases + other].and_then(|found| found.half_width(1.0 - level))
+            }
+        };
+        log.map(f64::exp).filter(|ratio| ratio.is_finite())
+    }
+
+    /// Half the width, on the logarithm, of an interval around the geometric mean of a case: two cases are apart where
+    /// theirs do not overlap. Exact for Tukey's test and for a pair, an approximation where noises differ (K. R. Gabriel,
+    /// J. Am. Stat. Assoc. 73 (1978) 724), `None` where blocks are not complete.
+    #[must_use]
+    pub fn half_interval(&self, case: usize) -> Option<f64> {
+        self.halves.get(case).copied().flatten()
+    }
+
+    /// Pairs that were decided.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.cases * self.cases.saturating_sub(1) / 2
+    }
+
+    fn level(&self) -> f64 {
+        match self.margins {
+            Margins::Common(_) => LEVEL,
+            Margins::Own(_, level) => level,
+        }
+    }
+
+    /// A faster than B and B faster than C: A is faster than C.
+    fn close(&mut self) {
+        let k = self.cases;
+        for middle in 0..k {
+            for one in (0..k).filter(|one| *one != middle) {
+                if self.faster[one * k + middle] {
+                    for other in 0..k {
+                        self.faster[one * k + other] |= self.faster[middle * k + other];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Blocks that all of `cases` have, where they are two or more and no case has more than twice as many trials.
+#[must_use]
+pub fn complete_blocks(cases: &[Vec<BlockMean>]) -> Option<BTreeSet<u32>> {
+    let mut common: BTreeSet<u32> = cases.first()?.iter().map(|trial| trial.block).collect();
+    for case in cases {
+        let own: BTreeSet<u32> = case.iter().map(|trial| trial.block).collect();
+        common = common.intersection(&own).copied().collect();
+    }
+    let most = cases.iter().map(Vec::len).max().unwrap_or(0);
+    (common.len() >= 2 && 2 * common.len() >= most).then_some(common)
+}
+
+/// A complete block design with its analysis of variance.
+struct Design {
+    blocks: usize,
+    /// A row for each case, a logarithm for each block.
+    logs: Vec<Vec<f64>>,
+    /// Mean logarithm of each case.
+    means: Vec<f64>,
+    /// Without the means of cases and blocks.
+    residuals: Vec<Vec<f64>>,
+    /// Mean variance of a trial by its own seconds.
+    inside: Option<Component>,
+}
+
+impl Design {
+    /// `None` where blocks are not complete or a trial did nothing.
+    fn of(cases: &[Vec<BlockMean>]) -> Option<Design> {
+        let blocks = complete_blocks(cases)?;
+        if cases.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {
+            return None;
+        }
+        let trial = |case: &Vec<BlockMean>, block: u32| case.iter().find(|trial| trial.block == block).copied();
+        let rows: Vec<Vec<BlockMean>> =
+            cases.iter().map(|case| blocks.iter().filter_map(|block| trial(case, *block)).collect()).collect();
+        let logs: Vec<Vec<f64>> =
+            rows.iter().map(|row| row.iter().map(|trial| trial.trial.mean.ln()).collect()).collect();
+        let errors: Option<Vec<Component>> = rows.iter().flatten().map(|trial| trial.trial.log_error()).collect();
+        let trials = (cases.len() * blocks.len()) as f64;
+        Some(Design {
+            blocks: blocks.len(),
+            means: logs.iter().map(|row| row.iter().sum::<f64>() / row.len() as f64).collect(),
+            residuals: residuals(&logs),
+            logs,
+            inside: errors.map(|errors| Component::sum(&errors).scaled(1.0 / trials)),
+        })
+    }
+
+    fn tukey(&self, criticals: &mut Criticals) -> Decisions {
+        let k = self.means.len();
+        let degrees = ((k - 1) * (self.blocks - 1)) as f64;
+        let squares: f64 = self.residuals.iter().flatten().map(|residual| residual * residual).sum();
+        let margin = |variance: f64, critical: f64| critical * (variance / self.blocks as f64).sqrt();
+        let mut least = margin(squares / degrees, criticals.range(k, degrees));
+        if let Some(inside) = self.inside {
+            least = least.max(margin(inside.variance, criticals.range(k, inside.degrees)));
+        }
+        let faster = |place: usize| self.means[place / k] - self.means[place % k] > least;
+        Decisions {
+            procedure: Procedure::Tukey { blocks: self.blocks },
+            cases: k,
+            faster: (0..k * k).map(faster).collect(),
+            margins: Margins::Common(least),
+            halves: vec![Some(least / 2.0); k],
+        }
+    }
+
+    /// [`Decisions::half_interval`] where each case has its own noise.
+    fn halves(&self, noises: &[f64], level: f64) -> Vec<Option<f64>> {
+        let blocks = self.blocks as f64;
+        let critical = student::two_sided_quantile(1.0 - level, blocks - 1.0);
+        let mut sorted = noises.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        // A noise is that of two cases, the other one being an ordinary one.
+        let ordinary = sorted[(sorted.len() - 1) / 2] / 2.0;
+        let own = |noise: &f64| Some(critical * ((noise - ordinary).max(noise / 2.0) / blocks / 2.0).sqrt());
+        noises.iter().map(own).collect()
+    }
+}
+
+fn residuals(logs: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let blocks = logs.first().map_or(0, Vec::len);
+    let of_block: Vec<f64> =
+        (0..blocks).map(|block| logs.iter().map(|case| case[block]).sum::<f64>() / logs.len() as f64).collect();
+    let all = of_block.iter().sum::<f64>() / blocks as f64;
+    let one = |case: &Vec<f64>| {
+        let own = case.iter().sum::<f64>() / blocks as f64;
+        case.iter().zip(&of_block).map(|(value, block)| value - own - block + all).collect()
+    };
+    logs.iter().map(one).collect()
+}
+
+/// Every pair by its own ratio.
+fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
+    let k = cases.len();
+    let contrasts: Vec<Option<Contrast>> =
+        (0..k * k).map(|place| Contrast::of(&cases[place / k], &cases[place % k])).collect();
+    let mut pairs: Vec<(f64, usize)> = (0..k * k)
+        .filter(|place| place / k < place % k)
+        .map(|place| (contrasts[place].map_or(1.0, |found| found.p_value()), place))
+        .collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut faster = vec![false; k * k];
+    let mut level = LEVEL;
+    for (before, (p, place)) in pairs.iter().enumerate() {
+        level = LEVEL / (pairs.len() - before) as f64;
+        if *p >= level {
+            break;
+        }
+        let (one, other) = (place / k, place % k);
+        let ahead = contrasts[*place].is_some_and(|found| found.log > 0.0);
+        faster[if ahead { one * k + other } else { other * k + one }] = true;
+    }
+    let known = pairs.iter().filter(|(_, place)| contrasts[*place].is_some()).count();
+    let procedure = match (k, known) {
+        (_, 0) => Procedure::Nothing,
+        (2, _) => Procedure::Pair,
+        _ => Procedure::Holm { noise },
+    };
+    let mut found =
+        Decisions { procedure, cases: k, faster, margins: Margins::Own(contrasts, level), halves: Vec::new() };
+    found.close();
+    if procedure == Procedure::Pair {
+        let half = found.would_have_shown(0, 1).map(|ratio| ratio.ln() / 2.0);
+        found.halves = vec![half; 2];
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::autocorrelation::Within;
+    use crate::stats::interval::TrialMean;
+    use crate::stats::ratio::ratio;
+    use crate::stats::simulation::{Noise, numbered_blocks as blocks};
+
+    fn decide(cases: &[&[f64]]) -> Decisions {
+        let cases: Vec<Vec<BlockMean>> = cases.iter().map(|means| blocks(means)).collect();
+        Decisions::of(&cases, &mut Criticals::seeded(1))
+    }
+
+    fn ranks(found: &Decisions) -> Vec<usize> {
+        (0..found.cases).map(|case| found.rank(case)).collect()
+    }
+
+    #[test]
+    fn two_cases_are_decided_by_the_interval_of_their_ratio() {
+        let mut noise = Noise::seeded(4);
+        for _ in 0..200 {
+            let draw = |noise: &mut Noise, level: f64| -> Vec<f64> {
+                (0..4).map(|_| level * (0.05 * noise.normal()).exp()).collect()
+            };
+            let (a, b) = (draw(&mut noise, 108.0), draw(&mut noise, 100.0));
+            let (found, ratio) = (decide(&[&a, &b]), ratio(&blocks(&a), &blocks(&b)).unwrap());
+            assert_eq!(found.apart(0, 1), ratio.tells_apart());
+            let (low, high) = ratio.interval.unwrap();
+            let margin = found.would_have_shown(0, 1).unwrap();
+            assert!(((high / low).sqrt() / margin - 1.0).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn tukeys_margin_of_two_cases_would_be_that_of_their_ratio() {
+        let (a, b) = (blocks(&[100.0, 107.0, 103.0, 101.0]), blocks(&[104.0, 103.0, 99.0, 102.0]));
+        let design = Design::of(&[a.clone(), b.clone()]).unwrap();
+        let found = design.tukey(&mut Criticals::seeded(1));
+        let (low, high) = ratio(&a, &b).unwrap().interval.unwrap();
+        let margin = found.would_have_shown(0, 1).unwrap();
+        assert!(((high / low).sqrt() / margin - 1.0).abs() < 1e-6, "{low} {high} {margin}");
+        let uncertain = |means: &[BlockMean]| -> Vec<BlockMean> {
+            let within = Some(Within { standard_error: 9.0, degrees: 30.0 });
+            means.iter().map(|m| BlockMean { trial: TrialMean { within, ..m.trial }, ..*m }).collect()
+        };
+        let (a, b) = (uncertain(&a), uncertain(&b));
+        let found = Design::of(&[a.clone(), b.clone()]).unwrap().tukey(&mut Criticals::seeded(1));
+        let (low, high) = ratio(&a, &b).unwrap().interval.unwrap();
+        let wide = found.would_have_shown(0, 1).unwrap();
+        assert!(((high / low).sqrt() / wide - 1.0).abs() < 1e-6 && wide > margin, "{low} {high} {wide}");
+    }
+
+    #[test]
+    fn residuals_are_without_the_means_of_cases_and_blocks() {
+        let found = residuals(&[vec![1.0, 2.0, 6.0], vec![10.0, 14.0, 12.0]]);
+        let close = |found: &[f64], wanted: [f64; 3]| found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(close(&found[0], [0.0, -1.5, 1.5]) && close(&found[1], [0.0, 1.5, -1.5]), "{found:?}");
+    }
+
+    #[test]
+    fn tukeys_margin_is_that_of_a_worked_example() {
+        // Logarithms of three cases in three blocks, residuals by hand: squares 0.0024 over 4 degrees of freedom, q(3, 4) at 95 % = 5.040.
+        let logs = [[0.02, 0.0, -0.02], [0.0, 0.0, 0.0], [-0.04, 0.0, 0.04]];
+        let cases: Vec<Vec<f64>> = logs.iter().map(|row| row.iter().map(|log: &f64| log.exp()).collect()).collect();
+        let found = decide(&[&cases[0], &cases[1], &cases[2]]);
+        assert_eq!(found.procedure, Procedure::Tukey { blocks: 3 });
+        // Block means are -0.02/3, 0, 0.02/3.
+        let squares: f64 = 2.0 * [0.08f64, 0.02, -0.1].iter().map(|r| (r / 3.0).powi(2)).sum::<f64>();
+        let wanted = 5.040_24 * (squares / 4.0 / 3.0).sqrt();
+        assert!((found.would_have_shown(0, 2).unwrap().ln() / wanted - 1.0).abs() < 1e-4);
+        assert!((found.half_interval(1).unwrap() / wanted - 0.5).abs() < 1e-4);
+        assert_eq!(ranks(&found), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_rank_is_one_more_than_the_cases_shown_to_be_faster() {
+        let found = decide(&[
+            &[100.0, 101.0, 99.0, 100.5],
+            &[150.0, 149.0, 151.0, 152.0],
+            &[100.5, 99.0, 101.0, 100.0],
+            &[50.0, 50.5, 49.0, 49.5],
+        ]);
+        assert_eq!(ranks(&found), [2, 1, 2, 4]);
+        assert!(found.faster(1, 3) && !found.faster(3, 1) && found.apart(3, 1) && !found.apart(0, 2));
+        assert_eq!(found.pairs(), 6);
+    }
+
+    #[test]
+    fn cases_of_unequal_noise_are_decided_each_pair_by_itself() {
+        let found = decide(&[
+            &[100.0, 100.3, 99.8, 100.1, 100.2, 99.9],
+            &[110.0, 110.2, 109.7, 110.3, 110.1, 110.0],
+            &[100.0, 300.0, 60.0, 180.0, 90.0, 150.0],
+        ]);
+        let Procedure::Holm { noise: Some(ratio) } = found.procedure else { panic!("{:?}", found.procedure) };
+        assert!(ratio > 100.0, "{ratio}");
+        assert_eq!(ranks(&found), [2, 1, 1]);
+        assert!(found.half_interval(2).unwrap() > 20.0 * found.half_interval(0).unwrap());
+        assert!(found.would_have_shown(0, 2).unwrap() > 2.0);
+    }
+
+    #[test]
+    fn what_follows_from_two_differences_is_a_difference() {
+        let mut found = decide(&[&[1.0, 1.0], &[1.0, 1.0], &[1.0, 1.0]]);
+        found.faster = vec![false, true, false, false, false, true, false, false, false];
+        found.close();
+        assert!(found.faster(0, 2));
+        assert_eq!(ranks(&found), [1, 2, 3]);
+    }
+
+    #[test]
+    fn blocks_that_not_all_cases_have_are_left_out_or_each_pair_is_decided_by_itself() {
+        let case = |means: &[f64], missing: &[u32]| -> Vec<BlockMean> {
+            blocks(means).into_iter().filter(|trial| !missing.contains(&trial.block)).collect()
+        };
+        let rates =
+            [[99.0, 101.0, 100.0, 102.0, 98.0], [102.0, 99.0, 101.0, 99.0, 103.0], [149.0, 150.0, 153.0, 152.0, 148.0]];
+        let [a, b, c] = rates;
+        let one_missing = [case(&a, &[]), case(&b, &[2]), case(&c, &[])];
+        let found = Decisions::of(&one_missing, &mut Criticals::seeded(1));
+        assert_eq!(found.procedure, Procedure::Tukey { blocks: 4 });
+        let most_missing = [case(&a, &[]), case(&b, &[1, 2, 3, 4]), case(&c, &[])];
+        let found = Decisions::of(&most_missing, &mut Criticals::seeded(1));
+        assert_eq!(found.procedure, Procedure::Holm { noise: None });
+        assert_eq!((ranks(&found), found.half_interval(0)), (vec![2, 2, 1], None));
+    }
+
+    #[test]
+    fn single_trials_and_trials_that_did_nothing_decide_nothing() {
+        let found = decide(&[&[100.0], &[300.0], &[200.0]]);
+        assert_eq!(
+            (found.procedure, ranks(&found), found.would_have_shown(0, 1)),
+            (Procedure::Nothing, vec![1, 1, 1], None)
+        );
+        assert_eq!(decide(&[&[100.0, 101.0]]).procedure, Procedure::Nothing);
+        let found = decide(&[&[0.0, 1.0, 1.0], &[300.0, 301.0, 299.0], &[200.0, 200.0, 201.0]]);
+        assert_eq!((found.procedure, ranks(&found)), (Procedure::Holm { noise: None }, vec![1, 1, 2]));
+        assert!(!found.apart(0, 1));
+    }
+}
