@@ -7,10 +7,6 @@ use crate::stats::ratio::{Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Classes in the order in which they are shown: what is known to be safe, what may be, what is known not to be.
-const SAFEST_FIRST: [DurabilityClass; 4] =
-    [DurabilityClass::Flushed, DurabilityClass::Unknown, DurabilityClass::Delayed, DurabilityClass::Volatile];
-
 /// `wal_sync_method` of PostgreSQL on Linux.
 const DEFAULT_METHOD: &str = "fdatasync";
 
@@ -146,7 +142,7 @@ impl Shared {
         let ranking = Ranking {
             title: self.title(),
             unit: entries.first().map_or_else(String::new, |entry| entry.measure.unit.clone()),
-            classes: SAFEST_FIRST.into_iter().filter_map(of_class).collect(),
+            classes: DurabilityClass::ALL.into_iter().filter_map(of_class).collect(),
             workload: self.workload,
             measure: self.measure,
             shared: self.axes,
@@ -232,11 +228,13 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
     }
 }
 
-/// A class in one word.
+/// What a class is called.
 #[must_use]
 pub fn class_word(class: DurabilityClass) -> &'static str {
     match class {
         DurabilityClass::Flushed => "flushed",
+        DurabilityClass::DeclaredStable => "declared stable",
+        DurabilityClass::MayTear => "may tear",
         DurabilityClass::Delayed => "delayed",
         DurabilityClass::Volatile => "volatile",
         DurabilityClass::Unknown => "unknown",
