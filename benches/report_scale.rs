@@ -133,6 +133,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         knobs: BTreeMap::new(),
         stack: None,
         server: None,
+        idle: None,
         data: None,
         counts: Some(counts),
         waits: None,

@@ -147,8 +147,13 @@ impl CaseSums {
     /// What commits of the case survive.
     #[must_use]
     pub fn durability(&self) -> Durability {
-        let done: Vec<(String, u64)> = self.measures.iter().map(|sums| (sums.name.clone(), sums.done)).collect();
-        durability::judge(&self.spec, self.operation.as_ref(), &self.trials, &self.strata, &done)
+        durability::judge(self)
+    }
+
+    /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
+    #[must_use]
+    pub(super) fn fua_share(&self) -> f64 {
+        self.synced.fua_share()
     }
 
     /// Its finding, with the durability that was judged; without cautions.

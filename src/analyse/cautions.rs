@@ -10,7 +10,7 @@ use crate::record::facts::{DeviceFacts, Fits, HostFacts};
 use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
 use crate::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of one CPU that telemetry may cost before that is said: the promise of the manual.
 const TELEMETRY_ALLOWANCE: f64 = 0.005;
@@ -24,11 +24,8 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     let mut remarks = failures(found);
     remarks.extend(checks(&sums.trials));
     remarks.extend(found.synced.iter().flat_map(synced::remarks));
-    let torn = |trial: &TrialFinding| setting(trial, "full_page_writes") == Some("off");
-    if sums.trials.iter().any(torn) {
-        let what = "full_page_writes = off: a page torn by a power cut cannot be repaired";
-        remarks.push(Remark::plain(Weight::Unsafe, what));
-    }
+    let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
+    remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
     remarks.extend(bound_elsewhere(found, sums));
     if let Some(stolen) = sums.machine.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
@@ -45,6 +42,13 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
         remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
     }
     remarks
+}
+
+/// Filesystems of a trial's database that a power cut may cost as a whole.
+fn unjournaled(trial: &TrialFinding) -> Vec<String> {
+    let Some(stack) = &trial.stack else { return Vec::new() };
+    let found = stack.ends().into_iter().filter_map(|(_, ground)| stack.promise(Some(ground), Claim::Unjournaled));
+    found.map(|(_, promise)| promise.to_string()).collect()
 }
 
 fn bound_elsewhere(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
@@ -279,10 +283,6 @@ fn machine(host: &HostFacts) -> Vec<Remark> {
         remarks.push(Remark::plain(Weight::Machine, what));
     }
     remarks
-}
-
-fn setting<'a>(trial: &'a TrialFinding, name: &str) -> Option<&'a str> {
-    trial.server.as_ref()?.key_settings.get(name).map(String::as_str)
 }
 
 fn trial_list(trials: &[u32]) -> String {

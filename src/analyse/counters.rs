@@ -85,6 +85,18 @@ impl Flow {
         }
     }
 
+    /// The amount itself.
+    #[must_use]
+    pub fn amount(&self) -> f64 {
+        self.amount
+    }
+
+    /// The same without a part of it that is none of ours.
+    #[must_use]
+    pub fn without(&self, part: f64) -> Flow {
+        Flow { amount: (self.amount - part).max(0.0), ..*self }
+    }
+
     /// Both amounts over the same operations: those of several devices.
     #[must_use]
     pub fn and(&self, other: &Flow) -> Flow {

@@ -3,146 +3,236 @@
 //!
 //! The rules in their order; the first that applies decides, and what is worst is asked first:
 //! 1. *volatile*: something in memory, or something that holds flushes back: the server, or a node below;
-//! 2. *delayed*: the server acknowledges commits early;
-//! 3. *unknown*: nothing was committed, nothing was counted, or the last device that can be seen is not the last there
-//!    is, or says that it needs no flushes (then the kernel sends none, and its word is all there is);
-//! 4. *flushed*: enough flushes were counted at every device of the WAL that counts them, the lowest included; or the
-//!    devices take FUA writes and the WAL is written by a method that asks for them;
-//! 5. else *unknown*, with the number that was too small.
+//! 2. *unknown*: nothing was committed;
+//! 3. *may tear*: the server writes no full pages, whatever else is found;
+//! 4. *delayed*: commits are acknowledged early, by the server's settings or by those that a script or function carries;
+//! 5. the grounds of `pg_wal`, of the data and of each tablespace, where they are several; the lowest class of them holds.
+//!
+//! Of one ground:
+//! 1. *unknown*: nothing was counted, others' flushes cannot be told from ours, or sight ends before the last device;
+//! 2. *declared stable*: the lowest device says that it needs no flushes (the kernel sends it none), writes reach it, and
+//!    devices above it that count flushes have counted enough;
+//! 3. *flushed*: enough flushes were counted at every device that counts them, the lowest included; or the devices take FUA
+//!    writes, and the WAL is written by a method that asks for them, past the page cache;
+//! 4. else *unknown*, with the number that was too small.
+//!
+//! A filesystem without a journal changes no class; it is said.
 
+use super::case::CaseSums;
+use super::counters::Flow;
 use super::findings::{Durability, DurabilityClass, TrialFinding};
+use super::ranking::class_word;
 use super::strata::{COMMIT, DeviceSums, StrataSums, noun};
 use crate::record::built::StackFacts;
-use crate::record::case::CaseSpec;
 use crate::record::durability as table;
+use crate::record::facts::{DeviceFacts, FoundSetting, ServerFacts};
 use crate::record::operation::{Operation, Writes};
 use crate::record::promise::{Claim, Promise};
-use crate::record::stack::GroundName;
+use crate::record::stack::{End, GroundName};
 use crate::units::significant;
 
 /// Flushes that must be seen for each sync of the WAL. A sync asks for one; the kernel merges those that are due at the
 /// same time (block/blk-flush.c), and the journal of a filesystem may serve two at once: hence not 1. A stack that
 /// swallows flushes shows close to 0.
 const FLUSHES_PER_SYNC: f64 = 0.5;
-/// What the workload asked of the devices below the WAL.
+/// Part of the counted flushes that others may have, by what they did before: they would have to do four times as much
+/// while it was measured before all flushes could be theirs.
+const MOST_OF_OTHERS: f64 = 0.25;
+/// From this version on O_DIRECT follows from `debug_io_direct`; before, from `wal_level = minimal`.
+const DIRECT_BY_SETTING: u32 = 160_000;
+
+/// What was asked of the devices below a ground.
 struct Demand<'a> {
-    /// What an operation is called.
+    /// What one unit of it is called.
     noun: &'a str,
-    /// Flushes for each operation that are enough.
-    flushes_per_operation: f64,
+    /// How many units there were, where they are not the client's operations: checkpoints.
+    units: Option<f64>,
+    /// Flushes for each unit that are enough.
+    flushes: f64,
     /// Syncs of the WAL for each operation, where PostgreSQL counted them.
-    syncs_per_operation: Option<f64>,
-    /// Whether the WAL is written by `open_datasync` or `open_sync`: a write with FUA does without a flush.
-    opens_with_sync: bool,
+    syncs: Option<f64>,
+    /// Whether the WAL is written by `open_datasync` or `open_sync` and past the page cache: such a write does with FUA
+    /// instead of a flush. A buffered one is written back and then flushed (generic_write_sync in fs.h).
+    asks_for_fua: bool,
 }
 
-/// The class of a commit that somebody on its way claims this of, whatever was counted.
+/// The class of a commit that somebody on its way claims this of, whatever was counted; `None` where the claim is said,
+/// but changes no class.
 #[must_use]
-pub fn class(claim: Claim) -> DurabilityClass {
+pub fn class(claim: Claim) -> Option<DurabilityClass> {
     match claim {
-        Claim::Volatile | Claim::HoldsFlushesBack => DurabilityClass::Volatile,
-        Claim::AcknowledgesEarly => DurabilityClass::Delayed,
-        Claim::DeclaredStable | Claim::FlushesUncounted | Claim::HiddenBelow => DurabilityClass::Unknown,
+        Claim::Volatile | Claim::HoldsFlushesBack => Some(DurabilityClass::Volatile),
+        Claim::AcknowledgesEarly => Some(DurabilityClass::Delayed),
+        Claim::MayTear => Some(DurabilityClass::MayTear),
+        Claim::DeclaredStable => Some(DurabilityClass::DeclaredStable),
+        Claim::FlushesUncounted | Claim::HiddenBelow => Some(DurabilityClass::Unknown),
+        Claim::Unjournaled => None,
     }
 }
 
 /// What follows from a promise alone.
 #[must_use]
 pub fn by_promise(promise: &Promise) -> Durability {
-    Durability { class: class(promise.claim), reason: promise.to_string() }
+    Durability { class: class(promise.claim).unwrap_or(DurabilityClass::Unknown), reason: promise.to_string() }
 }
 
-/// Judges a case by its measured trials. `operation` is what they did, `done` has the operations of each measure.
+/// Judges a case by its measured trials.
 #[must_use]
-pub fn judge(
-    case: &CaseSpec,
-    operation: Option<&Operation>,
-    trials: &[TrialFinding],
-    sums: &StrataSums,
-    done: &[(String, u64)],
-) -> Durability {
-    let Some(operation) = operation else { return unknown("not measured") };
-    if let Some(reason) = trials.iter().find_map(volatile) {
+pub fn judge(case: &CaseSums) -> Durability {
+    let Some(operation) = &case.operation else { return unknown("not measured") };
+    if let Some(reason) = case.trials.iter().find_map(|trial| volatile(trial, operation)) {
         return Durability { class: DurabilityClass::Volatile, reason };
     }
-    let of_servers = trials.iter().flat_map(of_server);
-    if let Some(promise) = of_servers.into_iter().find(|promise| class(promise.claim) == DurabilityClass::Delayed) {
-        return by_promise(&promise);
-    }
-    if case.postgres.is_some() && (operation.writes == Writes::Never || sums.read_only() == Some(true)) {
+    let read_only = operation.writes == Writes::Never || case.strata.read_only() == Some(true);
+    if case.spec.postgres.is_some() && read_only {
         return unknown("the workload only reads: no commit needed a flush, so none could be seen");
     }
-    let on_its_own = trials.iter().filter_map(|trial| trial.stack.as_ref()).any(|stack| stack.wal.is_some());
-    let chain: Vec<DeviceSums> = if on_its_own { sums.wal() } else { sums.data() };
-    let demand = match &case.postgres {
-        Some(_) => Demand::of_server(noun(case, operation, sums.read_only()), operation, trials, sums),
-        None => Demand::of_sync(&operation.noun, done, &chain),
+    let promises: Vec<Promise> = case.trials.iter().flat_map(|trial| of_server(trial, operation)).collect();
+    let of_claim = |claim: Claim| promises.iter().find(|promise| promise.claim == claim);
+    let found = match of_claim(Claim::AcknowledgesEarly) {
+        Some(early) => by_promise(early),
+        None => settings_untold(case, operation).unwrap_or_else(|| by_grounds(case, operation)),
     };
-    let stack = trials.iter().find_map(|trial| trial.stack.as_ref());
-    let end = stack.and_then(hidden_below);
-    let shared = stack.is_some_and(|stack| {
-        let way = stack.way_down(stack.wal_ground());
-        way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
-    });
-    match chain.last() {
-        Some(lowest) if shared => with_others(by_flushes(&chain, lowest, end, &demand)),
-        Some(lowest) => by_flushes(&chain, lowest, end, &demand),
-        None => {
-            let mount = stack.and_then(|stack| stack.mount_of(stack.wal_ground()));
-            let below = mount.map_or("the data", |mount| &mount.fstype);
-            let why = end.map_or_else(String::new, |end| format!(": {end}"));
-            unknown(&format!("no block device with counters is visible below {below}{why}"))
+    match of_claim(Claim::MayTear) {
+        Some(tears) => {
+            let reason = format!("{tears}; otherwise {}: {}", class_word(found.class), found.reason);
+            Durability { class: DurabilityClass::MayTear, reason }
         }
+        None => found,
+    }
+}
+
+/// A setting that decides what a commit means and that something sets to nobody knows what.
+fn settings_untold(case: &CaseSums, operation: &Operation) -> Option<Durability> {
+    let elsewhere = case.trials.iter().flat_map(|trial| set_elsewhere(trial, operation));
+    let untold = elsewhere.into_iter().find(|found| found.value.is_none())?;
+    Some(unknown(&format!("{} sets {} to a value that its text does not tell", untold.place, untold.name)))
+}
+
+/// The lowest class of all that the database lies on, and what that is where it lies on several.
+fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
+    let Some(stack) = case.trials.iter().find_map(|trial| trial.stack.as_ref()) else {
+        return unknown("what it stood on was not recorded");
+    };
+    let mut found: Vec<(String, Durability)> = Vec::new();
+    for (end, ground) in stack.ends().into_iter().filter(|(end, _)| is_used(end, operation)) {
+        let chain = case.strata.below(&end);
+        // The first is where the WAL lies.
+        let demand = match (&case.spec.postgres, found.is_empty()) {
+            (None, _) => Demand::of_sync(&operation.noun, case.fua_share(), &chain),
+            (Some(_), true) => match Demand::of_wal(case, operation) {
+                Ok(demand) => demand,
+                Err(why) => return unknown(&why),
+            },
+            (Some(_), false) => Demand::of_checkpoints(case.strata.checkpoints),
+        };
+        let judged = Way { stack, ground, chain: &chain, sums: &case.strata }.judge(&demand);
+        found.push((what(&end), said(judged, stack, ground)));
+    }
+    let several = found.len() > 1;
+    let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
+    let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
+    let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
+    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; ") }
+}
+
+/// Whether the workload has anything there: nothing of it lies in a tablespace that it does not name.
+fn is_used(end: &End, operation: &Operation) -> bool {
+    match end {
+        End::Tablespace(name) => operation.settings.values().any(|value| value == name),
+        End::Data | End::Wal => true,
+    }
+}
+
+/// With what has to be said of a ground and changes no class.
+fn said(mut found: Durability, stack: &StackFacts, ground: &GroundName) -> Durability {
+    if let Some((_, promise)) = stack.promise(Some(ground), Claim::Unjournaled) {
+        found.reason.push_str(&format!("; {promise}"));
+    }
+    found
+}
+
+fn what(end: &End) -> String {
+    match end {
+        End::Wal => "pg_wal".to_owned(),
+        End::Data => "the data".to_owned(),
+        End::Tablespace(name) => format!("tablespace {name}"),
     }
 }
 
 impl<'a> Demand<'a> {
-    fn of_server(noun: &'a str, operation: &Operation, trials: &[TrialFinding], sums: &StrataSums) -> Demand<'a> {
+    /// Of commits, at the devices of the WAL; the reason where it is not known how many there were.
+    fn of_wal(case: &'a CaseSums, operation: &'a Operation) -> Result<Demand<'a>, String> {
+        let noun = noun(&case.spec, operation, case.strata.read_only());
         let clients = operation.clients.max(1) as f64;
-        let method = trials.iter().find_map(|trial| setting(trial, "wal_sync_method"));
-        let opens_with_sync = method.is_some_and(|method| method.starts_with("open_"));
+        let methods = || case.trials.iter().filter_map(|trial| trial.server.as_ref());
+        let opens = |server: &ServerFacts| setting(server, "wal_sync_method").is_some_and(|it| it.starts_with("open_"));
+        let opens_with_sync = methods().any(opens);
         // PostgreSQL counts no sync where the write itself is one.
-        let syncs = sums.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
-        // At best one sync serves the commits of all clients. A script of the user's own may commit less than once.
-        let by_commits = if noun == COMMIT { FLUSHES_PER_SYNC / clients } else { 0.0 };
-        let by_syncs = syncs.map_or(0.0, |syncs| syncs * FLUSHES_PER_SYNC);
-        let least = by_commits.max(by_syncs);
-        let flushes_per_operation = if least > 0.0 { least } else { FLUSHES_PER_SYNC / clients };
-        Demand { noun, flushes_per_operation, syncs_per_operation: syncs, opens_with_sync }
-    }
-
-    /// Without a server each operation is a sync; those by a file opened with O_(D)SYNC may do with FUA.
-    fn of_sync(noun: &'a str, done: &[(String, u64)], chain: &[DeviceSums]) -> Demand<'a> {
-        let sum = |open: bool| {
-            done.iter().filter(|(name, _)| name.starts_with("open_") == open).map(|(_, n)| *n).sum::<u64>()
+        let syncs = case.strata.wal_syncs.per_operation().filter(|syncs| *syncs > 0.0 && !opens_with_sync);
+        // A script of the user's own may write less than once: then those that wrote are counted.
+        let writing = match noun {
+            COMMIT => 1.0,
+            _ => match case.strata.xids.per_operation() {
+                None => return Err(format!("how many of the {noun}s wrote was not counted")),
+                Some(0.0) => return Err(format!("no {noun} was seen to write")),
+                Some(writing) => writing,
+            },
         };
-        let (open, other) = (sum(true) as f64, sum(false) as f64);
-        let exempt = if takes_fua(chain) { open } else { 0.0 };
-        let share = if open + other > 0.0 { (open + other - exempt) / (open + other) } else { 1.0 };
-        let opens_with_sync = open > 0.0 && other == 0.0;
-        let share = if share > 0.0 { share } else { 1.0 };
-        Demand { noun, flushes_per_operation: FLUSHES_PER_SYNC * share, syncs_per_operation: None, opens_with_sync }
+        // At best one sync serves the commits of all clients.
+        let by_commits = writing * FLUSHES_PER_SYNC / clients;
+        let flushes = syncs.map_or(by_commits, |syncs| by_commits.max(syncs * FLUSHES_PER_SYNC));
+        let asks_for_fua = opens_with_sync && methods().all(writes_wal_directly);
+        Ok(Demand { noun, units: None, flushes, syncs, asks_for_fua })
     }
 
-    /// "0.98 flushes per commit, 1.01 per WAL sync,"
+    /// Of checkpoints, at the devices of data whose WAL lies elsewhere: each syncs every file that it has written, and
+    /// the WAL before it is thrown away. Without any, a flush shows at least that flushes pass.
+    fn of_checkpoints(checkpoints: u64) -> Demand<'a> {
+        let units = Some(checkpoints.max(1) as f64);
+        let noun = if checkpoints == 0 { "measurement without a checkpoint" } else { "checkpoint" };
+        Demand { noun, units, flushes: FLUSHES_PER_SYNC, syncs: None, asks_for_fua: false }
+    }
+
+    /// Without a server each operation is a sync; those that bypass the page cache and ask for FUA may do without.
+    fn of_sync(noun: &'a str, fua_share: f64, chain: &[DeviceSums]) -> Demand<'a> {
+        let exempt = if takes_fua(chain) { fua_share } else { 0.0 };
+        let flushes = FLUSHES_PER_SYNC * (1.0 - exempt);
+        Demand { noun, units: None, flushes, syncs: None, asks_for_fua: false }
+    }
+
+    /// What was counted for each of its units.
+    fn per_unit(&self, flow: &Flow) -> Option<f64> {
+        match self.units {
+            Some(units) => flow.per_operation().map(|_| flow.amount() / units),
+            None => flow.per_operation(),
+        }
+    }
+
+    /// "0.98 flushes per commit (1.01 per WAL sync)"
     fn words(&self, flushes: f64) -> String {
-        let per_sync =
-            self.syncs_per_operation.map(|syncs| format!(" ({} per WAL sync)", significant(flushes / syncs)));
+        let per_sync = self.syncs.map(|syncs| format!(" ({} per WAL sync)", significant(flushes / syncs)));
         format!("{} flushes per {}{}", significant(flushes), self.noun, per_sync.unwrap_or_default())
     }
 }
 
+/// Whether the server writes its WAL past the page cache (`get_sync_bit` in xlog.c), for a method that opens with a sync.
+fn writes_wal_directly(server: &ServerFacts) -> bool {
+    if server.version_num >= DIRECT_BY_SETTING {
+        let direct = setting(server, "debug_io_direct").unwrap_or_default();
+        return direct.split(',').any(|what| what.trim() == "wal");
+    }
+    setting(server, "wal_level") == Some("minimal")
+}
+
 /// The fact that makes a trial's stack lose everything, in words.
-fn volatile(trial: &TrialFinding) -> Option<String> {
-    if let Some(promise) = of_server(trial).iter().find(|it| class(it.claim) == DurabilityClass::Volatile) {
+fn volatile(trial: &TrialFinding, operation: &Operation) -> Option<String> {
+    let promises = of_server(trial, operation);
+    if let Some(promise) = promises.iter().find(|it| class(it.claim) == Some(DurabilityClass::Volatile)) {
         return Some(promise.to_string());
     }
     let stack = trial.stack.as_ref()?;
-    let wal = stack.wal.as_ref().map(|wal| (wal.clone(), "pg_wal".to_owned()));
-    let data = stack.data.as_ref().map(|data| (data.clone(), "the data".to_owned()));
-    let tablespaces = stack.tablespaces.iter().map(|(name, ground)| (ground.clone(), format!("tablespace {name}")));
-    let mut ends = wal.into_iter().chain(data).chain(tablespaces);
-    ends.find_map(|(ground, what)| loses_all(stack, &ground, &what))
+    stack.ends().into_iter().find_map(|(end, ground)| loses_all(stack, ground, &what(&end)))
 }
 
 /// Why what lies on a ground is lost at a power cut.
@@ -154,82 +244,197 @@ fn loses_all(stack: &StackFacts, ground: &GroundName, what: &str) -> Option<Stri
     Some(format!("{} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
 }
 
-/// Why the way down from the WAL ends before a device that stands on nothing else.
-fn hidden_below(stack: &StackFacts) -> Option<String> {
-    stack.promise(stack.wal_ground(), Claim::HiddenBelow).map(|(_, promise)| promise.to_string())
+/// The way down from one ground, with what was counted on it.
+struct Way<'a> {
+    stack: &'a StackFacts,
+    ground: &'a GroundName,
+    /// The levels of devices, the lowest last.
+    chain: &'a [DeviceSums],
+    sums: &'a StrataSums,
 }
 
-/// A folder that was there already lies on a device that others use too.
-fn with_others(found: Durability) -> Durability {
-    match found.class {
-        DurabilityClass::Flushed => {
-            flushed(found.reason + "; the device is shared, and other programs' flushes are counted with ours")
+impl Way<'_> {
+    fn judge(&self, demand: &Demand<'_>) -> Durability {
+        let end = self.stack.promise(Some(self.ground), Claim::HiddenBelow).map(|(_, promise)| promise.to_string());
+        let Some(lowest) = self.chain.last() else {
+            let mount = self.stack.mount_of(Some(self.ground));
+            let below = mount.map_or("the data", |mount| &mount.fstype);
+            let why = end.map_or_else(String::new, |end| format!(": {end}"));
+            return unknown(&format!("no block device with counters is visible below {below}{why}"));
+        };
+        if let Some(why) = self.others() {
+            return unknown(&why);
         }
-        _ => found,
+        self.by_flushes(lowest, end, demand)
+    }
+
+    /// Whether it is a folder that was there already: its devices are others' too.
+    fn is_shared(&self) -> bool {
+        let way = self.stack.way_down(Some(self.ground));
+        way.iter().any(|(_, _, node)| node.layer.as_deref() == Some("directory"))
+    }
+
+    /// Why others' flushes cannot be told from ours.
+    fn others(&self) -> Option<String> {
+        for level in self.chain.iter().filter(|level| level.own_flushes().is_some()) {
+            match level.share_of_others() {
+                None if self.is_shared() => {
+                    let name = level.name();
+                    return Some(format!(
+                        "others flush {name} too, and what they do while the trial rests was not seen"
+                    ));
+                }
+                Some(share) if share > MOST_OF_OTHERS => {
+                    return Some(format!(
+                        "{} % of the flushes at {} may be others', by what these did before the trials",
+                        significant(share * 100.0),
+                        level.name()
+                    ));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Judges by the flushes that were counted.
+    fn by_flushes(&self, lowest: &DeviceSums, end: Option<String>, demand: &Demand<'_>) -> Durability {
+        let name = lowest.name();
+        let above = self.above(demand);
+        if let Some(promise) = lowest.promise(Claim::FlushesUncounted).filter(|_| !lowest.declares_stable()) {
+            return unknown(&format!("flushes at {name} are not counted: {}{above}", promise.why));
+        }
+        let flushes = lowest.own_flushes().and_then(|flushes| demand.per_unit(&flushes));
+        let file = lowest.backing_file().map(|file| format!("the device below its file {file} cannot be seen"));
+        if let Some(end) = end.or(file) {
+            let seen = flushes.map(|flushes| format!("{} were counted at {name}, but ", demand.words(flushes)));
+            return unknown(&(seen.unwrap_or_default() + &end));
+        }
+        let writes = demand.per_unit(&lowest.writes).unwrap_or(0.0);
+        if let Some(promise) = lowest.promise(Claim::DeclaredStable)
+            && lowest.declares_stable()
+        {
+            return self.by_word(promise, writes, demand).unwrap_or_else(|| {
+                let seen = format!("{promise}; {} writes per {} reached it", significant(writes), demand.noun);
+                self.with_caveats(DurabilityClass::DeclaredStable, seen + &above, lowest)
+            });
+        }
+        let Some(flushes) = flushes else { return unknown(&format!("no flushes of {name} were recorded{above}")) };
+        let (least, at) = self.least(demand).unwrap_or((flushes, name.clone()));
+        if least >= demand.flushes {
+            // The level with the fewest is the stack's own where the lowest is shared: others' flushes come on top there.
+            let further = if at == name { String::new() } else { format!(", and flushes reach {name}") };
+            let seen = format!("{} seen at {}{further}", demand.words(least), plain(&at));
+            // Of several disks at one depth some may declare their writes stable; then that word is needed as well.
+            return match lowest.promise(Claim::DeclaredStable) {
+                None => self.with_caveats(DurabilityClass::Flushed, seen, lowest),
+                Some(word) => self.with_caveats(DurabilityClass::DeclaredStable, format!("{word}; {seen}"), lowest),
+            };
+        }
+        if demand.asks_for_fua && takes_fua(self.chain) && writes >= demand.flushes {
+            let seen = format!(
+                "{} writes per {} reached {name} by a method that asks for FUA, past the page cache; {name} takes it",
+                significant(writes),
+                demand.noun
+            );
+            return self.with_caveats(DurabilityClass::Flushed, seen, lowest);
+        }
+        if !self.chain.iter().any(|level| level.ever_flushed) {
+            let why = format!("{name} has never counted a flush, so that it is not known whether it counts any");
+            return unknown(&why);
+        }
+        unknown(&too_few(demand, least, &at))
+    }
+
+    /// Why the word of a lowest device that declares its writes stable is not enough.
+    fn by_word(&self, promise: &Promise, writes: f64, demand: &Demand<'_>) -> Option<Durability> {
+        match self.least(demand).filter(|(least, _)| *least < demand.flushes) {
+            Some((least, at)) => Some(unknown(&too_few(demand, least, &at))),
+            None if writes < demand.flushes => Some(unknown(&format!(
+                "{promise}; but only {} writes per {} were counted there",
+                significant(writes),
+                demand.noun
+            ))),
+            None => None,
+        }
+    }
+
+    /// The level with the fewest flushes, of those that count them and need them.
+    fn least(&self, demand: &Demand<'_>) -> Option<(f64, String)> {
+        let needy = self.chain.iter().filter(|level| !level.declares_stable());
+        let seen = needy.filter_map(|level| Some((demand.per_unit(&level.own_flushes()?)?, level.name())));
+        seen.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// What was counted above the lowest device, in words.
+    fn above(&self, demand: &Demand<'_>) -> String {
+        let mut above = self.chain.iter().rev().skip(1).filter_map(|device| {
+            let flushes = demand.per_unit(&device.own_flushes()?).filter(|flushes| *flushes > 0.0)?;
+            Some(format!("; {} were counted at {} above it", demand.words(flushes), plain(&device.name())))
+        });
+        above.next().unwrap_or_default()
+    }
+
+    /// A good word, with what it does not hold for.
+    fn with_caveats(&self, class: DurabilityClass, mut reason: String, lowest: &DeviceSums) -> Durability {
+        if self.is_shared() {
+            let others = lowest.share_of_others().unwrap_or(0.0) * lowest.flushes.amount();
+            let without = if others > 0.0 {
+                "what they flushed before the trials is taken off"
+            } else {
+                "none flushed it before the trials"
+            };
+            reason.push_str(&format!("; the device is shared with other programs: {without}"));
+        }
+        let made_up = lowest.facts.iter().any(DeviceFacts::is_made_up);
+        if self.sums.in_virtual_machine || made_up {
+            reason.push_str(&format!("; {}", virtual_disk(&lowest.name())));
+        }
+        Durability { class, reason }
     }
 }
 
-/// Judges by the flushes that were counted below the WAL.
-fn by_flushes(chain: &[DeviceSums], lowest: &DeviceSums, end: Option<String>, demand: &Demand<'_>) -> Durability {
-    let name = lowest.name();
-    let above = chain.iter().rev().skip(1).find_map(|device| {
-        let flushes = device.flushes.per_operation().filter(|flushes| *flushes > 0.0)?;
-        Some(format!("; {} were counted at {} above it", demand.words(flushes), device.name()))
-    });
-    let above = above.unwrap_or_default();
-    if let Some(promise) = lowest.promise(Claim::DeclaredStable) {
-        return unknown(&format!("{name} says {promise}{above}"));
-    }
-    if let Some(promise) = lowest.promise(Claim::FlushesUncounted) {
-        return unknown(&format!("flushes at {name} are not counted: {}{above}", promise.why));
-    }
-    let Some(flushes) = lowest.flushes.per_operation() else {
-        return unknown(&format!("no flushes of {name} were recorded{above}"));
-    };
-    let file = lowest.backing_file().map(|file| format!("the device below its file {file} cannot be seen"));
-    if let Some(end) = end.or(file) {
-        return unknown(&format!("{} were counted at {name}, but {end}", demand.words(flushes)));
-    }
-    let seen = chain.iter().filter(|device| device.promise(Claim::DeclaredStable).is_none());
-    let seen = seen.filter_map(|device| Some((device.flushes.per_operation()?, device.name())));
-    let (least, at) = seen.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((flushes, name.clone()));
-    if least >= demand.flushes_per_operation {
-        // The level with the fewest is the stack's own where the lowest is shared: others' flushes come on top there.
-        let further = if at == name { String::new() } else { format!(", and flushes reach {name}") };
-        // Loop devices get another number in each trial.
-        let at = if at.starts_with("loop") { "the loop device" } else { at.as_str() };
-        return flushed(format!("{} seen at {at}{further}", demand.words(least)));
-    }
-    let writes = lowest.writes.per_operation().unwrap_or(0.0);
-    if demand.opens_with_sync && takes_fua(chain) && writes >= demand.flushes_per_operation {
-        return flushed(format!(
-            "{} writes per {} reached {name} by a method that asks for FUA, which it takes",
-            significant(writes),
-            demand.noun
-        ));
-    }
-    let enough = significant(demand.flushes_per_operation);
-    unknown(&format!("only {} seen at {at}: at least {enough} were to be expected", demand.words(least)))
+/// What holds for every lowest device that is one of software, in runs and probes alike.
+#[must_use]
+pub(crate) fn virtual_disk(name: &str) -> String {
+    format!("{name} is a virtual disk: what it stands on cannot be seen from here")
+}
+
+/// Loop devices get another number in each trial.
+fn plain(name: &str) -> &str {
+    if name.starts_with("loop") { "the loop device" } else { name }
+}
+
+fn too_few(demand: &Demand<'_>, least: f64, at: &str) -> String {
+    let enough = significant(demand.flushes);
+    format!("only {} seen at {at}: at least {enough} were to be expected", demand.words(least))
 }
 
 fn takes_fua(chain: &[DeviceSums]) -> bool {
     !chain.is_empty() && chain.iter().all(DeviceSums::takes_fua)
 }
 
-/// What the server of a trial promises by its settings, the worst first.
-fn of_server(trial: &TrialFinding) -> Vec<Promise> {
-    table::settings().filter_map(|name| table::setting(name, setting(trial, name)?)).collect()
+/// What the server of a trial promises by its settings, and by those that scripts and functions carry; the worst first.
+fn of_server(trial: &TrialFinding, operation: &Operation) -> Vec<Promise> {
+    let own = |name| table::setting(name, setting(trial.server.as_ref()?, name)?);
+    let mut promises: Vec<Promise> = table::settings().filter_map(own).collect();
+    promises.extend(set_elsewhere(trial, operation).into_iter().filter_map(|found| {
+        let promise = table::setting(&found.name, found.value.as_deref()?)?;
+        Some(Promise { source: format!("{} ({})", promise.source, found.place), ..promise })
+    }));
+    promises
 }
 
-fn setting<'a>(trial: &'a TrialFinding, name: &str) -> Option<&'a str> {
-    let server = trial.server.as_ref()?;
+/// Settings that hold beside those of a plain session.
+fn set_elsewhere<'a>(trial: &'a TrialFinding, operation: &'a Operation) -> Vec<&'a FoundSetting> {
+    let server = trial.server.as_ref();
+    operation.script_settings.iter().chain(server.into_iter().flat_map(|server| &server.found_after)).collect()
+}
+
+fn setting<'a>(server: &'a ServerFacts, name: &str) -> Option<&'a str> {
     server.key_settings.get(name).or_else(|| server.settings.get(name)).map(String::as_str)
 }
 
 fn unknown(reason: &str) -> Durability {
     Durability { class: DurabilityClass::Unknown, reason: reason.to_owned() }
-}
-
-fn flushed(reason: String) -> Durability {
-    Durability { class: DurabilityClass::Flushed, reason }
 }

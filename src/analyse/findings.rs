@@ -95,18 +95,35 @@ pub struct Estimate {
     pub trials: u32,
 }
 
-/// What a commit costs a case when the power goes, as far as facts read back can tell.
+/// What a commit costs a case when the power goes, as far as facts read back can tell; ordered from what is known to be
+/// safe over what may be to what is known not to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityClass {
-    /// A flush or FUA write was seen to reach the device for the commits.
+    /// Flushes, or FUA writes, of the commits pass every level that can be seen.
     Flushed,
-    /// Commits are acknowledged before they are written (synchronous_commit=off): a known window of loss.
-    Delayed,
-    /// Nothing survives, or nothing is forced out: tmpfs, ramfs, fsync=off, nobarrier.
-    Volatile,
+    /// The lowest device declares that it needs no flushes; its word is all there is.
+    DeclaredStable,
     /// The facts don't tell.
     Unknown,
+    /// Commits are acknowledged before they are written (synchronous_commit=off): a known window of loss.
+    Delayed,
+    /// A page torn by a power cut cannot be repaired (full_page_writes=off).
+    MayTear,
+    /// Nothing survives, or nothing is forced out: tmpfs, ramfs, fsync=off, nobarrier.
+    Volatile,
+}
+
+impl DurabilityClass {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [DurabilityClass; 6] = [
+        DurabilityClass::Flushed,
+        DurabilityClass::DeclaredStable,
+        DurabilityClass::Unknown,
+        DurabilityClass::Delayed,
+        DurabilityClass::MayTear,
+        DurabilityClass::Volatile,
+    ];
 }
 
 /// A class and why.
@@ -360,6 +377,8 @@ pub struct Strata {
     pub full_page_images: Option<f64>,
     /// Syncs of the WAL per commit.
     pub wal_syncs: Option<f64>,
+    /// Transactions that wrote, subtransactions among them, for each operation.
+    pub writing: Option<f64>,
     /// Devices, the data's first, from top to bottom.
     pub devices: Vec<DeviceStrata>,
     /// Bytes written to the lowest device for each byte of WAL.

@@ -95,11 +95,7 @@ fn sync_of<'a>(case: &CaseSums, cases: &'a [CaseSums], method: &str) -> Option<(
 /// Whether a case without a server stands on what holds the WAL of another.
 fn is_stack_of_wal(case: &CaseSums, synced: &CaseSums) -> bool {
     let (own, other) = (&case.spec.stack, &synced.spec.stack);
-    match (&own.wal, &own.wal_stack) {
-        (None, _) => own.data_alone() == *other,
-        (Some(_), Some(name)) => other.name == *name,
-        (Some(_), None) => false,
-    }
+    own.wal_alone() == *other || own.wal_stack.as_ref() == Some(&other.name)
 }
 
 /// What the sentence is made of.

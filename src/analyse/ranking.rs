@@ -11,10 +11,6 @@ use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Classes in the order in which they are shown: what is known to be safe, what may be, what is known not to be.
-const SAFEST_FIRST: [DurabilityClass; 4] =
-    [DurabilityClass::Flushed, DurabilityClass::Unknown, DurabilityClass::Delayed, DurabilityClass::Volatile];
-
 /// `wal_sync_method` of PostgreSQL on Linux.
 const DEFAULT_METHOD: &str = "fdatasync";
 
@@ -166,7 +162,7 @@ impl Shared {
             |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
-        for class in SAFEST_FIRST {
+        for class in DurabilityClass::ALL {
             let members: Vec<&ContestEntry<'_>> =
                 entries.iter().filter(|entry| entry.durability.class == class).collect();
             if members.is_empty() {
@@ -285,11 +281,13 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
     }
 }
 
-/// A class in one word.
+/// What a class is called.
 #[must_use]
 pub fn class_word(class: DurabilityClass) -> &'static str {
     match class {
         DurabilityClass::Flushed => "flushed",
+        DurabilityClass::DeclaredStable => "declared stable",
+        DurabilityClass::MayTear => "may tear",
         DurabilityClass::Delayed => "delayed",
         DurabilityClass::Volatile => "volatile",
         DurabilityClass::Unknown => "unknown",

@@ -216,7 +216,7 @@ fn sync_methods_are_ranked_each_and_after_the_server() {
 
 #[test]
 fn what_disturbs_a_case_is_said_beside_it() {
-    let act = Act::on("ext4").setting("full_page_writes", "off").touched(|record| {
+    let act = Act::on("ext4").touched(|record| {
         let data = record.data.as_mut().unwrap();
         (data.fits, data.database_bytes) = (Fits::SharedBuffers, 100 << 20);
         record.stack.as_mut().unwrap().trials_before = record.trial - 1;
@@ -242,7 +242,6 @@ fn what_disturbs_a_case_is_said_beside_it() {
         "its trials differ in the scheduler of vda below the data: s1; s0",
         "trials 2, 3 ran on a used stack, which had served up to 2 before",
         "telemetry cost 10 % of one CPU",
-        "full_page_writes = off",
     ];
     for start in wanted {
         assert!(found.cases[0].cautions.iter().any(|c| c.starts_with(start)), "{start}: {:?}", found.cases[0].cautions);

@@ -11,11 +11,15 @@ use crate::record::probe::ProbeRecord;
 use crate::record::promise::{self, Claim};
 
 /// What is expected of a claim. Nothing that is counted can lift it: each story below flushes once for each commit.
-fn expected(claim: Claim) -> DurabilityClass {
+/// `None` for a claim that changes no class and is only said.
+fn expected(claim: Claim) -> Option<DurabilityClass> {
     match claim {
-        Claim::Volatile | Claim::HoldsFlushesBack => DurabilityClass::Volatile,
-        Claim::AcknowledgesEarly => DurabilityClass::Delayed,
-        Claim::DeclaredStable | Claim::FlushesUncounted | Claim::HiddenBelow => DurabilityClass::Unknown,
+        Claim::Volatile | Claim::HoldsFlushesBack => Some(DurabilityClass::Volatile),
+        Claim::AcknowledgesEarly => Some(DurabilityClass::Delayed),
+        Claim::MayTear => Some(DurabilityClass::MayTear),
+        Claim::DeclaredStable => Some(DurabilityClass::DeclaredStable),
+        Claim::FlushesUncounted | Claim::HiddenBelow => Some(DurabilityClass::Unknown),
+        Claim::Unjournaled => None,
     }
 }
 
@@ -39,6 +43,9 @@ fn shown(fact: Fact, mount: &mut MountFacts, device: &mut DeviceFacts) {
         Fact::WriteCache(cache) => device.write_cache = Some(cache),
         Fact::Partition => device.name = "vda1".to_owned(),
         Fact::NoFlushCounter => device.counts_flushes = Some(false),
+        Fact::NoQueue => device.has_queue = Some(false),
+        Fact::NeverJournaled(fstype) => mount.fstype = fstype.to_owned(),
+        Fact::WithoutJournal(fstype) => (mount.fstype, mount.journal) = (fstype.to_owned(), Some(false)),
         Fact::Setting(..) | Fact::ZfsProperty(..) => {}
     }
 }
@@ -111,7 +118,10 @@ fn of_import(fact: Fact) -> Option<Durability> {
 }
 
 fn assert_is(row: &DurabilityRow, found: &Durability, whose: &str) {
-    assert_eq!(found.class, expected(row.claim), "{whose} with {row:?}: {found:?}");
+    let wanted = expected(row.claim).unwrap_or(DurabilityClass::Flushed);
+    assert_eq!(found.class, wanted, "{whose} with {row:?}: {found:?}");
+    let said = expected(row.claim).is_some() || found.reason.contains(row.why);
+    assert!(said, "{whose} with {row:?} does not say why: {found:?}");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
 use crate::record::event::Step;
-use crate::record::facts::{DataFacts, DeviceFacts, Fits, HostFacts, MountFacts, ServerFacts, WriteCache};
+use crate::record::facts::{
+    DataFacts, DeviceFacts, Fits, FoundSetting, HostFacts, MountFacts, ServerFacts, WriteCache,
+};
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::promise::{self, Promise};
@@ -41,12 +43,20 @@ pub struct Act {
     /// Trials that exist; empty = one in each block.
     pub trials: Vec<u32>,
     pub settings: BTreeMap<String, String>,
+    /// What scripts set in their sessions.
+    pub script_settings: Vec<FoundSetting>,
     /// Flushes per commit at each device, from top to bottom; `None` = no such column.
     pub flushes: Vec<Option<f64>>,
     pub wal_flushes: Vec<Option<f64>>,
+    /// Writes per commit at each device.
+    pub writes_each: f64,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
+    /// Transactions that wrote, per transaction.
+    pub xids: Option<f64>,
+    /// Checkpoints in each trial.
+    pub checkpoints: u64,
     pub waits: Option<WaitFigures>,
     pub cpu_busy: f64,
     /// A program that is none of the run, with its share of one CPU of two.
@@ -109,6 +119,9 @@ pub fn disk(depth: u32, name: &str) -> DeviceFacts {
         write_cache: Some(WriteCache::WriteBack),
         fua: Some(false),
         counts_flushes: Some(true),
+        has_queue: Some(true),
+        writes_before: Some(1000),
+        flushes_before: Some(1000),
         ..DeviceFacts::default()
     }
 }
@@ -130,10 +143,14 @@ impl Act {
             unsteady: 0.05,
             trials: Vec::new(),
             settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            script_settings: Vec::new(),
             flushes: vec![Some(1.0)],
             wal_flushes: Vec::new(),
+            writes_each: 1.02,
             wal_records: Some(8.0),
             wal_syncs: Some(1.0),
+            xids: Some(1.0),
+            checkpoints: 3,
             waits: None,
             cpu_busy: 0.4,
             others: None,
@@ -158,6 +175,12 @@ impl Act {
 
     pub fn tps(mut self, tps: f64) -> Act {
         self.tps = tps;
+        self
+    }
+
+    /// The same on a stack of another name.
+    pub fn named(mut self, stack: &str) -> Act {
+        self.stack.name = stack.to_owned();
         self
     }
 
@@ -219,6 +242,7 @@ impl Act {
             scripts: Vec::new(),
             scale: None,
             query_mode: None,
+            script_settings: self.script_settings.clone(),
             settings: BTreeMap::new(),
         }
     }
@@ -272,6 +296,7 @@ impl Act {
             knobs: BTreeMap::new(),
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
+            idle: None,
             data: Some(DataFacts {
                 database_bytes: 5 << 30,
                 fits: Fits::Neither,
@@ -321,8 +346,8 @@ impl Act {
                 };
                 let beside =
                     facts.devices_below(ground).iter().filter(|other| other.depth == below.depth).count() as f64;
-                counter(&format!("{prefix}_writes"), 1.02 / beside);
-                counter(&format!("{prefix}_write_bytes"), 1.02 * 16.4 * 1024.0 / beside);
+                counter(&format!("{prefix}_writes"), self.writes_each / beside);
+                counter(&format!("{prefix}_write_bytes"), self.writes_each * 16.4 * 1024.0 / beside);
                 counter(&format!("{prefix}_reads"), 0.0);
                 if let Some(flushes) = flushes {
                     counter(&format!("{prefix}_flushes"), *flushes / beside);
@@ -330,12 +355,17 @@ impl Act {
                 named.push((prefix, below.device.name.clone()));
             }
         }
-        for (name, each) in [("pg_wal_records", self.wal_records), ("pg_wal_syncs", self.wal_syncs)] {
+        let figures = [("pg_wal_records", self.wal_records), ("pg_wal_syncs", self.wal_syncs), ("pg_xids", self.xids)];
+        for (name, each) in figures {
             if let Some(each) = each.filter(|_| self.workload != "sync") {
                 counter(name, each);
-                counter("pg_wal_bytes", each * 100.0);
+                if name != "pg_xids" {
+                    counter("pg_wal_bytes", each * 100.0);
+                }
             }
         }
+        let began = (0..rows as u64).map(|row| row * self.checkpoints / (rows as u64 - 1).max(1)).collect();
+        seconds.push_counts("pg_checkpoints_timed", began, &all);
         for (name, share) in [("cpu_user_ns", self.cpu_busy), ("cpu_idle_ns", 1.0 - self.cpu_busy)] {
             let of_two_cpus = (0..rows).map(|row| (row as f64 * 2e9 * share) as u64).collect();
             seconds.push_counts(name, of_two_cpus, &all);

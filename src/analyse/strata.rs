@@ -8,8 +8,8 @@ use crate::record::columns::{self, DeviceColumn};
 use crate::record::facts::DeviceFacts;
 use crate::record::operation::{Operation, Writes};
 use crate::record::promise::{Claim, Promise};
-use crate::record::stack::GroundName;
-use crate::record::trial::TrialRecord;
+use crate::record::stack::{End, GroundName};
+use crate::record::trial::{IdleTraffic, TrialRecord};
 use crate::units::{Bytes, significant};
 use std::collections::BTreeMap;
 
@@ -30,6 +30,12 @@ pub struct StrataSums {
     pub wal_fpi: Flow,
     /// Syncs of the WAL.
     pub wal_syncs: Flow,
+    /// Transactions that wrote.
+    pub xids: Flow,
+    /// Checkpoints that began while it was measured.
+    pub checkpoints: u64,
+    /// Whether it ran in a virtual machine.
+    pub in_virtual_machine: bool,
 }
 
 /// Sums of one device, or of all at one depth.
@@ -37,16 +43,20 @@ pub struct StrataSums {
 pub struct DeviceSums {
     /// The name of its node.
     pub node: String,
-    /// Steps below the data, where it is one of the devices there.
-    below_data: Option<u32>,
-    /// Steps below a pg_wal of its own.
-    below_wal: Option<u32>,
+    /// Steps below each ground of the database.
+    below: BTreeMap<End, u32>,
     /// Its kernel names, one for each different one.
     pub names: Vec<String>,
     /// The devices as sysfs describes them, in the last trial that has them.
     pub facts: Vec<DeviceFacts>,
     /// What it promises in any of the trials.
     pub promises: Vec<Promise>,
+    /// How many of its devices declare their writes stable, and how many it has.
+    stable: (usize, usize),
+    /// Flushes that are held to be others', by what these did before the trials, and whether that was watched.
+    others: Option<f64>,
+    /// Whether it has counted any flush since it appeared.
+    pub ever_flushed: bool,
     pub flushes: Flow,
     pub writes: Flow,
     write_bytes: Flow,
@@ -61,20 +71,31 @@ impl StrataSums {
         self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
         self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
         self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
-        let Some(stack) = &record.stack else { return };
-        let depths = |ground: Option<&GroundName>| -> BTreeMap<String, u32> {
-            stack.devices_below(ground).into_iter().map(|below| (below.name().0, below.depth)).collect()
-        };
-        let (data, wal) = (depths(stack.data.as_ref()), depths(stack.wal.as_ref()));
-        for (name, prefix, facts) in stack.device_columns() {
-            let place = (data.get(&name.0).copied(), wal.get(&name.0).copied());
-            let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
-            self.add_device(&Seen { name, prefix, facts, promises, place }, seconds, operations);
+        self.xids.add(seconds.counts(&columns::PG_XIDS), operations);
+        for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
+            self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
         }
-        self.devices.sort_by_key(|device| (device.below_data.unwrap_or(u32::MAX), device.below_wal));
+        self.in_virtual_machine |= record.host.is_virtual == Some(true);
+        let Some(stack) = &record.stack else { return };
+        let depths: Vec<(End, BTreeMap<String, u32>)> = stack
+            .ends()
+            .into_iter()
+            .map(|(end, ground)| {
+                let below = stack.devices_below(Some(ground)).into_iter();
+                (end, below.map(|below| (below.name().0, below.depth)).collect())
+            })
+            .collect();
+        for (name, prefix, facts) in stack.device_columns() {
+            let below = depths.iter().filter_map(|(end, depths)| Some((end.clone(), *depths.get(&name.0)?))).collect();
+            let promises = stack.node(name.node()).map_or(&[][..], |node| &node.promises);
+            let idle = record.idle.as_ref().and_then(|idle| flushes_while_idle(idle, &name));
+            self.add_device(Seen { name, prefix, facts, promises, below, idle }, seconds, operations);
+        }
+        let order = |device: &DeviceSums, end: &End| device.below.get(end).copied();
+        self.devices.sort_by_key(|device| (order(device, &End::Data).unwrap_or(u32::MAX), order(device, &End::Wal)));
     }
 
-    fn add_device(&mut self, seen: &Seen<'_>, seconds: &Seconds, operations: &Operations) {
+    fn add_device(&mut self, seen: Seen<'_>, seconds: &Seconds, operations: &Operations) {
         let column = |family: DeviceColumn| seconds.device_counts(&seen.prefix, &family);
         if !column(columns::DEVICE_WRITES).is_some_and(|writes| writes.any()) {
             return;
@@ -85,13 +106,19 @@ impl StrataSums {
             self.devices.len() - 1
         });
         let sums = &mut self.devices[at];
-        (sums.below_data, sums.below_wal) = seen.place;
+        sums.below = seen.below;
         let new: Vec<Promise> = seen.promises.iter().filter(|it| !sums.promises.contains(it)).cloned().collect();
         sums.promises.extend(new);
         if !sums.names.contains(&seen.facts.name) {
             sums.names.push(seen.facts.name.clone());
         }
         sums.facts = vec![seen.facts.clone()];
+        sums.stable = (usize::from(sums.promise(Claim::DeclaredStable).is_some()), 1);
+        if let Some(flushes) = column(columns::DEVICE_FLUSHES).and_then(growth) {
+            sums.ever_flushed |= flushes.amount > 0 || seen.facts.flushes_before.is_some_and(|before| before > 0);
+            let span = span_s(seconds.counts(&columns::TIME_US), flushes.first, flushes.last);
+            sums.others = seen.idle.map(|a_second| sums.others.unwrap_or(0.0) + a_second * span);
+        }
         if sums.promise(Claim::FlushesUncounted).is_none() {
             sums.flushes.add(column(columns::DEVICE_FLUSHES), operations);
         }
@@ -104,16 +131,18 @@ impl StrataSums {
         }
     }
 
-    /// The devices below the data, from top to bottom, those at one depth added up.
+    /// The devices below a ground of the database, from top to bottom, those at one depth added up.
     #[must_use]
-    pub fn data(&self) -> Vec<DeviceSums> {
-        levels(&self.devices, |device| device.below_data)
+    pub fn below(&self, end: &End) -> Vec<DeviceSums> {
+        levels(&self.devices, |device| device.below.get(end).copied())
     }
 
-    /// The devices below a pg_wal of its own, from top to bottom, those at one depth added up.
-    #[must_use]
-    pub fn wal(&self) -> Vec<DeviceSums> {
-        levels(&self.devices, |device| device.below_wal)
+    fn data(&self) -> Vec<DeviceSums> {
+        self.below(&End::Data)
+    }
+
+    fn wal(&self) -> Vec<DeviceSums> {
+        self.below(&End::Wal)
     }
 
     /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted.
@@ -135,6 +164,7 @@ impl StrataSums {
             wal_records: self.wal_records.per_operation(),
             full_page_images: self.wal_fpi.per_operation(),
             wal_syncs: self.wal_syncs.per_operation(),
+            writing: self.xids.per_operation(),
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
             write_amplification: self.write_amplification(),
             // Needs another case: the analysis adds it when all are there.
@@ -180,11 +210,13 @@ impl DeviceSums {
     fn empty(node: &str) -> DeviceSums {
         DeviceSums {
             node: node.to_owned(),
-            below_data: None,
-            below_wal: None,
+            below: BTreeMap::new(),
             names: Vec::new(),
             facts: Vec::new(),
             promises: Vec::new(),
+            stable: (0, 0),
+            others: None,
+            ever_flushed: false,
             flushes: Flow::default(),
             writes: Flow::default(),
             write_bytes: Flow::default(),
@@ -200,6 +232,9 @@ impl DeviceSums {
         self.names = vec![format!("{}+{}", self.name(), other.name())];
         self.facts.extend(other.facts.iter().cloned());
         self.promises.extend(other.promises.iter().cloned());
+        self.stable = (self.stable.0 + other.stable.0, self.stable.1 + other.stable.1);
+        self.others = self.others.zip(other.others).map(|(own, others)| own + others);
+        self.ever_flushed |= other.ever_flushed;
         for (own, others) in [
             (&mut self.flushes, &other.flushes),
             (&mut self.writes, &other.writes),
@@ -227,6 +262,26 @@ impl DeviceSums {
     #[must_use]
     pub fn promise(&self, claim: Claim) -> Option<&Promise> {
         self.promises.iter().find(|promise| promise.claim == claim)
+    }
+
+    /// Whether all of its devices declare their writes stable.
+    #[must_use]
+    pub fn declares_stable(&self) -> bool {
+        self.stable.0 > 0 && self.stable.0 == self.stable.1
+    }
+
+    /// Its flushes without those that are held to be others'; `None` where none are counted.
+    #[must_use]
+    pub fn own_flushes(&self) -> Option<Flow> {
+        self.flushes.per_operation()?;
+        Some(self.flushes.without(self.others.unwrap_or(0.0)))
+    }
+
+    /// The part of its flushes that is held to be others'; `None` where these were not watched.
+    #[must_use]
+    pub fn share_of_others(&self) -> Option<f64> {
+        let all = self.flushes.amount();
+        self.others.map(|others| if all > 0.0 { (others / all).min(1.0) } else { 0.0 })
     }
 
     /// Whether it takes writes with FUA.
@@ -287,8 +342,17 @@ struct Seen<'a> {
     prefix: String,
     facts: &'a DeviceFacts,
     promises: &'a [Promise],
-    /// Depth below the data and below pg_wal.
-    place: (Option<u32>, Option<u32>),
+    /// Depth below each ground of the database.
+    below: BTreeMap<End, u32>,
+    /// Flushes a second that others were seen to cause before the trial.
+    idle: Option<f64>,
+}
+
+/// Flushes a second of others at a device, while the trial did nothing: what was seen, and its square root on top for
+/// what so few may hide.
+fn flushes_while_idle(idle: &IdleTraffic, device: &GroundName) -> Option<f64> {
+    let flushes = idle.devices.get(&device.0)?.flushes? as f64;
+    (idle.elapsed_us > 0).then(|| (flushes + flushes.sqrt()) / (idle.elapsed_us as f64 / 1e6))
 }
 
 /// The devices of a way down, those at one depth as one.

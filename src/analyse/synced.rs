@@ -3,8 +3,9 @@
 
 use super::findings::{Estimate, Synced, SyncedCredibility, SyncedRow};
 use super::probe::findings::{ProbeFindings, RowFinding};
+use super::probe::work::asks_for_fua;
 use super::remark::{Remark, Weight};
-use crate::record::probe::ProbeRecord;
+use crate::record::probe::{Family, ProbeRecord};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 
 /// Version for which the probe's advice is computed; it is not shown here.
@@ -15,6 +16,9 @@ const SERVER: u32 = 18;
 pub struct SyncedSums {
     credibility: Vec<SyncedCredibility>,
     rows: Vec<RowSums>,
+    /// Synced operations, and those among them that may be made durable by FUA instead of a flush.
+    operations: u64,
+    asking_for_fua: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -35,6 +39,13 @@ impl SyncedSums {
                 self.credibility.push(SyncedCredibility { kind: credibility.kind, reason, trials: 1 });
             }
         }
+        for row in &record.rows {
+            let done: u64 = row.slices.iter().map(|slice| slice.operations).sum();
+            if row.spec.family != Family::NotSynced {
+                self.operations += done;
+                self.asking_for_fua += if asks_for_fua(&row.spec) { done } else { 0 };
+            }
+        }
         for row in rows {
             let rate = row.rate.as_ref().filter(|_| row.failure.is_none()).map(|rate| rate.per_s);
             match self.rows.iter_mut().find(|known| known.row.spec.id == row.spec.id) {
@@ -42,6 +53,12 @@ impl SyncedSums {
                 None => self.rows.push(RowSums { rates: rate.into_iter().collect(), row }),
             }
         }
+    }
+
+    /// The part of the synced writes that may be made durable by FUA instead of a flush; 0 without a probe.
+    #[must_use]
+    pub fn fua_share(&self) -> f64 {
+        if self.operations == 0 { 0.0 } else { self.asking_for_fua as f64 / self.operations as f64 }
     }
 
     /// What they say together; `None` without a probe.
@@ -84,8 +101,9 @@ impl RowSums {
 
 /// What a reader of the case must know of it.
 pub fn remarks(synced: &Synced) -> Vec<Remark> {
-    use super::probe::findings::CredibilityKind::{Implausible, NoFlushSeen};
-    let suspect = synced.credibility.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible));
+    use super::probe::findings::CredibilityKind::{Implausible, NoFlushSeen, Unexplained};
+    let suspect =
+        synced.credibility.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible | Unexplained));
     let words = suspect.map(|found| match found.kind {
         NoFlushSeen => format!("synced writes are suspect, no flush was seen: {}", found.reason),
         _ => format!("synced writes are faster than what can be seen explains: {}", found.reason),
@@ -110,7 +128,7 @@ mod tests {
         }
         let found = sums.finding().unwrap();
         assert_eq!(found.credibility.len(), 1);
-        assert_eq!((found.credibility[0].kind, found.credibility[0].trials), (CredibilityKind::LooksHonest, 3));
+        assert_eq!((found.credibility[0].kind, found.credibility[0].trials), (CredibilityKind::Flushed, 3));
         let is_it = |row: &&SyncedRow| row.family == crate::record::probe::Family::Wal && row.label == "fsync";
         let rate = found.rows.iter().find(is_it).unwrap().rate.unwrap();
         assert!((rate.value - 1000.0).abs() < 30.0 && rate.low.unwrap() < 900.0, "{rate:?}");

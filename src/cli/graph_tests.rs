@@ -36,14 +36,17 @@ fn every_shape_of_stack_is_read_and_drawn() {
 }
 
 #[test]
-fn a_workload_without_a_server_stands_on_the_data_alone_and_crosses_with_nothing_else() {
+fn a_workload_without_a_server_stands_where_the_wal_lies_and_crosses_with_nothing_else() {
     let plan = graphs(GRAPHS);
     let synced: Vec<_> = plan.cases.iter().filter(|case| case.workload.kind == "sync").collect();
     assert!(synced.iter().all(|case| case.stack.wal.is_none() && case.stack.tablespaces.is_empty()));
-    let split = synced.iter().find(|case| case.stack.name == "split").unwrap();
-    assert_eq!(split.stack.nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["slow", "ext4"]);
+    let of = |stack: &str| &synced.iter().find(|case| case.stack.name == stack).unwrap().stack;
+    let nodes = |stack: &str| of(stack).nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>();
+    assert_eq!((nodes("split"), of("split").only.as_deref()), (vec!["fast", "wal"], Some("pg_wal")));
+    assert_eq!(nodes("wal-elsewhere"), ["plain-loop", "plain-ext4"]);
+    assert_eq!((nodes("plain"), of("plain").only.as_deref()), (vec!["loop", "ext4"], None));
     let pools = synced.iter().filter(|case| case.stack.name == "pool").count();
-    assert_eq!(pools, 2, "recordsize of the data is an axis there as well");
+    assert_eq!(pools, 1, "recordsize of the data is no axis of the WAL");
 }
 
 #[test]

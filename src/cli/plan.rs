@@ -197,7 +197,8 @@ fn stacks_shown(plan: &Plan) -> String {
     let mut text = machines_shown(plan);
     for (stack, cases) in stacks {
         let reused = if stack.reuse { ", reused" } else { "" };
-        text.push_str(&wrapped(&format!("\nStack {}{reused}, for ", stack.name), &cases.join(" ")));
+        let only = stack.only.as_ref().map_or_else(String::new, |only| format!(", {only} alone"));
+        text.push_str(&wrapped(&format!("\nStack {}{only}{reused}, for ", stack.name), &cases.join(" ")));
         for line in drawing::drawing(stack) {
             let label = line.find(|c: char| c.is_alphanumeric()).unwrap_or(0);
             text.push_str(&wrapped(&format!("  {}", &line[..label]), &line[label..]));

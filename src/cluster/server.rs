@@ -12,7 +12,8 @@ use crate::host::signals::Interrupt;
 use crate::host::time::{now, sleep};
 use crate::host::users::User;
 use crate::host::{Host, files, paths};
-use crate::record::facts::ServerFacts;
+use crate::record::durability;
+use crate::record::facts::{FoundSetting, ServerFacts};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -214,7 +215,28 @@ impl Server {
             settings,
             key_settings,
             shared_buffers_bytes: number(&mut client, "select pg_size_bytes(current_setting('shared_buffers'))")?,
+            found_after: Vec::new(),
         })
+    }
+
+    /// Settings that decide what a commit means, where they are not what `facts` has: as a new session of the clients'
+    /// role finds them, and those that functions carry.
+    ///
+    /// # Errors
+    /// The server's words.
+    pub fn settings_elsewhere(&self, facts: &ServerFacts) -> Result<Vec<FoundSetting>> {
+        let names: Vec<&str> = durability::settings().collect();
+        let listed = names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        let rows = self.connect(DATABASE)?.query(&format!(
+            "select name, current_setting(name), 'a new session' from pg_settings where name in ({listed}) union all \
+             select split_part(setting, '=', 1), split_part(setting, '=', 2), 'function ' || f.oid::regprocedure \
+             from pg_proc f, unnest(f.proconfig) setting where split_part(setting, '=', 1) in ({listed})"
+        ))?;
+        let found = rows.into_iter().filter_map(|row| {
+            let [name, value, place] = <[Option<String>; 3]>::try_from(row).ok()?;
+            Some(FoundSetting { name: name?, value, place: place? })
+        });
+        Ok(found.filter(|found| facts.key_settings.get(&found.name) != found.value.as_ref()).collect())
     }
 
     /// Stops it (fast shutdown, a checkpoint included) and waits; escalates to immediate after a limit.
@@ -374,6 +396,13 @@ mod tests {
         let error = client.query("select 1/0").unwrap_err().to_string();
         assert!(error.contains("ERROR: division by zero (SQLSTATE 22012)"), "{error}");
         assert_eq!(client.query("select 1").unwrap().len(), 1);
+        assert_eq!(server.settings_elsewhere(&facts).unwrap(), []);
+        let function = "create function lazy() returns int language sql set synchronous_commit = off as 'select 1'";
+        client.query(function).unwrap();
+        client.query(&format!("alter role {ROLE} set synchronous_commit = 'local'")).unwrap();
+        let found = server.settings_elsewhere(&facts).unwrap();
+        let told: Vec<_> = found.iter().map(|it| (it.value.as_deref().unwrap(), it.place.as_str())).collect();
+        assert_eq!(told, [("local", "a new session"), ("off", "function lazy()")]);
         let (spec, pid) = (server.spec.clone(), server.pid());
         server.stop(&host).unwrap();
         assert!(!Path::new(&format!("/proc/{pid}")).exists());

@@ -26,6 +26,7 @@ pub fn facts(host: &Host) -> HostFacts {
         clocksource: clocksource(host),
         governor: governors(host),
         machine: machine(host, &cpu),
+        is_virtual: Some(is_virtual(host)),
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
     let servers = combinations(&server, MAX_CASES).unwrap_or_default();
     let mut candidates = Vec::new();
     for stack in &draft.stacks {
-        let alone = stack.data_alone();
+        let alone = stack.wal_alone();
         for workload in &draft.workloads {
             let stack = if workload.entry.needs_server { stack } else { &alone };
             let axes = stack.axes();
@@ -120,7 +120,7 @@ fn count(draft: &Draft<'_>, server: &[Axis]) -> Option<usize> {
         for workload in &draft.workloads {
             let (stack, with) = match workload.entry.needs_server {
                 true => (product(&stack.axes())?, servers),
-                false => (product(&stack.data_alone().axes())?, 1),
+                false => (product(&stack.wal_alone().axes())?, 1),
             };
             let of_both = product(&workload.axes)?.checked_mul(with)?.checked_mul(stack)?.checked_mul(machines)?;
             all = all.checked_add(of_both)?;

@@ -20,7 +20,7 @@ impl Counters {
     /// For these devices, in their order.
     pub fn of(host: &Host, devices: &[DeviceFacts]) -> Counters {
         let path = |device: &DeviceFacts| {
-            let folder = format!("/sys/dev/block/{}:{}", device.major, device.minor);
+            let folder = device.sysfs_folder();
             // With `iostats` 0 the kernel keeps no account: counters that stand still are no zeroes.
             let queue = ["queue/iostats", "../queue/iostats"];
             let kept = queue.iter().find_map(|name| host.read_optional(format!("{folder}/{name}")));

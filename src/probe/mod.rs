@@ -28,7 +28,7 @@ use crate::host::ticks::Ticker;
 use crate::host::time::{micros, now, rfc3339_us, sleep, wall_us};
 use crate::record::probe::{CpuWait, FORMAT, Failure, Family, Growth, Idle, PlaceFacts, ProbeRecord, RowRecord};
 use bench::{RealBench, Setting};
-use counters::Counters;
+use counters::{Counters, DeviceSnapshot};
 use growth::GrowthSite;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -160,14 +160,15 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let is_there = site.is_there();
     let left = site.close().err();
     let left_behind = left.as_ref().map(ToString::to_string);
-    let ProbeResult { started, elapsed_us, cpu, rows, pauses, growth, growth_failure } = match (measured, left) {
-        (Ok(measured), _) => measured,
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(left)) => {
-            let hint = error.hint_text().map_or_else(String::new, |hint| format!("{hint}; "));
-            return Err(error.hint(format!("{hint}{left}")));
-        }
-    };
+    let ProbeResult { started, elapsed_us, test_sync, cpu, rows, pauses, growth, growth_failure } =
+        match (measured, left) {
+            (Ok(measured), _) => measured,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(left)) => {
+                let hint = error.hint_text().map_or_else(String::new, |hint| format!("{hint}; "));
+                return Err(error.hint(format!("{hint}{left}")));
+            }
+        };
     if !is_there {
         let left = left_behind.map_or_else(String::new, |left| format!("; {left}"));
         return Err(Error::host(format!("{} vanished while it was probed{left}", place.folder))
@@ -185,6 +186,7 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         file_bytes: segment_bytes,
         segment_bytes,
         idle,
+        test_sync,
         cpu,
         pauses,
         rows,
@@ -209,6 +211,7 @@ struct Surroundings<'a> {
 struct ProbeResult {
     started: String,
     elapsed_us: u64,
+    test_sync: DeviceSnapshot,
     cpu: Option<CpuWait>,
     rows: Vec<RowRecord>,
     pauses: Idle,
@@ -220,7 +223,9 @@ struct ProbeResult {
 fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -> Result<ProbeResult> {
     let Surroundings { host, request, place, site, interrupt, observer } = *around;
     let bytes = site.segment_bytes();
+    let before = counters.read();
     let writable = make_files(site, request.choice, bytes)?;
+    let test_sync = counters::growth(&place.devices, &before, &counters.read());
     let noise = aligned_noise();
     let ticker = Ticker::of(host);
     let (started, begun) = (wall_us(), now());
@@ -239,7 +244,7 @@ fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -
         false => (Vec::new(), None),
     };
     let elapsed_us = micros(begun.elapsed());
-    Ok(ProbeResult { started: rfc3339_us(started), elapsed_us, cpu, rows, pauses, growth, growth_failure })
+    Ok(ProbeResult { started: rfc3339_us(started), elapsed_us, test_sync, cpu, rows, pauses, growth, growth_failure })
 }
 
 /// Watches the devices while nothing is done.

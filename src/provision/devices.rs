@@ -7,6 +7,7 @@ use super::sysfs::{self, DeviceNumber};
 use super::{guard, mount};
 use crate::error::Result;
 use crate::host::{Host, paths};
+use crate::parse::diskstats;
 use crate::parse::mountinfo::Mount;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::promise::{self, Claim, Promise};
@@ -137,12 +138,25 @@ impl<'a> DeviceWalk<'a> {
                 Err(_) => self.file(Path::new(&file), depth + 1, Some(place)),
             }
         } else {
-            node.slaves(self.host).into_iter().map(|slave| self.device(slave, depth + 1)).collect()
+            let slaves = node.slaves(self.host).into_iter().map(|slave| self.device(slave, depth + 1)).collect();
+            self.with_hidden_paths(node, depth + 1, slaves)
         };
         // A broken tree may have a device stand on itself.
         self.below.on[place] = on.into_iter().filter(|below| *below != place).collect();
         self.below.devices[place].stands_on_nothing = Some(self.below.on[place].is_empty());
         place
+    }
+}
+
+impl DeviceWalk<'_> {
+    /// Adds the paths that stand behind a multipath device.
+    fn with_hidden_paths(&mut self, node: DeviceNumber, depth: u32, mut on: Vec<usize>) -> Vec<usize> {
+        for name in node.hidden_paths(self.host) {
+            self.below.devices.push(hidden(self.host, &name, depth));
+            self.below.on.push(Vec::new());
+            on.push(self.below.devices.len() - 1);
+        }
+        on
     }
 }
 
@@ -175,9 +189,39 @@ fn upper_folder(mount: &Mount) -> Option<PathBuf> {
     here.then(|| paths::resolve(&upper).ok()).flatten()
 }
 
+/// What sysfs says of a device without a number.
+fn hidden(host: &Host, name: &str, depth: u32) -> DeviceFacts {
+    let folder = format!("/sys/class/block/{name}");
+    let read = |attribute: &str| host.read_optional(format!("{folder}/{attribute}")).filter(|text| !text.is_empty());
+    let counted = counted_before(read("stat"));
+    DeviceFacts {
+        depth,
+        name: name.to_owned(),
+        size_bytes: read("size").and_then(|sectors| Some(sectors.parse::<u64>().ok()?.saturating_mul(512))),
+        wwn: read("wwid"),
+        rotational: read("queue/rotational").and_then(|text| sysfs::truth(&text)),
+        write_cache: read("queue/write_cache").and_then(|text| write_cache(&text)),
+        fua: read("queue/fua").and_then(|text| sysfs::truth(&text)),
+        scheduler: read("queue/scheduler").map(|text| sysfs::chosen(&text).to_owned()),
+        stands_on_nothing: Some(true),
+        counts_flushes: counted.map(|(_, flushes)| flushes.is_some()),
+        has_queue: Some(host.exists(format!("{folder}/mq"))),
+        writes_before: counted.map(|(writes, _)| writes),
+        flushes_before: counted.and_then(|(_, flushes)| flushes),
+        ..DeviceFacts::default()
+    }
+}
+
+/// Writes and flushes that a device has counted so far.
+fn counted_before(stat: Option<String>) -> Option<(u64, Option<u64>)> {
+    let stat = diskstats::parse_stat(&stat?).ok()?;
+    Some((stat.writes, stat.flushes))
+}
+
 /// What sysfs says of one device. A partition shares its disk's queue.
 fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
     let partition = node.is_partition(host);
+    let counted = counted_before(node.attribute(host, "stat"));
     let queue = |name: &str| {
         let own = node.attribute(host, &format!("queue/{name}"));
         own.or_else(|| partition.then(|| node.attribute(host, &format!("../queue/{name}"))).flatten())
@@ -195,6 +239,7 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         serial: identity.serial,
         wwn: identity.wwn,
         rotational: flag("rotational"),
+        rpm: node.bytes(host, "device/vpd_pgb1").and_then(|page| turns_per_minute(&page)),
         write_cache: queue("write_cache").and_then(|text| write_cache(&text)),
         fua: flag("fua"),
         logical_block_bytes: number("logical_block_size"),
@@ -207,6 +252,9 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         direct_io: node.flag(host, "loop/dio"),
         stands_on_nothing: None,
         counts_flushes: counts_flushes(host, node).map(|counted| counted && !partition),
+        has_queue: (!partition && queue("write_cache").is_some()).then(|| node.has_queue(host)),
+        writes_before: counted.map(|(writes, _)| writes),
+        flushes_before: counted.and_then(|(_, flushes)| flushes).filter(|_| !partition),
     }
 }
 
@@ -252,6 +300,14 @@ impl Identity {
             size_bytes: node.number::<u64>(host, "size").map(|sectors| sectors.saturating_mul(512)),
         }
     }
+}
+
+/// SCSI's vital product data page 0xb1: bytes 4 and 5 are the turns per minute, 0 for "not told" and 1 for "does not
+/// rotate" (SBC, Block Device Characteristics).
+fn turns_per_minute(page: &[u8]) -> Option<u32> {
+    let rate = u16::from_be_bytes([*page.get(4)?, *page.get(5)?]);
+    // Reserved below 401, and 0xffff.
+    (page.get(1) == Some(&0xb1) && (0x0401..0xffff).contains(&rate)).then_some(u32::from(rate))
 }
 
 /// SCSI's vital product data page 0x80: four bytes of header, the last two the length, then the serial in ASCII.

@@ -15,7 +15,9 @@ use super::ledger::Ledger;
 use super::{Ground, Unmet, needs};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::record::facts::WriteCache;
 use crate::record::options::{LEAVE, OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::promise::{Claim, Promise};
 use crate::units::Bytes;
 use setting::{KnobOwner, set};
 use std::collections::BTreeMap;
@@ -51,6 +53,7 @@ const DIRTY_RATIO: &str = "vm.dirty_ratio";
 const BACKGROUND_BYTES: &str = "vm.dirty_background_bytes";
 const BACKGROUND_RATIO: &str = "vm.dirty_background_ratio";
 const READ_AHEAD: &str = "read_ahead_kb";
+const WRITE_CACHE: &str = "write_cache";
 const NR_REQUESTS: &str = "nr_requests";
 
 static OF_MACHINE: [Knob; 9] = [
@@ -67,7 +70,7 @@ static OF_MACHINE: [Knob; 9] = [
 
 /// In the order in which they are set: what one resets comes after it.
 static OF_DEVICE: [Knob; 4] = [
-    knob("write_cache", "queue/write_cache", Drags::Reset(READ_AHEAD)),
+    knob(WRITE_CACHE, "queue/write_cache", Drags::Reset(READ_AHEAD)),
     knob("scheduler", "queue/scheduler", Drags::Reset(NR_REQUESTS)),
     knob(NR_REQUESTS, "queue/nr_requests", Drags::Nothing),
     knob(READ_AHEAD, "queue/read_ahead_kb", Drags::Nothing),
@@ -86,7 +89,7 @@ pub const QUEUE: OptionSpec = OptionSpec {
         option(NR_REQUESTS, &OptionKind::Integer { min: 4 }, "Most requests in the queue."),
         option(READ_AHEAD, &OptionKind::Integer { min: 0 }, "Read-ahead, KiB, in whole pages."),
         option(
-            "write_cache",
+            WRITE_CACHE,
             &OptionKind::OneOf(&["write back", "write through"]),
             "Whether the kernel sends flushes: with `write through` it sends none, whatever the device holds.",
         ),
@@ -220,15 +223,24 @@ fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(K
     Ok(all)
 }
 
-/// Sets the knobs that a node's options ask of the devices that it offers, each entered into the ledger first.
+/// Sets the knobs that a node's options ask of the devices that it offers, each entered into the ledger first. Returns
+/// what follows for flushes: a device that said `write back` until the plan said otherwise declares nothing itself.
 ///
 /// # Errors
 /// When a device lacks one, or refuses a value: then with what it offers.
-pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], options: &Options) -> Result<()> {
+pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], options: &Options) -> Result<Vec<Promise>> {
+    let mut promises = Vec::new();
     for (device, knob, value) in of_queue(host, grounds, options)? {
-        set(host, ledger, knob, &device, &value)?;
+        let changed = set(host, ledger, knob, &device, &value)?;
+        if changed && knob.name == WRITE_CACHE && value == WriteCache::WriteThrough.word() {
+            promises.push(Promise {
+                claim: Claim::HoldsFlushesBack,
+                source: format!("{QUEUE_KEY}.{WRITE_CACHE} = {value}"),
+                why: "the plan has the kernel send no flushes to a device that says write back".to_owned(),
+            });
+        }
     }
-    Ok(())
+    Ok(promises)
 }
 
 /// Whether the devices of a node still have what was asked, once everything stands on them.

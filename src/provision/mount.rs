@@ -6,6 +6,7 @@
 use super::guard::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::{self, KeepRule};
+use super::sysfs::DeviceNumber;
 use super::{Site, folder};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
@@ -203,7 +204,7 @@ pub fn table(host: &Host) -> Result<Vec<Mount>> {
 /// # Errors
 /// When the path does not exist or the table cannot be read.
 pub fn mount_of(host: &Host, path: &Path) -> Result<MountFacts> {
-    holding(&table(host)?, &paths::resolve(path)?).map(facts)
+    holding(&table(host)?, &paths::resolve(path)?).map(|mount| facts(host, mount))
 }
 
 /// The mount with the longest target above `path` (which has no symlinks); of several on one target, the last.
@@ -214,7 +215,7 @@ pub(super) fn holding<'a>(table: &'a [Mount], path: &Path) -> Result<&'a Mount> 
         .ok_or_else(|| Error::host(format!("no mount in the mount table holds {}", path.display())))
 }
 
-fn facts(mount: &Mount) -> MountFacts {
+fn facts(host: &Host, mount: &Mount) -> MountFacts {
     MountFacts {
         target: mount.target.clone(),
         fstype: mount.fstype.clone(),
@@ -222,7 +223,16 @@ fn facts(mount: &Mount) -> MountFacts {
         options: mount.options.clone(),
         super_options: mount.super_options.clone(),
         device: format!("{}:{}", mount.major, mount.minor),
+        journal: has_journal(host, mount),
     }
+}
+
+/// Whether an ext4 has a journal: its driver names the thread that writes it, `<none>` without one.
+fn has_journal(host: &Host, mount: &Mount) -> Option<bool> {
+    let number = DeviceNumber { major: mount.major, minor: mount.minor };
+    let name = number.name(host).filter(|_| mount.fstype.starts_with("ext"))?;
+    let task = host.read_optional(format!("/sys/fs/ext4/{name}/journal_task"))?;
+    (!task.is_empty()).then(|| task != "<none>")
 }
 
 fn uptime_s(host: &Host) -> Option<f64> {

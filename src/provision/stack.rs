@@ -81,12 +81,12 @@ fn stand_up(
         let names: Vec<GroundName> = names.collect();
         if given && names.iter().all(|name| grounds.contains_key(name)) {
             let there: Vec<Ground> = names.iter().map(|name| grounds[name].clone()).collect();
-            knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
-            nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises: Vec::new() }));
+            let promises = knobs::set_queue(site.host, site.ledger, &there, &node.options).map_err(doing)?;
+            nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises }));
             continue;
         }
         let own = Site { name: format!("{}.{}", site.name, node.name), folder: site.folder.clone(), ..*site };
-        let built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
+        let mut built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
         if let Some(twice) = names.iter().find(|name| grounds.contains_key(name)) {
             return Err(Error::bug(format!("two nodes of the stack {} are named `{twice}`", spec.name)));
         }
@@ -97,7 +97,8 @@ fn stand_up(
                 built.grounds.len()
             )));
         }
-        knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
+        let promises = knobs::set_queue(site.host, site.ledger, &built.grounds, &node.options).map_err(doing)?;
+        built.promises.extend(promises);
         grounds.extend(names.into_iter().zip(built.grounds.iter().cloned()));
         nodes.push((node, built));
     }

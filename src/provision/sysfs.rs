@@ -68,6 +68,11 @@ impl DeviceNumber {
         self.attribute(host, "partition").is_some()
     }
 
+    /// Whether its driver takes requests through the block layer's queue.
+    pub fn has_queue(self, host: &Host) -> bool {
+        host.exists(format!("{}/mq", self.path()))
+    }
+
     /// The disk that a partition is part of.
     pub fn whole_disk(self, host: &Host) -> Option<DeviceNumber> {
         self.is_partition(host)
@@ -90,6 +95,27 @@ impl DeviceNumber {
         host.names_in(&slaves).iter().filter_map(|name| DeviceNumber::at(host, &format!("{slaves}/{name}"))).collect()
     }
 
+    /// Kernel names of the hidden paths of a multipath NVMe: `nvme0c1n1` of `nvme0n1`. These are devices without a
+    /// number, which count what the one in front does not.
+    pub fn hidden_paths(self, host: &Host) -> Vec<String> {
+        let Some(name) = self.name(host) else { return Vec::new() };
+        // A device with a queue of its own has no paths behind it.
+        let Some((subsystem, namespace)) = multipath_parts(&name).filter(|_| !self.has_queue(host)) else {
+            return Vec::new();
+        };
+        let wwid = self.attribute(host, "wwid");
+        let mut paths = host.names_in("/sys/class/block");
+        paths.retain(|path| {
+            let folder = format!("/sys/class/block/{path}");
+            let theirs = host.read_optional(format!("{folder}/wwid"));
+            is_path_of(path, subsystem, namespace)
+                && host.read_optional(format!("{folder}/hidden")).is_none_or(|hidden| hidden == "1")
+                && (wwid.is_none() || theirs.is_none() || theirs == wwid)
+        });
+        paths.sort();
+        paths
+    }
+
     /// Kernel names of the devices that stand on it.
     pub fn holders(self, host: &Host) -> Vec<String> {
         host.names_in(format!("{}/holders", self.path()))
@@ -99,6 +125,20 @@ impl DeviceNumber {
     pub fn backing_file(self, host: &Host) -> Option<String> {
         self.attribute(host, "loop/backing_file").map(|path| plain_backing_file(&path))
     }
+}
+
+/// `nvme0n1`: what stands before and after the `n` of the namespace.
+fn multipath_parts(name: &str) -> Option<(&str, &str)> {
+    let (subsystem, namespace) = name.strip_prefix("nvme")?.split_once('n')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(subsystem) && digits(namespace)).then_some((subsystem, namespace))
+}
+
+/// Whether a name is `nvme<subsystem>c<controller>n<namespace>`.
+fn is_path_of(path: &str, subsystem: &str, namespace: &str) -> bool {
+    let rest = path.strip_prefix("nvme").and_then(|rest| rest.strip_prefix(subsystem)?.strip_prefix('c'));
+    let controller = rest.and_then(|rest| rest.strip_suffix(namespace)?.strip_suffix('n'));
+    controller.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The one in brackets of a list (`none [mq-deadline] kyber`); all of a text without one.

@@ -3,7 +3,7 @@
 use super::facts::{DeviceFacts, MountFacts};
 use super::promise::{Claim, Promise};
 use super::seconds::device_prefixes;
-use super::stack::{GroundName, Input, Role};
+use super::stack::{End, GroundName, Input, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -110,6 +110,15 @@ impl StackFacts {
     #[must_use]
     pub fn mount(&self) -> Option<&MountFacts> {
         self.mount_of(self.data.as_ref())
+    }
+
+    /// What of the database lies where, `pg_wal` first where it lies elsewhere.
+    #[must_use]
+    pub(crate) fn ends(&self) -> Vec<(End, &GroundName)> {
+        let wal = self.wal.iter().map(|ground| (End::Wal, ground));
+        let data = self.data.iter().map(|ground| (End::Data, ground));
+        let spaces = self.tablespaces.iter().map(|(name, ground)| (End::Tablespace(name.clone()), ground));
+        wal.chain(data).chain(spaces).collect()
     }
 
     /// The ground that holds `pg_wal`, be it the data's or its own.

@@ -48,6 +48,12 @@ pub enum Fact {
     Partition,
     /// The line of a block device in `/proc/diskstats` ends before the flushes.
     NoFlushCounter,
+    /// A block device whose driver takes requests without the block layer's queue: sysfs has no `mq/` for it.
+    NoQueue,
+    /// A filesystem that never keeps a journal.
+    NeverJournaled(&'static str),
+    /// A filesystem that keeps a journal as a rule, mounted without one.
+    WithoutJournal(&'static str),
     /// A setting of PostgreSQL in force, with its value.
     Setting(&'static str, &'static str),
     /// A property of a ZFS dataset, with its value.
@@ -74,10 +80,8 @@ const fn row(fact: Fact, claim: Claim, why: &'static str, source: &'static str) 
 const IN_MEMORY: &str = "it keeps its files in memory";
 const MEMORY_DEVICE: &str = "it keeps its blocks in memory";
 const NO_FLUSHES: &str = "the filesystem sends no flushes";
-const PASSES_ON: &str = "its driver passes requests on uncounted";
+const NO_JOURNAL: &str = "a power cut may cost the filesystem itself";
 const REMOTE: &str = "it is on another machine";
-/// block/blk-flush.c counts at request queues; these drivers have none of their own.
-const NO_QUEUE: &str = "block/blk-flush.c";
 const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
 /// The table. Of several rows that hold, the first is the one to name.
@@ -130,6 +134,14 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
         "a sync on it does nothing",
         "Documentation/filesystems/overlayfs.rst, Volatile mount",
     ),
+    row(
+        Fact::MountOption("journal_flush_disabled", &["bcachefs"]),
+        Claim::HoldsFlushesBack,
+        "a sync does not write its journal",
+        "bcachefs: Principles of Operation, Mount options",
+    ),
+    row(Fact::NeverJournaled("ext2"), Claim::Unjournaled, NO_JOURNAL, "ext4(5)"),
+    row(Fact::WithoutJournal("ext4"), Claim::Unjournaled, NO_JOURNAL, "ext4(5), has_journal"),
     row(Fact::Device(Name::Numbered("ram")), Claim::Volatile, MEMORY_DEVICE, "drivers/block/brd.c"),
     row(
         Fact::Device(Name::Numbered("zram")),
@@ -151,10 +163,12 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
         "the kernel counts flushes for whole disks, not for partitions",
         "block/blk-flush.c",
     ),
-    row(Fact::Device(Name::Begins("dm-")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
-    row(Fact::Device(Name::Begins("md")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
-    row(Fact::Device(Name::Begins("bcache")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
-    row(Fact::Device(Name::Begins("drbd")), Claim::FlushesUncounted, PASSES_ON, NO_QUEUE),
+    row(
+        Fact::NoQueue,
+        Claim::FlushesUncounted,
+        "its driver takes requests without the queue at which the kernel counts flushes",
+        "block/blk-flush.c; Documentation/block/blk-mq.rst",
+    ),
     row(
         Fact::NoFlushCounter,
         Claim::FlushesUncounted,
@@ -162,6 +176,12 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
         "Documentation/admin-guide/iostats.rst: since Linux 5.5",
     ),
     row(Fact::Setting("fsync", "off"), Claim::HoldsFlushesBack, "PostgreSQL forces nothing out", WAL_SETTINGS),
+    row(
+        Fact::Setting("full_page_writes", "off"),
+        Claim::MayTear,
+        "a page torn by a power cut cannot be repaired",
+        WAL_SETTINGS,
+    ),
     row(
         Fact::Setting("synchronous_commit", "off"),
         Claim::AcknowledgesEarly,
@@ -222,7 +242,19 @@ pub fn device<'a>(
         Fact::Model(model) => device.model.as_deref().map(str::trim) == Some(model),
         Fact::WriteCache(cache) => device.write_cache == Some(cache),
         Fact::Partition => partition,
-        Fact::NoFlushCounter => device.counts_flushes == Some(false),
+        Fact::NoFlushCounter => device.counts_flushes == Some(false) && !partition,
+        // A partition's queue is its disk's.
+        Fact::NoQueue => device.has_queue == Some(false) && !partition,
+        _ => false,
+    })
+}
+
+/// What a filesystem without a journal means.
+#[must_use]
+pub(crate) fn unjournaled(mount: &MountFacts) -> Option<&'static DurabilityRow> {
+    TABLE.iter().find(|row| match row.fact {
+        Fact::NeverJournaled(of) => mount.fstype == of,
+        Fact::WithoutJournal(of) => mount.fstype == of && mount.journal == Some(false),
         _ => false,
     })
 }
@@ -277,7 +309,19 @@ mod tests {
         };
         assert_eq!(claims("ram0"), [Claim::Volatile]);
         assert_eq!(claims("ramdisk"), []);
-        assert_eq!(claims("dm-3"), [Claim::FlushesUncounted]);
+    }
+
+    #[test]
+    fn what_its_driver_does_with_flushes_is_told_by_its_queue_and_never_by_its_name() {
+        let claims = |name: &str, has_queue| {
+            let named = DeviceFacts { name: name.to_owned(), has_queue, ..DeviceFacts::default() };
+            device(&named, []).map(|row| row.claim).collect::<Vec<_>>()
+        };
+        for name in ["dm-3", "md0", "zd0", "pmem0", "nvme0n1"] {
+            assert_eq!(claims(name, Some(false)), [Claim::FlushesUncounted], "{name}");
+            assert_eq!(claims(name, Some(true)), [], "{name}");
+            assert_eq!(claims(name, None), [], "{name}");
+        }
     }
 
     #[test]

@@ -19,6 +19,9 @@ pub struct MountFacts {
     pub super_options: Vec<String>,
     /// Device number `major:minor`.
     pub device: String,
+    /// Whether it keeps a journal, where the kernel tells (ext4: `/sys/fs/ext4/<device>/journal_task`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<bool>,
 }
 
 /// How a device says it caches writes (`queue/write_cache`).
@@ -49,7 +52,7 @@ pub struct DeviceFacts {
     pub depth: u32,
     /// Kernel name: `loop3`, `nvme0n1p2`.
     pub name: String,
-    /// Device number.
+    /// Device number; 0:0 for a hidden one, such as a path of a multipath NVMe (`nvme0c0n1`).
     pub major: u32,
     /// Device number.
     pub minor: u32,
@@ -63,6 +66,9 @@ pub struct DeviceFacts {
     pub wwn: Option<String>,
     /// The kernel's belief that it rotates; worth nothing for virtual disks.
     pub rotational: Option<bool>,
+    /// Turns per minute that the disk itself gives (SCSI VPD page B1, which libata has for SATA).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpm: Option<u32>,
     /// Write cache mode.
     pub write_cache: Option<WriteCache>,
     /// Whether the device takes forced-unit-access writes.
@@ -87,6 +93,40 @@ pub struct DeviceFacts {
     pub stands_on_nothing: Option<bool>,
     /// The kernel has counters for it in `/proc/diskstats`, with flush counts (since Linux 5.5).
     pub counts_flushes: Option<bool>,
+    /// Whether its driver takes requests through the block layer's queue, where flushes are counted (`mq/` in sysfs).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_queue: Option<bool>,
+    /// Its counter of writes when these facts were read; 0 for one that has counted none since it appeared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes_before: Option<u64>,
+    /// Its counter of flushes when these facts were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes_before: Option<u64>,
+}
+
+/// Kernel names of disks that someone else's software makes up.
+const MADE_UP_DISKS: [&str; 11] = ["vd", "xvd", "loop", "dm-", "md", "nbd", "rbd", "bcache", "drbd", "ublk", "zd"];
+/// Models that virtual machines give their disks.
+const MADE_UP_MODELS: [&str; 5] = ["QEMU", "VBOX", "VMware", "Virtual", "Msft"];
+
+impl DeviceFacts {
+    /// Its folder in sysfs.
+    #[must_use]
+    pub(crate) fn sysfs_folder(&self) -> String {
+        // Hidden devices have no number. Slashes of a name are `!` in sysfs.
+        match (self.major, self.minor) {
+            (0, 0) => format!("/sys/class/block/{}", self.name.replace('/', "!")),
+            (major, minor) => format!("/sys/dev/block/{major}:{minor}"),
+        }
+    }
+
+    /// Whether it is a disk of software.
+    #[must_use]
+    pub(crate) fn is_made_up(&self) -> bool {
+        let by_name = MADE_UP_DISKS.iter().any(|prefix| self.name.starts_with(prefix));
+        let model = self.model.as_deref().unwrap_or("");
+        by_name || MADE_UP_MODELS.iter().any(|maker| model.contains(maker))
+    }
 }
 
 /// The server as it ran.
@@ -105,6 +145,21 @@ pub struct ServerFacts {
     pub key_settings: BTreeMap<String, String>,
     /// `shared_buffers` in bytes.
     pub shared_buffers_bytes: u64,
+    /// Settings that decide what a commit means, found otherwise than in `key_settings` after the measurement: by a new
+    /// session of the clients' role, and those that functions carry.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found_after: Vec<FoundSetting>,
+}
+
+/// A setting that holds somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundSetting {
+    /// Its name.
+    pub name: String,
+    /// Its value; `None` where it cannot be told: a script sets it to a variable.
+    pub value: Option<String>,
+    /// Where: `line 3 of own.sql`, `function public.f()`, `a new session`.
+    pub place: String,
 }
 
 /// Where the data set of a trial fits.
@@ -159,6 +214,9 @@ pub struct HostFacts {
     pub governor: Option<String>,
     /// What the machine says it is (DMI product or hypervisor), where it says so.
     pub machine: Option<String>,
+    /// Whether it is a virtual machine, as far as it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_virtual: Option<bool>,
 }
 
 /// Two readings of one machine's memory differ by less than this part of it: what the kernel takes for itself at boot.

@@ -2,6 +2,7 @@
 //!
 //! Whoever reads a record takes it from here: the options of a workload, with their names and defaults, are its own.
 
+use super::facts::FoundSetting;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,9 @@ pub struct Operation {
     pub scale: Option<String>,
     /// Protocol that queries are sent with.
     pub query_mode: Option<String>,
+    /// Settings that decide what a commit means, as the scripts' own text sets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub script_settings: Vec<FoundSetting>,
     /// What else the plan gave that figures may depend on, by the option's name: `duration`, `jobs`.
     pub settings: BTreeMap<String, String>,
 }

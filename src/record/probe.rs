@@ -33,6 +33,10 @@ pub struct ProbeRecord {
     pub segment_bytes: u64,
     /// The time before any file was made, in which the probe did nothing.
     pub idle: Idle,
+    /// What the devices counted while the files were written and synced, as in [`Slice::devices`]: a counter that does
+    /// not move under a write and its sync counts nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub test_sync: Vec<Option<DeviceCounts>>,
     /// What the CPUs let it wait for; `None` where the kernel does not tell.
     pub cpu: Option<CpuWait>,
     /// The pauses between the rounds through all rows, added up: what others did meanwhile.

@@ -16,12 +16,16 @@ pub enum Claim {
     HoldsFlushesBack,
     /// It acknowledges a commit before it asks for the sync, which follows within a known time.
     AcknowledgesEarly,
+    /// It writes pages without a copy from which one that a power cut tore could be repaired.
+    MayTear,
     /// It declares what it acknowledged stable, so that the kernel sends it no flushes.
     DeclaredStable,
     /// Flushes pass it without being counted.
     FlushesUncounted,
     /// What it stands on cannot be seen from here.
     HiddenBelow,
+    /// It keeps no journal: a power cut may cost the filesystem itself.
+    Unjournaled,
 }
 
 /// One of them, with what it rests on.
@@ -57,7 +61,16 @@ pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
     let memory = durability::memory_filesystem(&mount.fstype);
     let memory = memory.map(|row| row.promise(format!("filesystem {}", mount.fstype)));
     let options = durability::mount_options(mount).into_iter();
-    memory.into_iter().chain(options.map(|(row, option)| row.promise(format!("mount option {option}")))).collect()
+    let options = options.map(|(row, option)| row.promise(format!("mount option {option}")));
+    memory.into_iter().chain(options).chain(unjournaled(mount)).collect()
+}
+
+/// What a filesystem without a journal promises.
+#[must_use]
+pub(crate) fn unjournaled(mount: &MountFacts) -> Option<Promise> {
+    let row = durability::unjournaled(mount)?;
+    let without = if matches!(row.fact, durability::Fact::WithoutJournal(_)) { " without a journal" } else { "" };
+    Some(row.promise(format!("filesystem {}{without}", mount.fstype)))
 }
 
 /// What a device promises by what it is and how it says that it caches writes.
@@ -89,8 +102,9 @@ fn source(row: &DurabilityRow, device: &DeviceFacts) -> String {
     use durability::Fact;
     match row.fact {
         Fact::Model(model) => format!("block device {model}"),
-        Fact::WriteCache(cache) => format!("{} (queue/write_cache)", cache.word()),
+        Fact::WriteCache(cache) => format!("/sys/block/{}/queue/write_cache: {}", device.name, cache.word()),
         Fact::NoFlushCounter => "/proc/diskstats".to_owned(),
+        Fact::NoQueue => format!("/sys/block/{} without mq", device.name),
         Fact::Partition => format!("partition {}", device.name),
         _ => format!("block device {}", device.name),
     }

@@ -161,6 +161,9 @@ pub struct StackSpec {
     pub tablespaces: BTreeMap<String, GroundName>,
     /// Whether trials share one stack that ages (`reuse = true`); else each trial gets a fresh one.
     pub reuse: bool,
+    /// Of what it is a part, where a workload without a server needs no more of the plan's stack: `pg_wal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
 }
 
 /// What of the database lies on a ground.
@@ -204,6 +207,7 @@ impl StackSpec {
             wal_stack: None,
             tablespaces: BTreeMap::new(),
             reuse: false,
+            only: None,
         }
     }
 
@@ -221,7 +225,17 @@ impl StackSpec {
         std::iter::once((End::Data, &self.data)).chain(wal).chain(tablespaces).collect()
     }
 
-    /// The same with the data alone: what a workload without a server stands on.
+    /// The same with the ground alone that holds `pg_wal`, be it the data's or its own: what a workload without a server
+    /// stands on, whose synced writes are those of a WAL.
+    #[must_use]
+    pub(crate) fn wal_alone(&self) -> StackSpec {
+        let whole = self.wal.is_none() && self.tablespaces.is_empty();
+        let only = if self.wal.is_some() { "pg_wal" } else { "the data" };
+        let data = self.wal.clone().unwrap_or_else(|| self.data.clone());
+        StackSpec { data, only: (!whole).then(|| only.to_owned()), ..self.clone() }.data_alone()
+    }
+
+    /// The same with the ground of the data alone.
     #[must_use]
     pub(crate) fn data_alone(&self) -> StackSpec {
         let mut wanted = vec![self.data.node()];

@@ -6,6 +6,7 @@ use super::counts::Counts;
 use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::operation::Operation;
+use super::probe::DeviceCounts;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,6 +68,9 @@ pub struct TrialRecord {
     pub stack: Option<StackFacts>,
     /// The server, as it ran.
     pub server: Option<ServerFacts>,
+    /// What the devices below a folder that was there already did while the trial did nothing; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleTraffic>,
     /// The data.
     pub data: Option<DataFacts>,
     /// What the workload counted; there in every trial that was measured.
@@ -93,6 +97,15 @@ pub struct FileMark {
     pub bytes: u64,
     /// SHA-256, hex.
     pub sha256: String,
+}
+
+/// What devices did before a trial's data came, while it did nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct IdleTraffic {
+    /// How long, microseconds.
+    pub elapsed_us: u64,
+    /// Growth of the counters of each device, by the name of its ground.
+    pub devices: BTreeMap<String, DeviceCounts>,
 }
 
 /// A hole in the telemetry.

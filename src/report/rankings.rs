@@ -40,9 +40,7 @@ pub(super) fn side_by_side(rankings: &[&Ranking]) -> Table {
         format!("{title}, {} by each method", first.unit)
     });
     let mut table = Table::new("side-by-side", caption, columns);
-    let classes =
-        [DurabilityClass::Flushed, DurabilityClass::Unknown, DurabilityClass::Delayed, DurabilityClass::Volatile];
-    for class in classes {
+    for class in DurabilityClass::ALL {
         let found: Vec<Option<&ClassRanking>> =
             rankings.iter().map(|ranking| ranking.classes.iter().find(|found| found.class == class)).collect();
         let mut cases: Vec<&RankRow> = Vec::new();

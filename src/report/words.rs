@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn class_title(class: DurabilityClass) -> &'static str {
     match class {
         DurabilityClass::Flushed => "Flushed",
+        DurabilityClass::DeclaredStable => "Declared stable",
+        DurabilityClass::MayTear => "May tear",
         DurabilityClass::Delayed => "Delayed",
         DurabilityClass::Volatile => "Volatile",
         DurabilityClass::Unknown => "Unknown",
@@ -20,7 +22,9 @@ pub(super) fn class_title(class: DurabilityClass) -> &'static str {
 /// What a class costs, in a clause.
 pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
     match class {
-        DurabilityClass::Flushed => "commits were seen to be forced to the device",
+        DurabilityClass::Flushed => "flushes pass every level that can be seen",
+        DurabilityClass::DeclaredStable => "the device says that it needs no flushes; its word is all there is",
+        DurabilityClass::MayTear => "a page torn by a power cut cannot be repaired",
         DurabilityClass::Delayed => "loses the last commits at a power cut",
         DurabilityClass::Volatile => "may lose everything at a power cut",
         DurabilityClass::Unknown => "the facts do not show what a power cut costs",
@@ -31,6 +35,8 @@ pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
 pub(super) fn class_key(class: DurabilityClass) -> &'static str {
     match class {
         DurabilityClass::Flushed => "flushed",
+        DurabilityClass::DeclaredStable => "declared_stable",
+        DurabilityClass::MayTear => "may_tear",
         DurabilityClass::Delayed => "delayed",
         DurabilityClass::Volatile => "volatile",
         DurabilityClass::Unknown => "unknown",

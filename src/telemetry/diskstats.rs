@@ -37,6 +37,13 @@ struct CountedDevice {
     partition: bool,
 }
 
+impl CountedDevice {
+    /// Whether a line is its. Hidden devices have no number; all their lines say 0 0.
+    fn is(&self, stats: &DiskStats) -> bool {
+        (stats.major, stats.minor) == self.number && (self.number != (0, 0) || stats.name == self.name)
+    }
+}
+
 struct OpenDiskstats {
     host: Host,
     /// The devices of the target; `None` for one without counters.
@@ -60,12 +67,11 @@ impl Sampler for Diskstats {
             return Err(Error::host("the stack stands on no block device"));
         }
         let known = diskstats::parse(&host.read("/proc/diskstats")?)?;
-        let is_counted = |device: &DeviceFacts| {
-            known.iter().any(|stats| (stats.major, stats.minor) == (device.major, device.minor))
-                && accounts(host, device)
+        let counted = |(_, device): &(_, DeviceFacts)| {
+            let own = identified(host, device);
+            (known.iter().any(|stats| own.is(stats)) && accounts(host, device)).then_some(own)
         };
-        let devices: Vec<Option<CountedDevice>> =
-            target.devices.iter().map(|(_, device)| is_counted(device).then(|| identified(host, device))).collect();
+        let devices: Vec<Option<CountedDevice>> = target.devices.iter().map(counted).collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
             let message = format!("the kernel counts nothing for {}", names.join(", "));
@@ -100,7 +106,7 @@ fn columns_of(prefix: &str) -> Vec<Column> {
 
 /// Whether the kernel keeps account of the device. A partition's switch is its disk's.
 fn accounts(host: &Host, device: &DeviceFacts) -> bool {
-    let folder = format!("/sys/dev/block/{}:{}", device.major, device.minor);
+    let folder = device.sysfs_folder();
     let switch = host
         .read_optional(format!("{folder}/queue/iostats"))
         .or_else(|| host.read_optional(format!("{folder}/../queue/iostats")));
@@ -109,13 +115,13 @@ fn accounts(host: &Host, device: &DeviceFacts) -> bool {
 
 fn identified(host: &Host, device: &DeviceFacts) -> CountedDevice {
     let number = (device.major, device.minor);
-    let partition = host.read_optional(format!("/sys/dev/block/{}:{}/partition", number.0, number.1)).is_some();
+    let partition = host.read_optional(format!("{}/partition", device.sysfs_folder())).is_some();
     CountedDevice { number, name: device.name.clone(), partition }
 }
 
 /// The counters of one device.
 fn counters(all: &[DiskStats], device: &CountedDevice) -> Result<DiskStats> {
-    let found = all.iter().find(|stats| (stats.major, stats.minor) == device.number);
+    let found = all.iter().find(|stats| device.is(stats));
     let stats = found.ok_or_else(|| Error::host(format!("{} has gone from /proc/diskstats", device.name)))?;
     let mut stats = stats.clone();
     if device.partition {
@@ -188,6 +194,15 @@ mod tests {
         let row = sample(&host, &target(vec![device(8, 17, "sdb1"), device(8, 16, "sdb")]));
         assert_eq!((value(&row, "dev_sdb1_flushes"), value(&row, "dev_sdb1_writes")), (None, count(1)));
         assert_eq!(value(&row, "dev_sdb_flushes"), count(1300));
+    }
+
+    #[test]
+    fn a_hidden_path_without_a_number_is_known_by_its_name() {
+        let (root, host) = machine();
+        let lines = " 0 0 nvme0c0n1 1 0 2 3 4 0 5 6 7 8 9 10 0 11 12 13 14\n 0 0 nvme0c1n1 1 0 2 3 9 0 5 6 7 8 9 10 0 11 12 99 14\n";
+        std::fs::write(root.path().join("proc/diskstats"), lines).unwrap();
+        let row = sample(&host, &target(vec![device(0, 0, "nvme0c1n1")]));
+        assert_eq!((value(&row, "dev_nvme0c1n1_writes"), value(&row, "dev_nvme0c1n1_flushes")), (count(9), count(99)));
     }
 
     #[test]

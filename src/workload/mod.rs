@@ -115,7 +115,7 @@ pub trait Workload: Sync {
     fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.
     fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet>;
-    /// What one operation is. Pure.
+    /// What one operation is. Pure, but for custom script files, which are read.
     ///
     /// # Errors
     /// Options that a plan would refuse.

@@ -82,7 +82,7 @@ impl Measured {
 
     /// Neither memory nor flushes missing.
     pub fn is_not_convicted(&self) {
-        let innocent = ["looks_honest", "looks_protected", "implausible", "unknown"];
+        let innocent = ["flushed", "declared_stable", "implausible", "unexplained", "unknown"];
         assert!(innocent.contains(&self.credibility()), "{}", self.findings["credibility"]);
     }
 }

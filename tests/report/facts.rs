@@ -28,6 +28,7 @@ pub fn stack_facts(name: &str, number: u32) -> StackFacts {
         options: words("rw,noatime"),
         super_options: words(if name == "xfs" { "rw,attr2,inode64,logbufs=8,logbsize=32k,noquota" } else { "rw" }),
         device: format!("7:{number}"),
+        journal: None,
     };
     let input = Input { from: GroundName("loop".to_owned()), role: Role::Data, group: None };
     let mut nodes = vec![NodeFacts {
@@ -78,6 +79,7 @@ pub fn server_facts() -> ServerFacts {
         settings: [("max_connections".to_owned(), "40".to_owned())].into(),
         key_settings: key.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         shared_buffers_bytes: 512 << 20,
+        found_after: Vec::new(),
     }
 }
 
@@ -93,5 +95,6 @@ pub fn host() -> HostFacts {
         clocksource: Some("tsc".to_owned()),
         governor: None,
         machine: Some("KVM".to_owned()),
+        is_virtual: Some(true),
     }
 }

@@ -180,6 +180,7 @@ fn strata(stack: &str) -> Strata {
             wal_records: Some(27.1),
             full_page_images: Some(0.31),
             wal_syncs: Some(0.41),
+            writing: Some(1.0),
             devices: Vec::new(),
             write_amplification: None,
             flush_share: None,
@@ -193,6 +194,7 @@ fn strata(stack: &str) -> Strata {
         wal_records: Some(27.3),
         full_page_images: Some(0.38),
         wal_syncs: Some(0.97),
+        writing: Some(1.0),
         devices: vec![DeviceStrata {
             node: "loop".to_owned(),
             device: "loop".to_owned(),

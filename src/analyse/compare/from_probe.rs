@@ -1,11 +1,11 @@
 //! Probes as a side: the rows that pg_test_fsync has under the keys of that tool, the others under keys of their own.
 
-use super::doubt;
 use super::facts::{Facts, medium};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
 use crate::analyse::findings::{Durability, DurabilityClass};
 use crate::analyse::probe;
 use crate::analyse::probe::findings::{Credibility, CredibilityKind};
+use crate::analyse::probe::rules::MOUNT_OPTION;
 use crate::record::probe::{Family, ProbeRecord, RowRecord, RowSpec, Segment, Slice};
 use crate::stats::interval::{TrialMean, mean_over_trials};
 use crate::stats::ratio::BlockMean;
@@ -33,7 +33,7 @@ pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeR
     let mut worst: Option<(Durability, Medium)> = None;
     for record in rounds {
         let (durability, medium, _) = judged(record);
-        if worst.as_ref().is_none_or(|(known, _)| doubt(durability.class) > doubt(known.class)) {
+        if worst.as_ref().is_none_or(|(known, _)| durability.class > known.class) {
             worst = Some((durability, medium));
         }
     }
@@ -130,12 +130,17 @@ fn over_rounds_one(run: &str, rounds: &[(u32, &ProbeRecord)], spec: &RowSpec) ->
 
 /// A probe's credibility as the class of a commit.
 fn durability(credibility: &Credibility) -> Durability {
+    // That something is told to hold flushes back is a fact; that none were counted is a suspicion, as it is in a run.
+    let held_back = credibility.rules.iter().any(|rule| rule.name == MOUNT_OPTION);
     let class = match credibility.kind {
-        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => DurabilityClass::Volatile,
-        CredibilityKind::LooksHonest => DurabilityClass::Flushed,
-        CredibilityKind::LooksProtected | CredibilityKind::Implausible | CredibilityKind::Unknown => {
-            DurabilityClass::Unknown
-        }
+        CredibilityKind::Memory => DurabilityClass::Volatile,
+        CredibilityKind::NoFlushSeen if held_back => DurabilityClass::Volatile,
+        CredibilityKind::Flushed => DurabilityClass::Flushed,
+        CredibilityKind::DeclaredStable => DurabilityClass::DeclaredStable,
+        CredibilityKind::NoFlushSeen
+        | CredibilityKind::Implausible
+        | CredibilityKind::Unexplained
+        | CredibilityKind::Unknown => DurabilityClass::Unknown,
     };
     Durability { class, reason: credibility.reason.clone() }
 }

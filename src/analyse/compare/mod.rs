@@ -172,17 +172,7 @@ fn alone(sides: &[Side]) -> Vec<Alone> {
 
 /// The durability that leaves more to doubt; the first of two alike.
 fn worse<'a>(one: &'a Durability, other: &'a Durability) -> &'a Durability {
-    if doubt(other.class) > doubt(one.class) { other } else { one }
-}
-
-/// How much a class leaves to doubt.
-fn doubt(class: DurabilityClass) -> u8 {
-    match class {
-        DurabilityClass::Flushed => 0,
-        DurabilityClass::Unknown => 1,
-        DurabilityClass::Delayed => 2,
-        DurabilityClass::Volatile => 3,
-    }
+    if other.class > one.class { other } else { one }
 }
 
 /// That two sides are not known to be of one class in what is compared; the reasons stand with the sides.

@@ -386,7 +386,7 @@ fn what_one_round_gave_away_holds_for_the_folder() {
     let side = from_probe::side_of_rounds(0, "f", "in turn", &all).unwrap();
     let of = |key: &str| side.measures.iter().find(|measure| measure.key() == key).unwrap();
     let fdatasync = of("wal/8 kB/fdatasync");
-    assert_eq!(fdatasync.durability.as_ref().unwrap().class, DurabilityClass::Volatile);
+    assert_eq!(fdatasync.durability.as_ref().unwrap().class, DurabilityClass::Unknown);
     assert!(of("pg_test_fsync/one write/8 kB/fsync").failure.as_ref().unwrap().contains("EIO"));
 }
 

@@ -25,6 +25,7 @@ pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: 
     let line = wal_sync_method.map(|method| format!("wal_sync_method = {method}"));
     let doubt = match credibility.kind {
         CredibilityKind::Implausible => "; the times are implausible, settle that first",
+        CredibilityKind::Unexplained => "; the times are unexplained, settle that first",
         _ => "",
     };
     let scope = format!("it holds for PostgreSQL {server} with one committing backend");

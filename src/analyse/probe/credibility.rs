@@ -1,15 +1,19 @@
 //! How believable the synced writes are, from the rules that fired and from what was seen at each level.
 //!
-//! The order, what is worst first: memory; no flush seen; implausible; unknown, where sight is barred or the facts
-//! contradict each other; looks protected; looks honest. A failed sync is said before all of them.
+//! The order, what is worst first: memory; no flush seen; implausible; unexplained; unknown, where sight is barred or the
+//! facts contradict each other; declared stable; flushed. The last three are the words that a run has for a class, too.
+//! A failed sync is said before all of them.
 
 use super::caveats::busy_cpus;
-use super::evidence::{Evidence, declares_stable, flushed, work_of, writes_back};
+use super::evidence::{Evidence, declared_stable, flushed, work_of, writes_back};
 use super::findings::{
     Credibility, CredibilityKind, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache,
 };
 use super::rules;
-use super::work::{WORTHLESS, amount};
+use super::rules_speed::FAST_FLUSH;
+use super::work::{SEEN, WORTHLESS, amount};
+use crate::analyse::durability::virtual_disk;
+use crate::record::promise;
 use crate::units::{Micros, significant};
 
 /// Error numbers of Linux.
@@ -23,7 +27,11 @@ const FEWEST_OPERATIONS: u64 = 10;
 
 pub(super) fn credibility(evidence: &Evidence) -> Credibility {
     let mut fired = rules::fired(evidence);
-    let (kind, reason) = decide(evidence, &fired);
+    let (kind, mut reason) = decide(evidence, &fired);
+    let mount = evidence.record.place.mount.as_ref().filter(|_| kind != CredibilityKind::Memory);
+    if let Some(unjournaled) = mount.and_then(promise::unjournaled) {
+        reason.push_str(&format!("; {unjournaled}"));
+    }
     // Those that decided first, then those that speak for anything, then information.
     fired.sort_by_key(|rule| match rule.speaks_for {
         Some(speaks) if speaks == kind => 0,
@@ -34,7 +42,7 @@ pub(super) fn credibility(evidence: &Evidence) -> Credibility {
         kind,
         headline: headline(evidence),
         reason,
-        would_settle_it: would_settle(kind, evidence).to_owned(),
+        would_settle_it: would_settle(kind, &fired, evidence).to_owned(),
         levels: levels(evidence),
         sight_ends: evidence.sight_ends(),
         rules: fired,
@@ -42,8 +50,13 @@ pub(super) fn credibility(evidence: &Evidence) -> Credibility {
 }
 
 fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String) {
-    let order =
-        [CredibilityKind::Memory, CredibilityKind::NoFlushSeen, CredibilityKind::Implausible, CredibilityKind::Unknown];
+    let order = [
+        CredibilityKind::Memory,
+        CredibilityKind::NoFlushSeen,
+        CredibilityKind::Implausible,
+        CredibilityKind::Unexplained,
+        CredibilityKind::Unknown,
+    ];
     for kind in order {
         let speaking: Vec<&str> =
             fired.iter().filter(|rule| rule.speaks_for == Some(kind)).map(|rule| rule.sentence.as_str()).collect();
@@ -53,8 +66,8 @@ fn decide(evidence: &Evidence, fired: &[FiredRule]) -> (CredibilityKind, String)
     }
     match barred(evidence) {
         Some(why) => (CredibilityKind::Unknown, why),
-        None if all_write_through(evidence) => (CredibilityKind::LooksProtected, protected(evidence)),
-        None => (CredibilityKind::LooksHonest, honest(evidence)),
+        None if all_write_through(evidence) => (CredibilityKind::DeclaredStable, by_word(evidence)),
+        None => (CredibilityKind::Flushed, by_flushes(evidence)),
     }
 }
 
@@ -78,18 +91,33 @@ fn barred(evidence: &Evidence) -> Option<String> {
         return Some("no block device is visible below the folder".to_owned());
     }
     let device = evidence.lowest().into_iter().find_map(|device| not_good(device, row));
+    let device = device.or_else(|| unwritten(evidence, row).filter(|_| all_write_through(evidence)));
     let busy = || busy_cpus(evidence).map(|busy| format!("flushes were seen, but their times say nothing: {busy}"));
     device.or_else(|| busy().filter(|_| !all_write_through(evidence)))
 }
 
 fn all_write_through(evidence: &Evidence) -> bool {
-    evidence.lowest().iter().all(|device| declares_stable(device))
+    evidence.lowest().iter().all(|device| declared_stable(device).is_some())
+}
+
+/// That the lowest devices, which need no flushes by their own word, were not seen to be written to either.
+fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
+    let lowest = evidence.lowest();
+    let works = lowest.iter().filter_map(|device| work_of(row, &device.name));
+    let writes = works.fold(0.0, |sum, work| sum + work.writes_per_op);
+    (writes < SEEN).then(|| {
+        let names = evidence.lowest_names();
+        format!(
+            "{names} says write through, but {} per operation were counted there",
+            amount(writes, "write", "writes")
+        )
+    })
 }
 
 /// Why nothing good can be said of one of the lowest devices.
 fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     let name = &device.name;
-    if declares_stable(device) {
+    if declared_stable(device).is_some() {
         return None;
     }
     if device.write_cache.is_none() {
@@ -114,32 +142,25 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     })
 }
 
-fn protected(evidence: &Evidence) -> String {
-    let names = names(evidence);
-    format!(
-        "{names} says write through, that is, what it acknowledged is stable; the kernel sends it no flushes, and its word is \
-         all there is{}",
-        below_virtual(evidence)
-    )
+fn by_word(evidence: &Evidence) -> String {
+    let words: Vec<String> =
+        evidence.lowest().into_iter().filter_map(declared_stable).map(|it| it.to_string()).collect();
+    words.join("; ") + &below_virtual(evidence)
 }
 
 /// What is to be said of a lowest device that is not one of metal.
-fn below_virtual(evidence: &Evidence) -> &'static str {
-    if evidence.virtual_disk() { "; below that virtual disk nothing can be seen" } else { "" }
+fn below_virtual(evidence: &Evidence) -> String {
+    if evidence.virtual_disk() { format!("; {}", virtual_disk(&evidence.lowest_names())) } else { String::new() }
 }
 
-fn honest(evidence: &Evidence) -> String {
+fn by_flushes(evidence: &Evidence) -> String {
     let seen: Vec<String> =
         levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
     let ends = below_virtual(evidence);
     format!(
-        "flushes were seen at every level that counts them, and the times are plausible ({}){ends}",
+        "flushes were counted at every level that counts them, and the times are plausible ({}){ends}",
         seen.join("; ")
     )
-}
-
-fn names(evidence: &Evidence) -> String {
-    evidence.lowest().iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The first failed call that was to make something durable.
@@ -209,19 +230,21 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
     }
 }
 
-fn would_settle(kind: CredibilityKind, evidence: &Evidence) -> &'static str {
+fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &Evidence) -> &'static str {
+    let too_fast = fired.iter().any(|rule| rule.name == FAST_FLUSH);
+    let below_host = evidence.virtual_disk() && (kind != CredibilityKind::Unknown || too_fast);
     match kind {
         CredibilityKind::Memory => "nothing has to: memory keeps nothing; probe a folder on a disk",
         CredibilityKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
             "probe on the machine that holds the data, or cut its power while you write, and look what is left"
         }
-        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible if evidence.virtual_disk() => {
+        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unknown if below_host => {
             "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
         }
-        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible => {
+        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unexplained => {
             "the data sheet (does it have power-loss protection?), and pulling the plug while you write"
         }
-        CredibilityKind::LooksHonest | CredibilityKind::LooksProtected => {
+        CredibilityKind::Flushed | CredibilityKind::DeclaredStable => {
             "pulling the plug while you write: no measurement with the power on proves it"
         }
         CredibilityKind::Unknown => {

@@ -2,16 +2,13 @@
 
 use super::findings::{DeviceWork, Family, GrowthFinding, RowFinding, Segment, Way};
 use super::work::SEEN;
+use crate::analyse::durability::virtual_disk;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::probe::ProbeRecord;
 use crate::record::promise::{self, Claim, Promise};
 
 /// Operations below which counters for an operation say nothing: the uncounted one at a slice's beginning would weigh.
 const FEWEST_OPERATIONS: u64 = 5;
-/// Kernel names of disks that someone else's software makes up.
-const MADE_UP_DISKS: [&str; 11] = ["vd", "xvd", "loop", "dm-", "md", "nbd", "rbd", "bcache", "drbd", "ublk", "zd"];
-/// Models that virtual machines give their disks.
-const MADE_UP_MODELS: [&str; 5] = ["QEMU", "VBOX", "VMware", "Virtual", "Msft"];
 
 /// Record, rows and growth.
 pub(super) struct Evidence<'a> {
@@ -72,25 +69,22 @@ impl<'a> Evidence<'a> {
 
     /// Whether a hypervisor or a driver makes the lowest devices up.
     pub fn virtual_disk(&self) -> bool {
-        self.record.place.hypervisor.is_some() || self.lowest().iter().any(|device| is_made_up(device))
+        self.record.place.hypervisor.is_some() || self.lowest().iter().any(|device| device.is_made_up())
+    }
+
+    /// The names of the lowest devices.
+    pub fn lowest_names(&self) -> String {
+        self.lowest().iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// Why sight ends where it does, in words; empty where the lowest device is one of metal.
     pub fn sight_ends(&self) -> Vec<String> {
         let mut ends: Vec<String> = self.record.place.ends.iter().map(Promise::to_string).collect();
         if ends.is_empty() && !self.lowest().is_empty() && self.virtual_disk() {
-            let names: Vec<&str> = self.lowest().iter().map(|device| device.name.as_str()).collect();
-            ends.push(format!("{} is a virtual disk: what it stands on cannot be seen from here", names.join(", ")));
+            ends.push(virtual_disk(&self.lowest_names()));
         }
         ends
     }
-}
-
-/// Whether a disk is one of software.
-pub(super) fn is_made_up(device: &DeviceFacts) -> bool {
-    let by_name = MADE_UP_DISKS.iter().any(|prefix| device.name.starts_with(prefix));
-    let model = device.model.as_deref().unwrap_or("");
-    by_name || MADE_UP_MODELS.iter().any(|maker| model.contains(maker))
 }
 
 /// Whether a device says that it has a volatile cache.
@@ -98,9 +92,9 @@ pub(super) fn writes_back(device: &DeviceFacts) -> bool {
     device.write_cache == Some(WriteCache::WriteBack)
 }
 
-/// Whether a device declares stable what it acknowledged.
-pub(super) fn declares_stable(device: &DeviceFacts) -> bool {
-    promise::of_device(device).iter().any(|promise| promise.claim == Claim::DeclaredStable)
+/// The word of a device that declares stable what it acknowledged.
+pub(super) fn declared_stable(device: &DeviceFacts) -> Option<Promise> {
+    promise::of_device(device).into_iter().find(|promise| promise.claim == Claim::DeclaredStable)
 }
 
 /// What a row's operations were to a device.

@@ -221,12 +221,14 @@ pub enum CredibilityKind {
     Memory,
     /// A sync was not seen to force anything out.
     NoFlushSeen,
-    /// Flushes were seen, and their times are plausible.
-    LooksHonest,
-    /// The device says that it needs no flushes, and nothing speaks against it.
-    LooksProtected,
-    /// Faster than what is visible can be without a protected cache.
+    /// Flushes pass every level that can be seen, and their times are plausible.
+    Flushed,
+    /// The lowest device declares that it needs no flushes, and nothing speaks against it.
+    DeclaredStable,
+    /// Faster than physics allows: than a bus carries, than the disk turns, than any storage that keeps data.
     Implausible,
+    /// Faster than flash without protection is known to be, on a device that reports a volatile cache.
+    Unexplained,
     /// It is unknown.
     Unknown,
 }

@@ -1,6 +1,7 @@
 //! How the time of a sync grows with what was written before it.
 
 use super::findings::GrowthFinding;
+use super::work::counts_writes;
 use crate::record::probe::{Growth, ProbeRecord};
 use crate::stats::moments::median;
 use std::collections::BTreeMap;
@@ -37,8 +38,8 @@ fn reached(written_bytes: u64, tries: &[&Growth], record: &ProbeRecord) -> Optio
     let written = written_bytes as f64 * tries.len() as f64;
     let mut by_depth: BTreeMap<u32, f64> = BTreeMap::new();
     for one in tries {
-        for (device, counts) in record.place.devices.iter().zip(&one.devices) {
-            if let Some(counts) = counts {
+        for (place, (device, counts)) in record.place.devices.iter().zip(&one.devices).enumerate() {
+            if let Some(counts) = counts.filter(|_| counts_writes(record, place)) {
                 *by_depth.entry(device.depth).or_default() += counts.write_bytes as f64;
             }
         }

@@ -6,6 +6,9 @@ use super::{rules_flush, rules_speed};
 use crate::record::durability::{self, memory_filesystem};
 use crate::record::promise::Claim;
 
+/// The name of the rule about a mount option that holds flushes back.
+pub(crate) const MOUNT_OPTION: &str = "mount_option";
+
 /// Every rule that fires.
 pub(super) fn fired(evidence: &Evidence) -> Vec<FiredRule> {
     let all = [
@@ -84,5 +87,5 @@ fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let options = durability::mount_options(mount);
     let (row, option) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack)?;
     let sentence = format!("mount option {option} of {}: {}", mount.fstype, row.why);
-    Some(rule("mount_option", Some(CredibilityKind::NoFlushSeen), None, row.source, sentence))
+    Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, row.source, sentence))
 }

@@ -1,16 +1,18 @@
 //! Rules that compare times with what hardware can do.
 
-use super::evidence::{Evidence, flushed, is_made_up, work_of, writes_back};
+use super::evidence::{Evidence, flushed, work_of, writes_back};
 use super::findings::{CredibilityKind, Family, FiredRule, GrowthFinding, RateFinding, Way};
 use super::latency::span;
 use super::rules::{MeasuredNumber, rule};
 use super::work::SEEN;
 use crate::units::{Bytes, significant};
 
-/// The fastest disks sold turn 15 000 times a minute; a tenth on top for the clock.
-const ROTATIONS_PER_S: f64 = 1.1 * 15_000.0 / 60.0;
-/// NAND without power-loss protection needs longer for a flush.
+/// A tenth on top of the turns that a disk gives, for the clock.
+const TURNS_ALLOWED: f64 = 1.1;
+/// NAND without power-loss protection is not known to be flushed faster.
 const FASTEST_FLUSH_NS: u64 = 100_000;
+/// The name of the rule about that.
+pub(super) const FAST_FLUSH: &str = "fast_flush";
 /// No device that is not memory is known to sync more often, one writer at a time.
 const MOST_SYNCS_PER_S: f64 = 100_000.0;
 /// 16 lanes of PCI Express 5.0 carry 63 GB/s.
@@ -28,28 +30,27 @@ const TWO_SYNCS_COST: f64 = 1.5;
 
 /// More flushes than turns.
 pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
-    if evidence.record.place.hypervisor.is_some() {
-        return None;
-    }
     let lowest = evidence.lowest();
-    let device = lowest.iter().find(|device| device.rotational == Some(true) && !is_made_up(device))?;
+    // Only a number that the disk itself gives: the kernel's flag is set for whatever does not say that it does not rotate.
+    let (device, rpm) = lowest.iter().find_map(|device| Some((device, device.rpm?)))?;
+    let turns_per_s = TURNS_ALLOWED * f64::from(rpm) / 60.0;
     let row = evidence.main()?;
-    let per_s = surely_above(row.rate.as_ref()?).filter(|per_s| *per_s > ROTATIONS_PER_S)?;
+    let per_s = surely_above(row.rate.as_ref()?).filter(|per_s| *per_s > turns_per_s)?;
     let protected = !writes_back(device);
-    let kind = if protected { CredibilityKind::LooksProtected } else { CredibilityKind::Implausible };
+    let kind = if protected { CredibilityKind::DeclaredStable } else { CredibilityKind::Implausible };
     let why = if protected {
         "a protected cache in its controller explains it"
     } else {
         "without a protected cache each waits for the disk to turn"
     };
     let sentence = format!(
-        "{} says that it rotates, and \"{}\" ran at {} per second: {why}",
+        "{} says that it turns {rpm} times a minute, and \"{}\" ran at {} per second: {why}",
         device.name,
         row.spec.label.trim(),
         significant(per_s)
     );
-    let measured = MeasuredNumber { number: per_s, threshold: ROTATIONS_PER_S, unit: "syncs per second" };
-    let source = "15 000 rpm, the fastest disks sold, are 250 turns per second (7200 rpm: 120), plus a tenth";
+    let measured = MeasuredNumber { number: per_s, threshold: turns_per_s, unit: "syncs per second" };
+    let source = "the disk's own word (SCSI VPD page B1), plus a tenth: without a cache each sync waits for a turn";
     Some(rule("rotation", Some(kind), Some(measured), source, sentence))
 }
 
@@ -94,16 +95,26 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
     if p10 >= FASTEST_FLUSH_NS {
         return None;
     }
+    let (kind, why) = match evidence.virtual_disk() {
+        true => (
+            CredibilityKind::Unknown,
+            "either the host's storage is protected or flushes are not done; from inside nobody can tell; cut the power to know",
+        ),
+        false => (
+            CredibilityKind::Unexplained,
+            "either a protected cache that still reports a volatile one, or a flush that is not done",
+        ),
+    };
     let sentence = format!(
-        "{} says that its cache is volatile, flushes reach it, and a tenth of \"{}\" took {} or less: a protected cache that \
-         still reports a volatile one, or a flush that is not done",
+        "{} says that its cache is volatile, flushes reach it, and a tenth of \"{}\" took {} or less, faster than flash \
+         without protection is known to be: {why}",
         device.name,
         row.spec.label.trim(),
         span(p10 as f64)
     );
     let measured = MeasuredNumber { number: p10 as f64 / 1e3, threshold: FASTEST_FLUSH_NS as f64 / 1e3, unit: "us" };
     let source = "published flushes of flash without power-loss protection take 0.6 ms and more; 0.1 ms leaves room";
-    Some(rule("fast_flush", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
+    Some(rule(FAST_FLUSH, Some(kind), Some(measured), source, sentence))
 }
 
 /// A sync that would have had to write faster than any bus carries.

@@ -21,6 +21,9 @@ pub fn device(name: &str, depth: u32) -> DeviceFacts {
         fua: Some(false),
         rotational: Some(false),
         counts_flushes: Some(true),
+        has_queue: Some(true),
+        writes_before: Some(1000),
+        flushes_before: Some(1000),
         ..DeviceFacts::default()
     }
 }

@@ -54,7 +54,8 @@ fn note(kind: CredibilityKind) -> &'static str {
         CredibilityKind::Memory => "nothing is made durable",
         CredibilityKind::NoFlushSeen => "no flush was seen",
         CredibilityKind::Implausible => "implausible for what is visible",
-        CredibilityKind::LooksHonest | CredibilityKind::LooksProtected | CredibilityKind::Unknown => "",
+        CredibilityKind::Unexplained => "unexplained by what is visible",
+        CredibilityKind::Flushed | CredibilityKind::DeclaredStable | CredibilityKind::Unknown => "",
     }
 }
 

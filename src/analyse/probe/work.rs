@@ -29,16 +29,44 @@ struct Sum {
 
 /// The devices' work for an operation of a row, in the order of `place.devices`; those without counters are left out.
 pub(super) fn work(row: &RowRecord, record: &ProbeRecord) -> Vec<DeviceWork> {
-    let devices = record.place.devices.iter().enumerate();
+    let devices = record.place.devices.iter().enumerate().filter(|(place, _)| counts_writes(record, *place));
     devices.filter_map(|(place, device)| one_device(row, record, place, device)).collect()
+}
+
+/// Whether a counter of a device has moved in anything that the probe did.
+fn has_moved(record: &ProbeRecord, place: usize, counter: fn(&DeviceCounts) -> u64) -> bool {
+    let rows = record.rows.iter().flat_map(|row| &row.slices).map(|slice| &slice.devices);
+    let mut looks = rows.chain(record.growth.iter().map(|growth| &growth.devices)).chain([&record.test_sync]);
+    looks.any(|devices| devices.get(place).copied().flatten().is_some_and(|counts| counter(&counts) > 0))
+}
+
+/// Whether a device counts what is written to it: one that has counted nothing since it appeared, our own writes
+/// included, counts nothing at all (a multipath NVMe before Linux 6.4).
+pub(super) fn counts_writes(record: &ProbeRecord, place: usize) -> bool {
+    let counted_before = record.place.devices.get(place).is_some_and(|device| device.writes_before != Some(0));
+    counted_before || has_moved(record, place, |counts| counts.writes)
+}
+
+/// Why a device's counter of flushes is not believed: it has never moved, so that nothing shows that it can.
+fn never_flushed(record: &ProbeRecord, place: usize) -> Option<String> {
+    // One that says write through is sent none.
+    let device =
+        record.place.devices.get(place).filter(|device| device.write_cache != Some(WriteCache::WriteThrough))?;
+    let has_counted = device.flushes_before.is_some_and(|before| before > 0)
+        || has_moved(record, place, |counts| counts.flushes.unwrap_or(0));
+    (!has_counted).then(|| {
+        "its counter has never moved, not even when a file was written and synced, so that it is not known whether it \
+         counts any"
+            .to_owned()
+    })
 }
 
 fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
     let empty_flushes = counts_flushes_as_writes(record, place);
     let sum = sum(&row.slices, place, empty_flushes).filter(|sum| sum.operations > 0.0)?;
     let promises = record.place.promises_of(device);
-    let flushes_uncounted =
-        promises.into_iter().find(|promise| promise.claim == Claim::FlushesUncounted).map(|promise| promise.why);
+    let flushes_uncounted = promises.into_iter().find(|promise| promise.claim == Claim::FlushesUncounted);
+    let flushes_uncounted = flushes_uncounted.map(|promise| promise.why).or_else(|| never_flushed(record, place));
     let flushes = sum.flushes.filter(|_| flushes_uncounted.is_none());
     let idle_share = idle_share(record, place, &sum, flushes);
     let each = PerOperation::of(&row.slices, place, empty_flushes)?;
@@ -68,7 +96,7 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
 
 /// Whether the kernel may make a row's write durable by FUA instead of a flush: direct writes alone. A buffered one is
 /// written back first and then flushed (generic_write_sync in fs.h).
-fn asks_for_fua(spec: &RowSpec) -> bool {
+pub(crate) fn asks_for_fua(spec: &RowSpec) -> bool {
     spec.direct && matches!(spec.way, Way::OpenDatasync | Way::OpenSync | Way::RwfDsync)
 }
 

@@ -46,6 +46,8 @@ pub(super) struct StackDraft<'c> {
     wal_stack: Option<Key>,
     tablespaces: BTreeMap<String, GroundName>,
     reuse: bool,
+    /// Of what it is a part.
+    only: Option<String>,
 }
 
 /// A node that has been read.
@@ -391,7 +393,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             wiring.refuse_unused(&ends, problems);
         }
         let (name, data, wal_stack) = (stack.clone(), data?, self.wal_stack);
-        Some(StackDraft { name, nodes, queue: Vec::new(), data, wal, wal_stack, tablespaces, reuse })
+        Some(StackDraft { name, nodes, queue: Vec::new(), data, wal, wal_stack, tablespaces, reuse, only: None })
     }
 }
 
@@ -446,14 +448,33 @@ impl<'c> StackDraft<'c> {
         self.wal = Some(GroundName::of(&own(other.data.node()), other.data.ground()));
     }
 
-    /// The same with the data alone: what a workload without a server stands on.
-    pub fn data_alone(&self) -> StackDraft<'c> {
+    /// The same with the ground alone that holds `pg_wal`: what a workload without a server stands on.
+    pub fn wal_alone(&self) -> StackDraft<'c> {
+        self.part(StackSpec::wal_alone)
+    }
+
+    /// The same with the ground of the data alone.
+    fn data_alone(&self) -> StackDraft<'c> {
+        self.part(StackSpec::data_alone)
+    }
+
+    fn part(&self, part: fn(&StackSpec) -> StackSpec) -> StackDraft<'c> {
         let chosen: Vec<&Choice> = self.choosers().flat_map(NodeDraft::first_choices).collect();
-        let kept = self.spec(&chosen).data_alone();
+        let kept = part(&self.spec(&chosen));
         let nodes: Vec<NodeDraft<'c>> =
             self.nodes.iter().filter(|node| kept.node(&node.name).is_some()).cloned().collect();
         let queue = self.queue.iter().filter(|knob| nodes.iter().any(|node| node.takes_knob(knob))).cloned().collect();
-        StackDraft { nodes, queue, wal: None, wal_stack: None, tablespaces: BTreeMap::new(), ..self.clone() }
+        let StackSpec { data, only, .. } = kept;
+        StackDraft {
+            nodes,
+            queue,
+            data,
+            only,
+            wal: None,
+            wal_stack: None,
+            tablespaces: BTreeMap::new(),
+            ..self.clone()
+        }
     }
 
     /// Nodes with a choice of their own: of those that are alike, the first.
@@ -505,6 +526,7 @@ impl<'c> StackDraft<'c> {
             wal_stack: self.wal_stack.as_ref().map(|key| key.text.clone()),
             tablespaces: self.tablespaces.clone(),
             reuse: self.reuse,
+            only: self.only.clone(),
         }
     }
 }

@@ -103,6 +103,46 @@ fn a_loop_on_a_partition_leads_to_the_whole_disk() {
     assert_eq!(below.on, [vec![1], vec![2], vec![]]);
 }
 
+/// What the kernel shows of a multipath NVMe: the device in front counts nothing and has no queue, its paths are hidden.
+fn multipath(tree: &Tree) {
+    let zeroes = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0";
+    let wwid = ("wwid", "eui.01");
+    tree.device("virtual/nvme0n1", "259:1", &[wwid, ("queue/write_cache", "write back"), ("stat", zeroes)]);
+    for (name, wwid) in [("nvme0c0n1", "eui.01"), ("nvme0c1n1", "eui.01"), ("nvme0c1n2", "eui.02")] {
+        let folder = format!("sys/class/block/{name}");
+        let attributes = [
+            ("wwid", wwid),
+            ("hidden", "1"),
+            ("queue/write_cache", "write back"),
+            ("mq/0/nr_tags", "128"),
+            ("stat", "1 0 8 0 10 0 80 0 0 0 0 0 0 0 0 3 0"),
+        ];
+        attributes.iter().for_each(|(attribute, value)| tree.write(&format!("{folder}/{attribute}"), value));
+    }
+}
+
+#[test]
+fn a_multipath_nvme_leads_to_its_hidden_paths_which_count_what_it_does_not() {
+    let tree = Tree::new();
+    multipath(&tree);
+    let below = tree.below("1 0 259:1 / / rw - ext4 /dev/nvme0n1 rw\n", "/srv");
+    assert_eq!(outline(&below), [(0, "nvme0n1"), (1, "nvme0c0n1"), (1, "nvme0c1n1")]);
+    let [head, path, _] = below.devices.as_slice() else { panic!() };
+    assert_eq!((head.has_queue, head.writes_before, head.flushes_before), (Some(false), Some(0), Some(0)));
+    assert_eq!((path.has_queue, path.writes_before, path.flushes_before), (Some(true), Some(10), Some(3)));
+    assert_eq!((path.write_cache, path.counts_flushes), (Some(WriteCache::WriteBack), Some(true)));
+    assert_eq!((head.stands_on_nothing, path.stands_on_nothing), (Some(false), Some(true)));
+    assert_eq!(path.sysfs_folder(), "/sys/class/block/nvme0c0n1");
+}
+
+#[test]
+fn a_disk_tells_its_turns_only_where_it_gives_a_number() {
+    assert_eq!(super::turns_per_minute(&[0, 0xb1, 0, 0x3c, 0x1c, 0x20, 0]), Some(7200));
+    assert_eq!(super::turns_per_minute(&[0, 0xb1, 0, 0x3c, 0, 1, 0]), None, "it does not rotate");
+    assert_eq!(super::turns_per_minute(&[0, 0xb1, 0, 0x3c, 0, 0, 0]), None, "it does not say");
+    assert_eq!(super::turns_per_minute(&[0, 0xb0, 0, 0x3c, 0x1c, 0x20, 0]), None, "another page");
+}
+
 #[test]
 fn device_mapper_and_md_lead_to_all_that_they_are_made_of() {
     let tree = Tree::new();

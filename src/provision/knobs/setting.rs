@@ -59,14 +59,15 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 }
 
 /// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
-pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<()> {
+/// Returns whether it had another one.
+pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
     let path = of.path_of(knob);
     let lacks = || {
         Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("leave it out, for this kernel")
     };
     let old = shown(host, &path).ok_or_else(lacks)?;
     if old == ours {
-        return Ok(());
+        return Ok(false);
     }
     refuse_rounded(knob, ours)?;
     let mut thing = Thing::new(OWNER, knob.name)
@@ -87,7 +88,7 @@ pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOw
     };
     host.write(&path, ours).map_err(|e| refused(e.to_string()))?;
     match shown(host, &path) {
-        Some(now) if now == ours => Ok(()),
+        Some(now) if now == ours => Ok(true),
         now => {
             let now = now.unwrap_or_default();
             // A value that the kernel has bent is not ours to the eye of `undo`.

@@ -6,7 +6,6 @@ use super::super::test_site::{TestPlace, options_of, stack, text};
 use super::super::undo::{Undoers, undo_from};
 use super::setting::shown;
 use super::*;
-use crate::record::facts::WriteCache;
 use std::fs;
 
 const BOOT: &str = "proc/sys/kernel/random/boot_id";
@@ -232,6 +231,8 @@ fn a_stacks_device_has_the_knobs_of_the_plan_and_its_own_ones_back_after_it() {
     assert_eq!(facts.scheduler.as_deref(), Some("mq-deadline"));
     assert_eq!((facts.nr_requests, facts.read_ahead_kb), (Some(64), Some(64)));
     assert_eq!(facts.write_cache, Some(WriteCache::WriteThrough));
+    let held_back = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap().1;
+    assert_eq!(held_back.source, "queue.write_cache = write through", "it is the plan's word and not the device's");
     let device = built.grounds.values().find(|ground| matches!(ground, Ground::Device(_))).unwrap();
     let knobs: Vec<Thing> =
         place.ledger().open_things().into_iter().map(|(_, thing)| thing).filter(|thing| thing.owner == OWNER).collect();

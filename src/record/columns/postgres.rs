@@ -51,6 +51,12 @@ pub const PG_WAL_SYNC_US: ColumnDef = counter(
     "pg_stat_wal.wal_sync_time (14 to 17), pg_stat_io fsync_time of object wal (18): time in those syncs; \
               absent without track_wal_io_timing",
 );
+pub(crate) const PG_XIDS: ColumnDef = counter(
+    "pg_xids",
+    "transactions",
+    "txid_snapshot_xmax(txid_current_snapshot()): numbers given to transactions that have ended, that is, to those that \
+              wrote, and to their subtransactions",
+);
 pub(crate) const PG_BUFFERS_CHECKPOINT: ColumnDef = counter(
     "pg_buffers_checkpoint",
     "pages",

@@ -1,9 +1,10 @@
 /* Rankings: trials, points with whiskers, one block for each durability class. */
 var CLASS_WORDS = {
-  flushed: "commits reach the device", delayed: "loses the last commits at a power cut",
-  volatile: "may lose everything at a power cut", unknown: "what a power cut costs is not known"
+  flushed: "flushes pass every level that can be seen", declared_stable: "the device's word is all there is",
+  unknown: "what a power cut costs is not known", delayed: "loses the last commits at a power cut",
+  may_tear: "a page torn by a power cut cannot be repaired", volatile: "may lose everything at a power cut"
 };
-var CLASS_TITLES = { flushed: "Flushed", delayed: "Delayed", volatile: "Volatile", unknown: "Unknown" };
+var CLASS_TITLES = { flushed: "Flushed", declared_stable: "Declared stable", unknown: "Unknown", delayed: "Delayed", may_tear: "May tear", volatile: "Volatile" };
 
 function rankingChart(holder) {
   var ranking = findings.rankings[Number(holder.dataset.index)];
@@ -149,10 +150,12 @@ function arrow(x, y, colour) {
   return { type: "polygon", shape: { points: [[x - 9, y - 5], [x, y], [x - 9, y + 5]] }, style: { fill: colour } };
 }
 
-/** The class as a shape: filled circle, diamond, hollow circle, hollow square. */
+/** The class as a shape: filled circle, filled square, diamond, triangle, hollow circle, hollow square. */
 function rankingPoint(at, x, y, colour) {
   var hollow = { fill: variable("bg"), stroke: colour, lineWidth: 2 };
   if (at.key === "flushed") return { type: "circle", shape: { cx: x, cy: y, r: 5 }, style: { fill: colour, stroke: variable("bg"), lineWidth: 1.5 } };
+  if (at.key === "declared_stable") return { type: "rect", shape: { x: x - 4.5, y: y - 4.5, width: 9, height: 9 }, style: { fill: colour, stroke: variable("bg"), lineWidth: 1.5 } };
+  if (at.key === "may_tear") return { type: "polygon", shape: { points: [[x, y - 6], [x + 6, y + 5], [x - 6, y + 5]] }, style: hollow };
   if (at.key === "delayed") return { type: "polygon", shape: { points: [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]] }, style: hollow };
   if (at.key === "volatile") return { type: "circle", shape: { cx: x, cy: y, r: 4.5 }, style: hollow };
   return { type: "rect", shape: { x: x - 5, y: y - 5, width: 10, height: 10 }, style: hollow };

@@ -20,9 +20,10 @@ pub(super) fn title(kind: CredibilityKind) -> &'static str {
     match kind {
         CredibilityKind::Memory => "in memory",
         CredibilityKind::NoFlushSeen => "no flush seen",
-        CredibilityKind::LooksHonest => "looks honest",
-        CredibilityKind::LooksProtected => "looks protected",
+        CredibilityKind::Flushed => "flushes pass every level that can be seen",
+        CredibilityKind::DeclaredStable => "declared stable",
         CredibilityKind::Implausible => "implausible",
+        CredibilityKind::Unexplained => "unexplained",
         CredibilityKind::Unknown => "unknown",
     }
 }

@@ -100,7 +100,7 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
         "Newer (not PostgreSQL's)",
         "What the device did",
         "Stalls",
-        "Credibility: looks honest",
+        "Credibility: flushes pass every level that can be seen",
         "Recommendation: wal_sync_method = fdatasync",
         "Where you stand",
         "Before you believe a figure",

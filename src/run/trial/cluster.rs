@@ -120,6 +120,9 @@ fn fits(bytes: u64, facts: &ServerFacts, memory: u64) -> Fits {
 /// The data have grown: what counts is their size at the end.
 pub(super) fn read_back(trial: &mut Trial<'_, '_>) -> Result<()> {
     let Some(server) = &trial.server else { return Ok(()) };
+    if let Some(facts) = &mut trial.record.server {
+        facts.found_after = server.settings_elsewhere(facts)?;
+    }
     let bytes = template::database_bytes(server)?;
     if let (Some(data), Some(facts)) = (&mut trial.record.data, &trial.record.server) {
         data.database_bytes = bytes;

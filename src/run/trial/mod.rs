@@ -5,6 +5,7 @@
 //! and the stack standing; what fails there is noted, and the figures stand.
 
 mod cluster;
+mod idle;
 mod stack;
 mod store;
 mod work;
@@ -106,6 +107,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             knobs: BTreeMap::new(),
             stack: None,
             server: None,
+            idle: None,
             data: None,
             counts: None,
             waits: None,

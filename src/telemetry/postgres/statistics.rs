@@ -46,6 +46,7 @@ pub(super) const STATISTICS: &[Statistic] = &[
             (180_000, "CASE WHEN current_setting('track_wal_io_timing')::bool THEN wal_io.fsync_time * 1000 END"),
         ],
     },
+    Statistic { column: columns::PG_XIDS, since: &[(OLDEST, "txid_snapshot_xmax(txid_current_snapshot())")] },
     Statistic {
         column: columns::PG_BUFFERS_CHECKPOINT,
         since: &[(OLDEST, "bgwriter.buffers_checkpoint"), (170_000, "checkpointer.buffers_written")],

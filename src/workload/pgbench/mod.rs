@@ -7,6 +7,7 @@ mod drive;
 mod options;
 mod pipes;
 mod read;
+mod script_settings;
 mod seconds;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use super::{DataSet, Listener, Place, Workload};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::record::counts::Counts;
+use crate::record::facts::FoundSetting;
 use crate::record::operation::{CacheState, Operation, Writes};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
 use crate::units::{Bytes, Micros};
@@ -99,7 +101,8 @@ impl Workload for Pgbench {
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),
             scripts,
             scale: options.get("scale").map(OptionValue::plain),
-            query_mode: Some(settings.mode),
+            query_mode: Some(settings.mode.clone()),
+            script_settings: script_settings(&settings.scripts),
             settings: SETTINGS.iter().filter_map(told).collect(),
         })
     }
@@ -144,6 +147,18 @@ impl Workload for Pgbench {
         let out = place.raw.join("pgbench.out");
         read::counts(&settings, &tally, &files::read_text(&out)?)
     }
+}
+
+/// What scripts of the user's own set in their sessions.
+fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
+    let of = |script: &Script| {
+        let ScriptSource::File(path) = &script.source else { return Vec::new() };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // One that cannot be read is none that pgbench could run.
+        let bytes = files::read(path).unwrap_or_default();
+        script_settings::settings_in(&String::from_utf8_lossy(&bytes), &name)
+    };
+    scripts.iter().flat_map(of).collect()
 }
 
 /// Whether each transaction of these scripts writes WAL.

@@ -275,6 +275,11 @@ fn an_operation_is_told_with_its_defaults_and_whether_it_writes() {
     assert_eq!(writes(&["select-only"]), Writes::Never);
     assert_eq!(writes(&["select-only@9", "tpcb-like"]), Writes::Unknown);
     assert_eq!(writes(&["/srv/select-only.sql"]), Writes::Unknown);
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("own.sql");
+    std::fs::write(&own, "BEGIN;\nSET LOCAL synchronous_commit = off;\nEND;\n").unwrap();
+    let lazy = Pgbench.operation(&options(&[("script", text(own.to_str().unwrap()))])).unwrap().script_settings;
+    assert_eq!((lazy[0].value.as_deref(), lazy[0].place.as_str()), (Some("off"), "line 2 of own.sql"));
     let paced = [("rate", OptionValue::Number(40.0)), ("latency_limit", text("60ms")), ("cache", text("cold"))];
     let paced = Pgbench.operation(&options(&paced)).unwrap();
     let limits = (paced.rate, paced.latency_limit_us, paced.cache);

@@ -66,7 +66,7 @@ impl Workload for Sync {
     }
 
     fn doc(&self) -> &'static str {
-        "synced writes by every way to make them durable, as `pgstrata probe` measures them; no server"
+        "synced writes by every way to make them durable, as `pgstrata probe` measures them, where `pg_wal` lies; no server"
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -105,6 +105,7 @@ impl Workload for Sync {
             scripts: Vec::new(),
             scale: None,
             query_mode: None,
+            script_settings: Vec::new(),
             settings: ["duration", "warmup"].iter().filter_map(told).collect(),
         })
     }

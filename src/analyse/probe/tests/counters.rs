@@ -28,7 +28,7 @@ fn busy_cpus_take_a_good_word_back() {
     use crate::record::probe::CpuWait;
     let busy = |own_us, some_us| CpuWait { elapsed_us: 1_000_000, own_us: Some(own_us), some_us: Some(some_us) };
     let idle = changed(|record| record.cpu = Some(busy(1000, 10_000)));
-    assert_eq!(found(&idle).credibility.kind, CredibilityKind::LooksHonest);
+    assert_eq!(found(&idle).credibility.kind, CredibilityKind::Flushed);
     for wait in [busy(200_000, 10_000), busy(0, 500_000)] {
         let findings = found(&changed(|record| record.cpu = Some(wait)));
         assert_eq!(findings.credibility.kind, CredibilityKind::Unknown);

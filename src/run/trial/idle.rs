@@ -1,0 +1,70 @@
+//! What others do to the devices below a stack, watched while the trial does nothing: between building and loading.
+//!
+//! Flushes of others are counted like ours. On a folder that was there already nothing else tells the two apart.
+
+use super::Trial;
+use crate::error::Result;
+use crate::host::Host;
+use crate::host::time::{micros, now, sleep};
+use crate::parse::diskstats;
+use crate::record::built::StackFacts;
+use crate::record::facts::DeviceFacts;
+use crate::record::probe::DeviceCounts;
+use crate::record::stack::GroundName;
+use crate::record::trial::IdleTraffic;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long it is watched. Short, because every trial pays for it: what may follow is told from how few were seen.
+const WATCHED: Duration = Duration::from_secs(1);
+/// The layer whose device others use too, with no device of its own above it.
+const SHARED: &str = "directory";
+/// How often the wait looks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Watches the devices below a folder that was there already; `None` for a stack that stands on none.
+///
+/// # Errors
+/// Interrupted.
+pub(super) fn watch(trial: &Trial<'_, '_>, stack: &StackFacts) -> Result<Option<IdleTraffic>> {
+    let host = &trial.session.host;
+    if stack.nodes.iter().all(|node| node.layer.as_deref() != Some(SHARED)) {
+        return Ok(None);
+    }
+    // Nobody but the stack writes to what it has built.
+    let is_found = |name: &GroundName| stack.node(name.node()).is_some_and(|node| node.layer.is_none());
+    let shared: Vec<(GroundName, &DeviceFacts)> =
+        stack.devices().into_iter().filter(|(name, _)| is_found(name)).collect();
+    let (before, begun) = (counts(host, &shared), now());
+    while begun.elapsed() < WATCHED {
+        trial.session.interrupt.check()?;
+        sleep(POLL_INTERVAL.min(WATCHED.saturating_sub(begun.elapsed())));
+    }
+    let elapsed_us = micros(begun.elapsed());
+    let after = counts(host, &shared);
+    let grown = after.into_iter().filter_map(|(name, after)| {
+        let before = before.get(&name)?;
+        Some((name, growth(before, &after)))
+    });
+    Ok(Some(IdleTraffic { elapsed_us, devices: grown.collect() }))
+}
+
+fn counts(host: &Host, devices: &[(GroundName, &DeviceFacts)]) -> BTreeMap<String, DeviceCounts> {
+    let of = |(name, device): &(GroundName, &DeviceFacts)| {
+        let stat = diskstats::parse_stat(&host.read_optional(format!("{}/stat", device.sysfs_folder()))?).ok()?;
+        // Partitions show flushes as 0: their disk counts them.
+        let flushes = stat.flushes.filter(|_| device.counts_flushes != Some(false));
+        let counts = DeviceCounts { writes: stat.writes, write_bytes: stat.write_bytes, flushes, reads: stat.reads };
+        Some((name.0.clone(), counts))
+    };
+    devices.iter().filter_map(of).collect()
+}
+
+fn growth(before: &DeviceCounts, after: &DeviceCounts) -> DeviceCounts {
+    DeviceCounts {
+        writes: after.writes.wrapping_sub(before.writes),
+        write_bytes: after.write_bytes.wrapping_sub(before.write_bytes),
+        flushes: after.flushes.zip(before.flushes).map(|(after, before)| after.wrapping_sub(before)),
+        reads: after.reads.wrapping_sub(before.reads),
+    }
+}
