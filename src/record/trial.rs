@@ -119,6 +119,24 @@ pub struct WaitFigures {
     pub backends: u64,
     /// How often each was seen.
     pub waits: Vec<WaitCount>,
+    /// The same second by second: neighbouring samples see the same stall, so the error of a share is known only from
+    /// their order.
+    pub seconds: Vec<WaitSecond>,
+    /// Wall clock at which the first of these seconds began, microseconds since 1970.
+    pub began_us: u64,
+    /// What the backend at the end of the queue was doing, for backends that waited for a heavyweight lock: looked at
+    /// once a second (`pg_blocking_pids`). Class `Unknown` where the lock was granted meanwhile or the holder was not
+    /// found.
+    pub lock_holders: Vec<WaitCount>,
+}
+
+/// The samples of one second.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitSecond {
+    /// Samples taken in it; 0 where none could be.
+    pub samples: u32,
+    /// Place in [`WaitFigures::waits`], and how often that one was seen.
+    pub counts: Vec<(u32, u32)>,
 }
 
 /// One wait of backends.
