@@ -1,9 +1,10 @@
 //! One case while its trials come in, and what is found of it when all are there.
 
-use super::bottleneck::{self, MachineSums};
+use super::backend_time::BackendSums;
 use super::charts;
 use super::checks;
 use super::counters::Operations;
+use super::cpu_use::{self, CpuSums};
 use super::durability;
 use super::findings::{CaseFinding, Durability, TrialFinding};
 use super::input::TrialInput;
@@ -30,7 +31,8 @@ pub struct CaseSums {
     pub trials: Vec<TrialFinding>,
     /// Device and WAL counters.
     pub strata: StrataSums,
-    pub machine: MachineSums,
+    pub cpu: CpuSums,
+    backends: BackendSums,
     /// Largest share of one CPU that telemetry cost in a trial.
     pub telemetry_share: f64,
     steadiness: SteadinessSums,
@@ -50,7 +52,8 @@ impl CaseSums {
             measures: Vec::new(),
             trials: Vec::new(),
             strata: StrataSums::default(),
-            machine: MachineSums::default(),
+            cpu: CpuSums::default(),
+            backends: BackendSums::default(),
             telemetry_share: 0.0,
             steadiness: SteadinessSums::default(),
             fits: None,
@@ -84,8 +87,11 @@ impl CaseSums {
             self.synced.add(probe);
         }
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
-        let processes = bottleneck::processes(&seconds);
-        self.machine.add(&seconds, record.waits.as_ref(), &processes);
+        let processes = cpu_use::processes(&seconds);
+        self.cpu.add(&seconds, &processes);
+        if let Some(waits) = &record.waits {
+            self.backends.add(waits, record.operation.rate.is_some());
+        }
         let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
         let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
@@ -114,7 +120,7 @@ impl CaseSums {
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
             sums.add(trial, measure, seconds);
             if let Some((_, histogram)) = latencies.iter().find(|(name, _)| *name == measure.name) {
-                sums.add_latencies(histogram);
+                sums.add_latencies(trial, measure, histogram);
             }
         }
         for statement in counts.reported.iter().flat_map(|reported| &reported.statements) {
@@ -159,6 +165,8 @@ impl CaseSums {
             id: self.spec.id.clone(),
             axes: self.spec.axes.clone(),
             workload_kind: self.spec.workload.kind.clone(),
+            fixed_rate: self.operation.as_ref().and_then(|operation| operation.rate),
+            latency_limit_us: self.operation.as_ref().and_then(|operation| operation.latency_limit_us),
             trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
             durability,
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
@@ -167,7 +175,7 @@ impl CaseSums {
                 .operation
                 .as_ref()
                 .and_then(|operation| self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))),
-            bottleneck: self.machine.finding(self.at_fixed_rate()),
+            backend_time: self.backends.finding(&self.cpu, self.at_fixed_rate()),
             fits: self.fits,
             database_bytes: self.database_bytes,
             statements: self.statements(),
@@ -209,7 +217,7 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         stack: record.stack,
         server: record.server,
         cache_state,
-        checks: checks::of(counts),
+        checks: checks::of(counts, &record.operation),
         notes: record.notes,
     }
 }

@@ -1,8 +1,11 @@
 //! Which cases compare, how, and in which order they stand inside their durability class.
 
 use super::case::CaseSums;
-use super::findings::{BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, Ranking};
+use super::findings::{
+    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankedBy, Ranking,
+};
 use super::measures::MeasureSums;
+use super::ranked::{Ranked, ranked};
 use crate::stats::ratio::{Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,16 +30,17 @@ pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
     measure: &'a MeasureSums,
-    rate: Estimate,
+    /// What it is ranked by.
+    ranked: Ranked,
     label: String,
 }
 
 impl Contest<'_> {
-    /// Rate of a case over that of another one, both by id.
+    /// What is ranked, of a case over that of another one, both by id.
     #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        ratio(&entry(case)?.measure.rates, &entry(other)?.measure.rates)
+        ratio(&entry(case)?.ranked.values, &entry(other)?.ranked.values)
     }
 }
 
@@ -60,13 +64,15 @@ pub fn contests<'a>(
     for (case, durability) in cases.iter().zip(durability) {
         for (place, measure) in case.measures.iter().enumerate() {
             // Scripts of one mix share the main measure's time: ranking each again says nothing new.
-            let ranked = place == 0 || measure.takes_turns;
-            let Some(rate) = measure.estimate().filter(|_| ranked) else { continue };
-            let entry = ContestEntry { case, durability, measure, rate, label: String::new() };
-            let shared = Shared::of(&entry, &compared);
-            match groups.iter_mut().find(|(known, _)| *known == shared) {
-                Some((_, entries)) => entries.push(entry),
-                None => groups.push((shared, vec![entry])),
+            let is_ranked = place == 0 || measure.takes_turns;
+            let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
+            for ranked in figures {
+                let entry = ContestEntry { case, durability, measure, ranked, label: String::new() };
+                let shared = Shared::of(&entry, &compared);
+                match groups.iter_mut().find(|(known, _)| *known == shared) {
+                    Some((_, entries)) => entries.push(entry),
+                    None => groups.push((shared, vec![entry])),
+                }
             }
         }
     }
@@ -83,7 +89,8 @@ pub fn contests<'a>(
         let workload = workloads.iter().position(|name| *name == shared.workload);
         // Of the sync methods, the one that PostgreSQL on Linux uses by default.
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
-        (without_server, reads, workload, Reverse(shared.clients()), other_method)
+        // A figure that a case lacks was too bad to have: the ranking with all cases comes first.
+        (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
     groups.into_iter().map(|(shared, entries)| shared.contest(entries, &compared, baseline)).collect()
 }
@@ -94,6 +101,8 @@ struct Shared {
     workload: String,
     measure: String,
     takes_turns: bool,
+    /// What is ranked, in words; empty for a rate.
+    by: String,
     axes: BTreeMap<String, String>,
 }
 
@@ -104,6 +113,7 @@ impl Shared {
             workload: entry.case.spec.workload.name.clone(),
             measure: entry.measure.name.clone(),
             takes_turns: entry.measure.takes_turns,
+            by: entry.ranked.title.clone(),
             axes: axes.map(|(axis, value)| (axis.clone(), value.clone())).collect(),
         }
     }
@@ -117,7 +127,8 @@ impl Shared {
         let measure = self.takes_turns.then(|| self.measure.clone());
         let axes = self.axes.iter().filter(|(axis, _)| *axis != "workload");
         let axes = axes.map(|(axis, value)| format!("{axis} {value}"));
-        [self.workload.clone()].into_iter().chain(measure).chain(axes).collect::<Vec<_>>().join(", ")
+        let by = Some(self.by.clone()).filter(|by| !by.is_empty());
+        [self.workload.clone()].into_iter().chain(measure).chain(axes).chain(by).collect::<Vec<_>>().join(", ")
     }
 
     fn contest<'a>(
@@ -134,7 +145,7 @@ impl Shared {
                 entry.label.clone_from(&entry.case.spec.stack.name);
             }
         }
-        entries.sort_by(|a, b| b.rate.value.total_cmp(&a.rate.value));
+        entries.sort_by(|a, b| a.ranked.best_first(&b.ranked));
         let is_baseline =
             |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
@@ -145,7 +156,8 @@ impl Shared {
         };
         let ranking = Ranking {
             title: self.title(),
-            unit: entries.first().map_or_else(String::new, |entry| entry.measure.unit.clone()),
+            by: entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by),
+            unit: entries.first().map_or_else(String::new, |entry| entry.ranked.unit.clone()),
             classes: SAFEST_FIRST.into_iter().filter_map(of_class).collect(),
             workload: self.workload,
             measure: self.measure,
@@ -171,13 +183,13 @@ fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<Str
     axes
 }
 
-/// Rows of one class, the fastest first. A row shares the rank of the best of its group until one can be told apart
+/// Rows of one class, the best first. A row shares the rank of the best of its group until one can be told apart
 /// from that best; this one opens the next group.
 fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>) -> Vec<RankRow> {
     let mut rows: Vec<RankRow> = Vec::with_capacity(members.len());
     let mut best = 0;
     for (place, entry) in members.iter().enumerate() {
-        let apart = ratio(&entry.measure.rates, &members[best].measure.rates).is_some_and(|ratio| ratio.tells_apart());
+        let apart = ratio(&entry.ranked.values, &members[best].ranked.values).is_some_and(|ratio| ratio.tells_apart());
         if apart {
             best = place;
         }
@@ -186,7 +198,7 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>) -> Vec<R
             rank: u32::try_from(best + 1).unwrap_or(u32::MAX),
             case: entry.case.spec.id.clone(),
             label: entry.label.clone(),
-            rate: entry.rate,
+            rate: entry.ranked.figure,
             comparison: other.and_then(|base| compare(entry, base)),
             durability: entry.durability.clone(),
         });
@@ -195,11 +207,11 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>) -> Vec<R
 }
 
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>) -> Option<BaselineComparison> {
-    let found = ratio(&entry.measure.rates, &base.measure.rates)?;
+    let found = ratio(&entry.ranked.values, &base.ranked.values)?;
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
         RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
-        RatioMethod::NoInterval => entry.measure.rates.len().min(base.measure.rates.len()),
+        RatioMethod::NoInterval => entry.ranked.values.len().min(base.ranked.values.len()),
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
     let caveat = format!("not the same promise: {} against {}", class_word(class), class_word(base_class));
@@ -224,10 +236,10 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
         RatioMethod::BorrowedSpread { trials: (a, b) } => {
             format!("from {a} and {b} trials: the spread of the {} taken for both", a.max(b))
         }
-        RatioMethod::NoInterval if entry.rate.value <= 0.0 || base.rate.value <= 0.0 => {
+        RatioMethod::NoInterval if entry.ranked.figure.value <= 0.0 || base.ranked.figure.value <= 0.0 => {
             "no interval: one of the two did nothing".to_owned()
         }
-        RatioMethod::NoInterval if entry.rate.trials < 2 => "no interval: a single trial each".to_owned(),
+        RatioMethod::NoInterval if entry.ranked.figure.trials < 2 => "no interval: a single trial each".to_owned(),
         RatioMethod::NoInterval => "no interval: a trial did nothing".to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 //! Which interval is used where, and what was rejected: `docs/adr/0003-intervals.md`.
 
 pub(crate) mod autocorrelation;
+pub(crate) mod geometric;
 pub mod interval;
 pub(crate) mod moments;
 pub mod ratio;

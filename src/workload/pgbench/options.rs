@@ -61,14 +61,16 @@ pub const SPECS: &[OptionSpec] = &[
         required: false,
         default: None,
         doc: "transactions a second to aim at, for all clients together; latency then counts from when a transaction \
-              was due; without it, as fast as possible",
+              was due, and cases are ranked by their 99th percentile. Without it, as fast as possible: a closed loop, \
+              whose latencies are service times",
     },
     OptionSpec {
         key: "latency_limit",
         kind: OptionKind::Span,
         required: false,
         default: None,
-        doc: "slower transactions count as late; with `rate`, those already later than this are skipped",
+        doc: "slower transactions count as late; with `rate`, those already later than this are skipped, and cases are \
+              ranked by the share done in time, too",
     },
     OptionSpec {
         key: "duration",

@@ -68,6 +68,7 @@ fn reported(settings: &Settings, summary: Summary) -> Reported {
         failed: summary.failed,
         skipped: summary.skipped,
         late: summary.late,
+        tps: summary.tps,
         // Without a standard deviation, pgbench's mean is duration x clients / transactions.
         latency_ms_mean: summary.latency_ms_stddev.and(summary.latency_ms_mean),
         connection_ms: summary.connection_ms,
