@@ -35,6 +35,8 @@ pub struct CaseSums {
     backends: BackendSums,
     /// Largest share of one CPU that telemetry cost in a trial.
     pub telemetry_share: f64,
+    /// Share of the operations that was logged, where it was not all.
+    log_sample: Option<f64>,
     steadiness: SteadinessSums,
     fits: Option<Fits>,
     database_bytes: Option<u64>,
@@ -55,6 +57,7 @@ impl CaseSums {
             cpu: CpuSums::default(),
             backends: BackendSums::default(),
             telemetry_share: 0.0,
+            log_sample: None,
             steadiness: SteadinessSums::default(),
             fits: None,
             database_bytes: None,
@@ -74,6 +77,10 @@ impl CaseSums {
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // Where measures take turns, a second holds whichever had its turn.
         self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
+        if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
+            self.log_sample = Some(self.log_sample.map_or(share, |known| known.min(share)));
+            self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
+        }
         if !takes_turns {
             self.steadiness.add(record.trial, &whole, &seconds);
         }
@@ -167,10 +174,11 @@ impl CaseSums {
             workload_kind: self.spec.workload.kind.clone(),
             fixed_rate: self.operation.as_ref().and_then(|operation| operation.rate),
             latency_limit_us: self.operation.as_ref().and_then(|operation| operation.latency_limit_us),
+            log_sample: self.log_sample,
             trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
             durability,
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
-            steadiness: self.steadiness.finding(slowest),
+            steadiness: self.steadiness.finding(self.log_sample.is_none().then_some(slowest)),
             strata: self
                 .operation
                 .as_ref()

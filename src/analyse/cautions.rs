@@ -40,6 +40,10 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(missed(&sums.trials));
+    if let Some(share) = found.log_sample {
+        let what = "latencies are those of {} of the operations, so that logging costs less than 1 %: the slowest is not known";
+        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
+    }
     if sums.telemetry_share > TELEMETRY_ALLOWANCE {
         let what = "telemetry cost {} of one CPU";
         remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));

@@ -199,6 +199,8 @@ pub struct CaseFinding {
     pub fixed_rate: Option<f64>,
     /// Operations slower than this count as late, microseconds.
     pub latency_limit_us: Option<u64>,
+    /// Share of the operations whose latency was logged, where it was not all: percentiles are of these, counts of all.
+    pub log_sample: Option<f64>,
     pub trials: u32,
     /// Durability and its reason.
     pub durability: Durability,
@@ -286,8 +288,8 @@ pub struct Latency {
     pub mean_us: f64,
     /// p50, p95, p99 and p99.9.
     pub percentiles: Vec<Percentile>,
-    /// Slowest operation.
-    pub max_us: u64,
+    /// Slowest operation; `None` where not every one was logged.
+    pub max_us: Option<u64>,
     /// The curve for the chart: (percentile 0 to 100, microseconds), rising, denser towards 100.
     pub curve: Vec<(f64, u64)>,
 }
@@ -344,8 +346,8 @@ pub struct Steadiness {
     pub seconds_under_half: u64,
     /// Most seconds in a row with no operation.
     pub longest_zero_s: u64,
-    /// Longest single operation, microseconds: the longest stall that a client saw.
-    pub longest_stall_us: u64,
+    /// Longest single operation, microseconds: the longest stall that a client saw; `None` where not every one was logged.
+    pub longest_stall_us: Option<u64>,
     /// Trial and second of that.
     pub longest_stall_at: Option<(u32, u64)>,
 }

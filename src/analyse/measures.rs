@@ -28,6 +28,8 @@ pub struct MeasureSums {
     pub percentiles: Percentiles,
     /// Share of the operations due in each trial that were done and not late, 0 to 1.
     pub in_time: Vec<BlockMean>,
+    /// Whether the latency of every operation is known.
+    pub all_logged: bool,
     failed: u64,
     skipped: u64,
     late: u64,
@@ -48,6 +50,7 @@ impl MeasureSums {
             latencies: None,
             percentiles: Percentiles::default(),
             in_time: Vec::new(),
+            all_logged: true,
             failed: 0,
             skipped: 0,
             late: 0,
@@ -130,7 +133,7 @@ impl MeasureSums {
         Latency {
             mean_us: exact.unwrap_or_else(|| all.mean()),
             percentiles: self.percentiles.finding(all),
-            max_us: all.max(),
+            max_us: self.all_logged.then(|| all.max()),
             curve: curve(all),
         }
     }

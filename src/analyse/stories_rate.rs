@@ -1,4 +1,5 @@
-//! Runs whose clients keep to a rate: operations a second are the same for all, so latency decides.
+//! Runs whose clients keep to a rate: operations a second are the same for all, so latency decides. And runs so fast that
+//! not every operation is logged.
 
 use super::findings::{Findings, RankedBy};
 use super::story::{Act, Story};
@@ -55,5 +56,26 @@ fn a_stack_in_memory_is_faster_by_its_latency_and_pays_with_everything() {
         found.headline.contains("; tmpfs (0.12 times ext4) is faster, but may lose everything"),
         "{}",
         found.headline
+    );
+}
+
+#[test]
+fn where_a_share_was_logged_counts_are_whole_and_the_slowest_is_not_known() {
+    let act = Act::on("ext4").touched(|record| {
+        record.operation.log_sample = Some(0.1);
+        let measure = &mut record.counts.as_mut().unwrap().measures[0];
+        measure.done = measure.done.map(|logged| logged * 10);
+    });
+    let found = Story::of(3, None).with(&act).findings();
+    let case = &found.cases[0];
+    let latency = case.measures[0].latency.as_ref().unwrap();
+    assert_eq!((case.log_sample, latency.max_us), (Some(0.1), None));
+    assert_eq!(case.steadiness.as_ref().unwrap().longest_stall_us, None);
+    assert!((9_500.0..10_500.0).contains(&case.measures[0].rate.unwrap().value), "{:?}", case.measures[0].rate);
+    assert_eq!(latency.percentile("p99").unwrap().over_trials.unwrap().trials, 3);
+    assert!(case.cautions.iter().any(|said| said.starts_with("latencies are those of 10 % of")), "{:?}", case.cautions);
+    let whole = Story::of(3, None).with(&Act::on("ext4")).findings();
+    assert!(
+        whole.cases[0].log_sample.is_none() && whole.cases[0].measures[0].latency.as_ref().unwrap().max_us.is_some()
     );
 }

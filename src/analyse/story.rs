@@ -228,6 +228,7 @@ impl Act {
             scripts: Vec::new(),
             scale: None,
             query_mode: None,
+            log_sample: None,
             settings: BTreeMap::new(),
         }
     }
@@ -306,6 +307,7 @@ impl Act {
             columns: Vec::new(),
             gaps: Vec::new(),
             telemetry_cpu_us: None,
+            decided: Options::default(),
             notes: Vec::new(),
             files: BTreeMap::new(),
         }

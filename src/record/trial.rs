@@ -6,6 +6,7 @@ use super::counts::Counts;
 use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::operation::Operation;
+use super::options::Options;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,6 +80,8 @@ pub struct TrialRecord {
     pub gaps: Vec<Gap>,
     /// CPU time that telemetry cost, microseconds, over the measurement.
     pub telemetry_cpu_us: Option<u64>,
+    /// Options of the workload that the plan left open, as they were decided for all cases with the same workload.
+    pub decided: Options,
     /// What a reader should know of this trial.
     pub notes: Vec<String>,
     /// The files beside `trial.json` that analysis reads, by name; entered when the trial is stored. One that is not as

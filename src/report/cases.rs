@@ -97,10 +97,10 @@ impl Cases<'_> {
         for case in self.cases {
             let Some(found) = &case.steadiness else { continue };
             let at = found.longest_stall_at;
-            let stall = Cell::text(latency(found.longest_stall_us))
+            let stall = Cell::text(found.longest_stall_us.map_or_else(|| "not measured".to_owned(), latency))
                 .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
                 .csv(vec![
-                    found.longest_stall_us.to_string(),
+                    found.longest_stall_us.map(|us| us.to_string()).unwrap_or_default(),
                     at.map(|at| at.0.to_string()).unwrap_or_default(),
                     at.map(|at| at.1.to_string()).unwrap_or_default(),
                 ]);

@@ -25,7 +25,7 @@ impl Renderer for Csv {
 }
 
 /// Headings after the axes.
-const FIELDS: [&str; 45] = [
+const FIELDS: [&str; 46] = [
     "measure",
     "unit",
     "ranking",
@@ -63,6 +63,7 @@ const FIELDS: [&str; 45] = [
     "latency_us_max",
     "fixed_rate_per_s",
     "latency_limit_us",
+    "log_sample",
     "in_time_share",
     "in_time_share_low",
     "in_time_share_high",
@@ -107,6 +108,7 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields.extend(latencies(measure.latency.as_ref()));
     fields.push(text(case.fixed_rate));
     fields.push(text(case.latency_limit_us));
+    fields.push(text(case.log_sample));
     let in_time = measure.in_time.filter(|_| case.latency_limit_us.is_some());
     fields.extend(estimate(in_time.as_ref()).into_iter().take(3));
     fields.extend([measure.done, measure.failed, measure.skipped, measure.late].map(|count| count.to_string()));
@@ -162,7 +164,7 @@ fn latencies(latency: Option<&Latency>) -> Vec<String> {
         fields.extend(estimate(found.and_then(|found| found.over_trials.as_ref())).into_iter().take(3));
         fields.push(text(found.and_then(|found| found.merged_us)));
     }
-    fields.push(text(latency.map(|l| l.max_us)));
+    fields.push(text(latency.and_then(|l| l.max_us)));
     fields
 }
 

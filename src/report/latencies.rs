@@ -24,7 +24,7 @@ impl Cases<'_> {
         let mut columns = vec![
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Measure").csv(&["measure"]),
-            TableColumn::text("Load").csv(&["fixed rate (1/s)", "latency limit (us)"]),
+            TableColumn::text("Load").csv(&["fixed rate (1/s)", "latency limit (us)", "share logged (0 to 1)"]),
             estimate_column("Rate", "rate", "1/s"),
             TableColumn::number("mean", "ms"),
         ];
@@ -41,15 +41,10 @@ impl Cases<'_> {
             TableColumn::number("Late", ""),
             estimate_column("In time", "in time", "share"),
         ]);
-        let mut note =
-            "Each percentile is that of a trial, averaged over trials (mean of logarithms, 95 % t interval); \
-                        below it, against the baseline."
-                .to_owned();
-        if self.any_closed_loop() {
-            note.push(' ');
-            note.push_str(CLOSED_LOOP);
-        }
-        let mut table = Table::new("latencies", "Latency, by case", columns).note(note);
+        let mut table = Table::new("latencies", "Latency, by case", columns).note(format!(
+            "Each percentile is that of a trial, averaged over trials (mean of logarithms, 95 % t interval). {}",
+            self.logged_note()
+        ));
         for case in self.cases {
             for measure in &case.measures {
                 let mut row = vec![self.name(case), Cell::text(measure.name.clone()), load_cell(case)];
@@ -99,16 +94,25 @@ impl Cases<'_> {
         table
     }
 
+    /// What is said where not every operation was logged.
+    pub fn logged_note(&self) -> &'static str {
+        if self.cases.iter().all(|case| case.log_sample.is_none()) {
+            return "";
+        }
+        "Where a share was logged, percentiles are of that share and the slowest operation was not measured; counts are of all."
+    }
+
     pub fn any_closed_loop(&self) -> bool {
         self.cases.iter().any(|case| case.fixed_rate.is_none() && case.measures.iter().any(|m| m.latency.is_some()))
     }
 }
 
-/// "closed loop", or the rate that clients kept to with the limit.
+/// "closed loop", or the rate that clients kept to with the limit; and the share that was logged.
 pub(super) fn load_words(case: &CaseFinding) -> String {
-    let Some(rate) = case.fixed_rate else { return "closed loop".to_owned() };
+    let logged = case.log_sample.map(|share| format!(", {} logged", percent(share))).unwrap_or_default();
+    let Some(rate) = case.fixed_rate else { return format!("closed loop{logged}") };
     let limit = case.latency_limit_us.map(|limit| format!(", limit {}", Micros(limit))).unwrap_or_default();
-    format!("{}/s{limit}", significant(rate))
+    format!("{}/s{limit}{logged}", significant(rate))
 }
 
 fn load_cell(case: &CaseFinding) -> Cell {
@@ -116,6 +120,7 @@ fn load_cell(case: &CaseFinding) -> Cell {
     Cell::text(load_words(case)).style("tight").csv(vec![
         optional(case.fixed_rate.map(|rate| rate.to_string())),
         optional(case.latency_limit_us.map(|limit| limit.to_string())),
+        optional(case.log_sample.map(|share| share.to_string())),
     ])
 }
 
@@ -127,7 +132,7 @@ fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     cells.extend(PERCENTILES.map(|name| percentile_cell(found.and_then(|latency| latency.percentile(name)))));
     let p99 = found.and_then(|latency| latency.percentile("p99"));
     cells.push(against_cell(p99.and_then(|p99| p99.comparison.as_ref())));
-    cells.push(us_cell(found.map(|latency| latency.max_us)));
+    cells.push(us_cell(found.and_then(|latency| latency.max_us)));
     let count =
         |value: u64, style: &'static str| Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" });
     cells.extend([

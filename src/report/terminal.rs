@@ -204,7 +204,7 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     align_right(&mut table, &[2, 3, 4, 5]);
     table.set_constraints([ColumnConstraint::LowerBoundary(Width::Fixed(name_width(findings, labels)))]);
     let cases = Cases { cases: &findings.cases, labels };
-    let mut note = "Each percentile is that of a trial, averaged over trials.".to_owned();
+    let mut note = format!("Each percentile is that of a trial, averaged over trials. {}", cases.logged_note());
     if cases.any_closed_loop() {
         note = format!("{note} {CLOSED_LOOP}");
     }
@@ -255,7 +255,7 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
             .rate
             .as_ref()
             .map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, printable(&measure.unit))),
-        steadiness.map_or_else(absent, |s| latency(s.longest_stall_us)),
+        steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
         time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
         time.and_then(|time| time.if_storage_were_free).map_or_else(absent, |gain| gain_words(&gain).0),

@@ -143,7 +143,7 @@ fn latency(tps: f64, clients: u32, stalls: bool) -> Latency {
         }),
     };
     let percentiles = [("p50", 50.0, 0.301), ("p95", 95.0, 1.301), ("p99", 99.0, 2.0), ("p99.9", 99.9, 3.0)];
-    Latency { mean_us: median * 1.1, percentiles: percentiles.map(percentile).into(), max_us: at(5.6), curve }
+    Latency { mean_us: median * 1.1, percentiles: percentiles.map(percentile).into(), max_us: Some(at(5.6)), curve }
 }
 
 fn measure(name: &str, unit: &str, rate: f64, clients: u32, stalls: bool) -> MeasureFinding {
@@ -280,7 +280,7 @@ fn steadiness(stack: &str) -> Steadiness {
         seconds_under_tenth: if stalls { 14 } else { 0 },
         seconds_under_half: if stalls { 19 } else { 1 },
         longest_zero_s: if stalls { 4 } else { 0 },
-        longest_stall_us: if stalls { 4_213_000 } else { 87_400 },
+        longest_stall_us: Some(if stalls { 4_213_000 } else { 87_400 }),
         longest_stall_at: Some((2, 31)),
     }
 }
@@ -304,6 +304,7 @@ fn cases() -> Vec<CaseFinding> {
                 workload_kind: "pgbench".to_owned(),
                 fixed_rate: None,
                 latency_limit_us: None,
+                log_sample: None,
                 trials: if not_run { 0 } else { TRIALS },
                 durability: durability(stack.name),
                 measures: if not_run {
@@ -329,6 +330,7 @@ fn cases() -> Vec<CaseFinding> {
             workload_kind: "sync".to_owned(),
             fixed_rate: None,
             latency_limit_us: None,
+            log_sample: None,
             trials: TRIALS,
             durability: durability(stack.name),
             measures: SYNC_METHODS

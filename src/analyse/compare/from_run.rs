@@ -207,8 +207,9 @@ impl Case<'_> {
             let spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
             measures.push(Measure { ends: over.low.zip(over.high), spread, ..measure });
         }
-        let max =
-            self.measure(conditions, &of("latency"), Figure::Percentile("max".to_owned()), "us", latency.max_us as f64);
+        let Some(max_us) = latency.max_us else { return measures };
+        let figure = Figure::Percentile("max".to_owned());
+        let max = self.measure(conditions, &of("latency"), figure, "us", max_us as f64);
         let spread = Spread::Together { trials: self.trials.len(), alone: None };
         measures.push(Measure { spread, ..max });
         measures

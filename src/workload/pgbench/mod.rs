@@ -7,6 +7,7 @@ mod drive;
 mod options;
 mod pipes;
 mod read;
+mod sample;
 mod seconds;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod tests;
 use super::{DataSet, Listener, Place, Workload};
 use crate::error::{Error, Result};
 use crate::host::files;
+use crate::parse::pgbench_summary;
 use crate::record::counts::Counts;
 use crate::record::operation::{CacheState, Operation, Writes};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
@@ -100,6 +102,7 @@ impl Workload for Pgbench {
             scripts,
             scale: options.get("scale").map(OptionValue::plain),
             query_mode: Some(settings.mode),
+            log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             settings: SETTINGS.iter().filter_map(told).collect(),
         })
     }
@@ -136,6 +139,22 @@ impl Workload for Pgbench {
             return Ok(());
         }
         drive::warm_up(place, &settings, settings.units(memory))
+    }
+
+    fn decide(&self, place: &Place<'_>, options: &Options) -> Result<Options> {
+        let settings = settings(options)?;
+        let mut decided = Options::default();
+        if settings.log_sample.is_none() {
+            let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
+            let tps = match files::read_text(&warm_up) {
+                Ok(text) => pgbench_summary::parse(&text)?.tps,
+                // No warm-up, so that nobody knows the rate.
+                Err(_) => None,
+            };
+            let sample = tps.map_or(1.0, |tps| sample::for_rate(tps, writes(&settings.scripts)));
+            decided.set("log_sample", OptionValue::Number(sample));
+        }
+        Ok(decided)
     }
 
     fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts> {
