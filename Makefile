@@ -31,7 +31,7 @@ test: ## check, then every test; lists at its end what could not run here and wh
 	@scripts/setup test
 	scripts/test
 
-bench: ## what the instrument costs: prints ratios and their goals (root; 20 minutes)
+bench: ## what the instrument costs: prints ratios and their goals (root; 40 minutes)
 	@scripts/setup demo
 	cargo bench --locked --bench instrument
 	cargo bench --locked --bench report_scale

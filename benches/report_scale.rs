@@ -140,6 +140,7 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         columns,
         gaps: Vec::new(),
         telemetry_cpu_us: None,
+        decided: Options::default(),
         notes: Vec::new(),
         files: std::collections::BTreeMap::new(),
     };

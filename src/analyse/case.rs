@@ -1,9 +1,10 @@
 //! One case while its trials come in, and what is found of it when all are there.
 
-use super::bottleneck::{self, MachineSums};
+use super::backend_time::BackendSums;
 use super::charts;
 use super::checks;
 use super::counters::Operations;
+use super::cpu_use::{self, CpuSums};
 use super::durability;
 use super::findings::{CaseFinding, Durability, TrialFinding};
 use super::input::TrialInput;
@@ -30,9 +31,12 @@ pub struct CaseSums {
     pub trials: Vec<TrialFinding>,
     /// Device and WAL counters.
     pub strata: StrataSums,
-    pub machine: MachineSums,
+    pub cpu: CpuSums,
+    backends: BackendSums,
     /// Largest share of one CPU that telemetry cost in a trial.
     pub telemetry_share: f64,
+    /// Share of the operations that was logged, where it was not all.
+    log_sample: Option<f64>,
     steadiness: SteadinessSums,
     fits: Option<Fits>,
     database_bytes: Option<u64>,
@@ -50,8 +54,10 @@ impl CaseSums {
             measures: Vec::new(),
             trials: Vec::new(),
             strata: StrataSums::default(),
-            machine: MachineSums::default(),
+            cpu: CpuSums::default(),
+            backends: BackendSums::default(),
             telemetry_share: 0.0,
+            log_sample: None,
             steadiness: SteadinessSums::default(),
             fits: None,
             database_bytes: None,
@@ -71,6 +77,10 @@ impl CaseSums {
         let own: Vec<f64> = whole.iter().flatten().map(|done| *done as f64).collect();
         // Where measures take turns, a second holds whichever had its turn.
         self.add_counts(record.trial, &counts, (!takes_turns).then_some(&own), &latencies);
+        if let Some(share) = record.operation.log_sample.filter(|share| *share < 1.0) {
+            self.log_sample = Some(self.log_sample.map_or(share, |known| known.min(share)));
+            self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
+        }
         if !takes_turns {
             self.steadiness.add(record.trial, &whole, &seconds);
         }
@@ -84,8 +94,11 @@ impl CaseSums {
             self.synced.add(probe);
         }
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
-        let processes = bottleneck::processes(&seconds);
-        self.machine.add(&seconds, record.waits.as_ref(), &processes);
+        let processes = cpu_use::processes(&seconds);
+        self.cpu.add(&seconds, &processes);
+        if let Some(waits) = &record.waits {
+            self.backends.add(waits, record.operation.rate.is_some());
+        }
         let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
         let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
@@ -114,7 +127,7 @@ impl CaseSums {
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
             sums.add(trial, measure, seconds);
             if let Some((_, histogram)) = latencies.iter().find(|(name, _)| *name == measure.name) {
-                sums.add_latencies(histogram);
+                sums.add_latencies(trial, measure, histogram);
             }
         }
         for statement in counts.reported.iter().flat_map(|reported| &reported.statements) {
@@ -164,15 +177,18 @@ impl CaseSums {
             id: self.spec.id.clone(),
             axes: self.spec.axes.clone(),
             workload_kind: self.spec.workload.kind.clone(),
+            fixed_rate: self.operation.as_ref().and_then(|operation| operation.rate),
+            latency_limit_us: self.operation.as_ref().and_then(|operation| operation.latency_limit_us),
+            log_sample: self.log_sample,
             trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
             durability,
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
-            steadiness: self.steadiness.finding(slowest),
+            steadiness: self.steadiness.finding(self.log_sample.is_none().then_some(slowest)),
             strata: self
                 .operation
                 .as_ref()
                 .and_then(|operation| self.strata.finding(noun(&self.spec, operation, self.strata.read_only()))),
-            bottleneck: self.machine.finding(self.at_fixed_rate()),
+            backend_time: self.backends.finding(&self.cpu, self.at_fixed_rate()),
             fits: self.fits,
             database_bytes: self.database_bytes,
             statements: self.statements(),
@@ -214,7 +230,7 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         stack: record.stack,
         server: record.server,
         cache_state,
-        checks: checks::of(counts),
+        checks: checks::of(counts, &record.operation),
         notes: record.notes,
     }
 }

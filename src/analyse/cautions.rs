@@ -1,7 +1,7 @@
 //! What a reader should know before believing a figure.
 
-use super::bottleneck::{LOSS_WORTH_SAYING, elsewhere};
 use super::case::CaseSums;
+use super::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
 use super::findings::{CaseFinding, MachineFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
@@ -27,8 +27,8 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
-    remarks.extend(bound_elsewhere(found, sums));
-    if let Some(stolen) = sums.machine.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
+    remarks.extend(full_cpus(sums));
+    if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
         let what = "{} of the CPUs' time went to other guests of the hypervisor";
         remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
     }
@@ -37,6 +37,10 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(missed(&sums.trials));
+    if let Some(share) = found.log_sample {
+        let what = "latencies are those of {} of the operations, so that logging costs less than 1 %: the slowest is not known";
+        remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
+    }
     if sums.telemetry_share > TELEMETRY_ALLOWANCE {
         let what = "telemetry cost {} of one CPU";
         remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
@@ -51,15 +55,23 @@ fn unjournaled(trial: &TrialFinding) -> Vec<String> {
     found.map(|(_, promise)| promise.to_string()).collect()
 }
 
-fn bound_elsewhere(found: &CaseFinding, sums: &CaseSums) -> Option<Remark> {
-    let (words, share) = elsewhere(found.bottleneck.as_ref()?, sums.machine.cpu(), sums.at_fixed_rate())?;
-    let words = format!("storage is not what this measured: {words}");
+/// Full CPUs: the storage's share of the time says less then, as a stack also costs CPU time.
+fn full_cpus(sums: &CaseSums) -> Option<Remark> {
+    let cpu = sums.cpu.cpu().filter(|cpu: &CpuUse| cpu.is_full())?;
+    let (words, share) = if cpu.stolen < LOSS_WORTH_SAYING {
+        ("the CPUs were {} busy: stacks may differ by the CPU time that they cost", cpu.busy)
+    } else {
+        (
+            "the CPUs were {} busy or taken by other guests: stacks may differ by the CPU time that they cost",
+            cpu.busy + cpu.stolen,
+        )
+    };
     Some(Remark::with(Weight::Elsewhere, words, Number::Share(share)))
 }
 
 fn other_programs(sums: &CaseSums) -> Option<Remark> {
-    let share = sums.machine.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
-    let name = sums.machine.other()?;
+    let share = sums.cpu.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
+    let name = sums.cpu.other()?;
     let words =
         format!("{{}} of the CPUs' time or more went to programs that are not part of the run, {name} the busiest");
     Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))

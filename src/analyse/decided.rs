@@ -1,6 +1,6 @@
 //! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
 
-use super::findings::{Decision, Estimate, ProcedureKind, RankRow};
+use super::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy};
 use crate::stats::decisions::{Criticals, Decisions, Procedure};
 use crate::stats::ratio::BlockMean;
 use crate::units::{beyond, significant};
@@ -9,13 +9,19 @@ use crate::units::{beyond, significant};
 pub struct Decided {
     cases: Vec<String>,
     decisions: Decisions,
+    /// What they were ranked by: whether more is better.
+    by: RankedBy,
 }
 
 impl Decided {
     /// Of cases with their trials.
-    pub fn of(cases: impl Iterator<Item = (String, Vec<BlockMean>)>, criticals: &mut Criticals) -> Decided {
+    pub fn of(
+        cases: impl Iterator<Item = (String, Vec<BlockMean>)>,
+        by: RankedBy,
+        criticals: &mut Criticals,
+    ) -> Decided {
         let (cases, trials): (Vec<String>, Vec<Vec<BlockMean>>) = cases.unzip();
-        Decided { cases, decisions: Decisions::of(&trials, criticals) }
+        Decided { cases, decisions: Decisions::of(&trials, criticals), by }
     }
 
     fn place(&self, case: &str) -> Option<usize> {
@@ -33,12 +39,16 @@ impl Decided {
 
     #[must_use]
     pub fn rank(&self, case: &str) -> usize {
-        self.place(case).map_or(1, |place| self.decisions.rank(place))
+        1 + self.cases.iter().filter(|other| self.faster(other, case)).count()
     }
 
+    /// Whether a case was shown to be better than another.
     #[must_use]
     pub fn faster(&self, case: &str, other: &str) -> bool {
-        self.places(case, other).is_some_and(|(case, other)| self.decisions.faster(case, other))
+        self.places(case, other).is_some_and(|(case, other)| match self.by {
+            RankedBy::Latency => self.decisions.faster(other, case),
+            RankedBy::Rate | RankedBy::InTime => self.decisions.faster(case, other),
+        })
     }
 
     #[must_use]

@@ -139,7 +139,7 @@ pub struct Durability {
 pub struct BaselineComparison {
     /// Id of the baseline case.
     pub baseline: String,
-    /// Rate of this case over rate of the baseline.
+    /// What is ranked, of this case over that of the baseline.
     pub ratio: Estimate,
     /// Inside a class: as its [`Decision`] says. Of two classes: whether the interval spans 1 or is missing.
     pub no_difference_seen: bool,
@@ -151,6 +151,18 @@ pub struct BaselineComparison {
     pub caveat: Option<String>,
 }
 
+/// What cases are ranked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankedBy {
+    /// Operations a second, where each client does as many as it can.
+    Rate,
+    /// A percentile of the latency at a fixed rate: the less, the better.
+    Latency,
+    /// Share of the operations due at a fixed rate that were done within the latency limit.
+    InTime,
+}
+
 /// Cases that differ in the baseline's axes alone, ranked inside their durability classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
@@ -160,7 +172,9 @@ pub struct Ranking {
     pub workload: String,
     /// Measure: `transactions`, `fdatasync`.
     pub measure: String,
-    /// Unit of the rates: `tps`, `ops/s`.
+    /// What it ranks by; where that is a latency, less is better.
+    pub by: RankedBy,
+    /// Unit of what it ranks by: `tps`, `ops/s`, `ms`, `%`.
     pub unit: String,
     /// The axes that all its cases share.
     pub shared: BTreeMap<String, String>,
@@ -216,9 +230,9 @@ pub struct RankRow {
     pub case: String,
     /// How it is called in this ranking (what differs): "xfs".
     pub label: String,
-    /// Geometric mean over the blocks that all cases of the ranking have, so that the quotient of two is the ratio of the
-    /// cases. Its interval is for comparing inside the class (two cases differ where theirs do not overlap); of a case
-    /// without others it is its own.
+    /// What it is ranked by, in the ranking's unit: the geometric mean over the blocks that all cases of the ranking have, so
+    /// that the quotient of two is the ratio of the cases. Its interval is for comparing inside the class (two cases differ
+    /// where theirs do not overlap); of a case without others it is its own.
     pub rate: Estimate,
     /// Its trials.
     pub trials: Vec<RankTrial>,
@@ -244,6 +258,13 @@ pub struct CaseFinding {
     /// Where it lies in the matrix.
     pub axes: BTreeMap<String, String>,
     pub workload_kind: String,
+    /// Operations a second that its clients kept to; `None` for a closed loop, where each client sends the next one when
+    /// the last is done: its latencies are service times.
+    pub fixed_rate: Option<f64>,
+    /// Operations slower than this count as late, microseconds.
+    pub latency_limit_us: Option<u64>,
+    /// Share of the operations whose latency was logged, where it was not all: percentiles are of these, counts of all.
+    pub log_sample: Option<f64>,
     pub trials: u32,
     /// Durability and its reason.
     pub durability: Durability,
@@ -253,7 +274,7 @@ pub struct CaseFinding {
     pub steadiness: Option<Steadiness>,
     /// What one commit was at each layer.
     pub strata: Option<Strata>,
-    pub bottleneck: Option<Bottleneck>,
+    pub backend_time: Option<BackendTime>,
     /// Where the data fit, at the largest trial.
     pub fits: Option<Fits>,
     /// Size of the database, bytes, at the largest trial.
@@ -262,7 +283,7 @@ pub struct CaseFinding {
     pub statements: Vec<StatementFigures>,
     /// The probe's rows, where the case measured synced writes without a server.
     pub synced: Option<Synced>,
-    /// What a reader should know, in this case's own figures: "storage is not what this measured: ...".
+    /// What a reader should know, in this case's own figures: "the CPUs were 97 % busy".
     pub cautions: Vec<String>,
 }
 
@@ -322,23 +343,57 @@ pub struct MeasureFinding {
     pub skipped: u64,
     /// Later than the limit.
     pub late: u64,
+    /// Share of the operations due that were done and not late, 0 to 1, over trials.
+    pub in_time: Option<Estimate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Mean, microseconds.
     pub mean_us: f64,
-    /// Percentiles, microseconds.
-    pub p50_us: u64,
-    /// 95th.
-    pub p95_us: u64,
-    /// 99th.
-    pub p99_us: u64,
-    /// 99.9th.
-    pub p999_us: u64,
-    pub max_us: u64,
+    /// p50, p95, p99 and p99.9.
+    pub percentiles: Vec<Percentile>,
+    /// Slowest operation; `None` where not every one was logged.
+    pub max_us: Option<u64>,
     /// The curve for the chart: (percentile 0 to 100, microseconds), rising, denser towards 100.
     pub curve: Vec<(f64, u64)>,
+}
+
+impl Latency {
+    /// The percentile of this name.
+    #[must_use]
+    pub fn percentile(&self, name: &str) -> Option<&Percentile> {
+        self.percentiles.iter().find(|percentile| percentile.name == name)
+    }
+}
+
+/// A percentile of latency.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Percentile {
+    /// `p99.9`.
+    pub name: String,
+    /// 99.9.
+    pub percent: f64,
+    /// Mean of the logarithms of the trials' own, microseconds; `None` unless every trial has one.
+    pub over_trials: Option<Estimate>,
+    /// Why not.
+    pub unavailable: Option<String>,
+    /// The trials' own: number of the trial, microseconds.
+    pub trials: Vec<(u32, u64)>,
+    /// Of the operations done in all trials together, microseconds: its tail may be one trial's alone.
+    pub merged_us: Option<u64>,
+    /// Against the baseline.
+    pub comparison: Option<PercentileRatio>,
+}
+
+/// A percentile over that of the baseline, block by block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PercentileRatio {
+    /// Id of the baseline case.
+    pub baseline: String,
+    pub ratio: Estimate,
+    /// Whether the interval spans 1 (or is missing).
+    pub no_difference_seen: bool,
 }
 
 /// How steady the seconds were.
@@ -356,8 +411,8 @@ pub struct Steadiness {
     pub seconds_under_half: u64,
     /// Most seconds in a row with no operation.
     pub longest_zero_s: u64,
-    /// Longest single operation, microseconds: the longest stall that a client saw.
-    pub longest_stall_us: u64,
+    /// Longest single operation, microseconds: the longest stall that a client saw; `None` where not every one was logged.
+    pub longest_stall_us: Option<u64>,
     /// Trial and second of that.
     pub longest_stall_at: Option<(u32, u64)>,
 }
@@ -425,33 +480,43 @@ pub struct DeviceStrata {
     pub busy: Option<f64>,
 }
 
-/// What bound a case.
+/// Where the time of the clients' backends went, and what the CPUs did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bottleneck {
-    /// `device`, `cpu`, `lock`, `client`, `unclear`.
-    pub kind: BottleneckKind,
-    /// The sentence: "71 % of backend time in WALSync".
+pub struct BackendTime {
+    /// The sentence: "storage is 39 % of backend time (36 to 42): were it free, at most 1.6x".
     pub sentence: String,
+    /// Share of backend time that waited for storage, 0 to 1, waits for locks whose holder waited for storage included;
+    /// `None` where no waits were sampled.
+    pub storage: Option<Estimate>,
+    /// Whether that is a share of the time outside of waits for the client: at a fixed rate these are pauses.
+    pub without_client: bool,
+    /// Part of that which are waits for locks.
+    pub storage_behind_locks: f64,
+    /// How much faster the case would be with storage that takes no time, all else taking as long as it did; `None` at a
+    /// fixed rate.
+    pub if_storage_were_free: Option<Estimate>,
+    /// The same settings on a stack in memory, where the run measured that.
+    pub in_memory: Option<InMemory>,
     /// Share of backend samples by class and event, largest first.
     pub waits: Vec<WaitShare>,
     /// CPU in use over the measurement, 0 to 1 of all CPUs, without what a hypervisor took; `None` where unknown.
     pub cpu_busy: Option<f64>,
+    /// The same of the CPU that was the busiest in each second.
+    pub fullest_cpu: Option<f64>,
+    /// Share of the time in which some task of the machine waited for a CPU (PSI), 0 to 1.
+    pub cpu_pressure: Option<f64>,
     /// The process or kernel thread that used most CPU, with its share of one CPU.
     pub busiest_process: Option<(String, f64)>,
 }
 
-/// What can bind a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BottleneckKind {
-    Device,
-    Cpu,
-    /// Waiting for each other.
-    Lock,
-    /// Waiting for the client.
-    Client,
-    /// None stands out.
-    Unclear,
+/// A case on a stack in memory that differs from another one in its stack alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InMemory {
+    pub case: String,
+    /// Name of its stack.
+    pub stack: String,
+    /// Its rate over that of the other case.
+    pub ratio: Estimate,
 }
 
 /// Share of one wait.

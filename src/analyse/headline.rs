@@ -1,6 +1,7 @@
 //! The answer in words, from the most important ranking. It says no more than the intervals carry.
 
-use super::findings::{BottleneckKind, CaseFinding, ClassRanking, DurabilityClass, NotRun, RankRow};
+use super::backend_time::storage_clause;
+use super::findings::{CaseFinding, ClassRanking, DurabilityClass, NotRun, RankRow, RankedBy};
 use super::ranking::Contest;
 use crate::stats::ratio::Ratio;
 use crate::units::{beyond, significant};
@@ -15,7 +16,7 @@ pub fn headline(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotR
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run) };
     let mut text = format!("On this machine ({}) {}", main.ranking.title, HeadlineSentence { main, head }.sentence());
     text.push('.');
-    text.push_str(&bound(head, cases));
+    text.push_str(&storage(head, cases));
     text.push_str(&others(contests, head));
     text
 }
@@ -33,17 +34,11 @@ fn nothing_measured(not_run: &[NotRun]) -> String {
     }
 }
 
-/// What bound the best case, where that was not storage.
-fn bound(head: &ClassRanking, cases: &[CaseFinding]) -> String {
-    let best = head.rows.first().and_then(|row| cases.iter().find(|case| case.id == row.case));
-    let by = match best.and_then(|case| case.bottleneck.as_ref()).map(|bottleneck| bottleneck.kind) {
-        Some(BottleneckKind::Cpu) => "the CPU",
-        Some(BottleneckKind::Lock) => "locks",
-        Some(BottleneckKind::Client) => "the client",
-        Some(BottleneckKind::Device | BottleneckKind::Unclear) | None => return String::new(),
-    };
-    let label = head.rows.first().map_or("", |row| row.label.as_str());
-    format!(" {label} was bound by {by}: storage is not all that this measured.")
+/// What part of the best case's time storage was.
+fn storage(head: &ClassRanking, cases: &[CaseFinding]) -> String {
+    let Some(best) = head.rows.first() else { return String::new() };
+    let time = cases.iter().find(|case| case.id == best.case).and_then(|case| case.backend_time.as_ref());
+    time.and_then(storage_clause).map_or_else(String::new, |clause| format!(" {}: {clause}.", best.label))
 }
 
 /// Rankings of the same workload in which somebody else wins.
@@ -54,7 +49,12 @@ fn others(contests: &[Contest<'_>], head: &ClassRanking) -> String {
     };
     let ours = winners(head);
     let mut text = String::new();
-    let same_workload = contests.iter().skip(1).filter(|c| c.ranking.workload == main.ranking.workload);
+    let same = |contest: &&Contest<'_>| {
+        let (ours, other) = (&main.ranking, &contest.ranking);
+        // At a fixed rate a workload has rankings of the same trials by several figures.
+        other.workload == ours.workload && (other.by == ours.by || other.shared == ours.shared)
+    };
+    let same_workload = contests.iter().skip(1).filter(same);
     let theirs = same_workload.filter_map(|contest| {
         let class = contest.ranking.classes.iter().find(|class| class.class == head.class)?;
         let winners = winners(class);
@@ -107,8 +107,7 @@ impl HeadlineSentence<'_> {
         let first = &rows[0];
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
-            let text =
-                format!("{} are the fastest {}, with no difference seen between them", list(&names), self.kind(2));
+            let text = format!("{} {}, with no difference seen between them", list(&names), self.leads(names.len()));
             return text + &self.beyond(&best) + &self.list_slower(&slower);
         }
         let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
@@ -120,7 +119,7 @@ impl HeadlineSentence<'_> {
             _ => format!(", but no difference to {} is seen", reference.label),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
-        format!("{} is the fastest {}{against}{}", first.label, self.kind(1), self.list_slower(&rest))
+        format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest))
     }
 
     /// Which difference would have been seen between these.
@@ -142,30 +141,51 @@ impl HeadlineSentence<'_> {
             return String::new();
         }
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
-        format!("; {} {} slower", list(&names), are(names.len()))
+        match self.main.ranking.by {
+            RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower", list(&names), are(names.len())),
+            RankedBy::InTime => format!("; {} {} late more often", list(&names), are(names.len())),
+        }
+    }
+
+    /// "is the fastest stack that flushes every commit", "has the lowest latency of the stacks that flush every commit".
+    fn leads(&self, count: usize) -> String {
+        let have = if count == 1 { "has" } else { "have" };
+        match self.main.ranking.by {
+            RankedBy::Rate => format!("{} the fastest {}", are(count), self.kind(count)),
+            RankedBy::Latency => format!("{have} the lowest latency of the {}", self.kind(2)),
+            RankedBy::InTime => format!("{} in time most often of the {}", are(count), self.kind(2)),
+        }
     }
 
     /// A class that promises less, against the best of the safest one.
     fn less_safe(&self, class: &ClassRanking) -> String {
         let Some(best) = self.head.rows.first() else { return String::new() };
+        let by = self.main.ranking.by;
         let (mut faster, mut unproven, mut not_faster) = (Vec::new(), Vec::new(), Vec::new());
         for row in &class.rows {
             match self.main.ratio(&row.case, &best.case) {
-                Some(ratio) if ratio.tells_apart() && ratio.value > 1.0 => {
+                Some(ratio) if ratio.tells_apart() && by.is_better(ratio.value) => {
                     faster.push(format!("{} ({} times {})", row.label, plain(ratio.value), best.label));
                 }
-                Some(ratio) if ratio.interval.is_none() && ratio.value > 1.0 => {
+                Some(ratio) if ratio.interval.is_none() && by.is_better(ratio.value) => {
                     unproven.push(format!("{} ({} times {})", row.label, plain(ratio.value), best.label));
                 }
                 _ => not_faster.push(row.label.clone()),
             }
         }
         let mut text = String::new();
-        let groups = [
-            (faster, "faster, but"),
-            (unproven, "faster in a single trial, but"),
-            (not_faster, "not seen to be faster and"),
-        ];
+        let groups = match by {
+            RankedBy::Rate | RankedBy::Latency => [
+                (faster, "faster, but"),
+                (unproven, "faster in a single trial, but"),
+                (not_faster, "not seen to be faster and"),
+            ],
+            RankedBy::InTime => [
+                (faster, "in time more often, but"),
+                (unproven, "in time more often in a single trial, but"),
+                (not_faster, "not seen to be in time more often and"),
+            ],
+        };
         for (names, how) in groups {
             if !names.is_empty() {
                 text.push_str(&format!(

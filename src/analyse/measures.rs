@@ -1,6 +1,8 @@
 //! The measures of one case over its trials: rates with intervals, counts, latencies.
 
 use super::findings::{Estimate, Latency, MeasureFinding};
+use super::percentiles::{Percentiles, TrialLatencies, over_trials};
+use super::ranked::at_most;
 use crate::record::counts::Measure;
 use crate::stats::autocorrelation::{self, Within};
 use crate::stats::interval::{TrialMean, mean_over_trials};
@@ -24,6 +26,11 @@ pub struct MeasureSums {
     pub done: u64,
     /// Latencies of all trials.
     pub latencies: Option<Histogram<u64>>,
+    pub percentiles: Percentiles,
+    /// Share of the operations due in each trial that were done and not late, 0 to 1.
+    pub in_time: Vec<BlockMean>,
+    /// Whether the latency of every operation is known.
+    pub all_logged: bool,
     failed: u64,
     skipped: u64,
     late: u64,
@@ -42,6 +49,9 @@ impl MeasureSums {
             rates: Vec::new(),
             done: 0,
             latencies: None,
+            percentiles: Percentiles::default(),
+            in_time: Vec::new(),
+            all_logged: true,
             failed: 0,
             skipped: 0,
             late: 0,
@@ -66,10 +76,17 @@ impl MeasureSums {
             let within = within(measure, seconds);
             self.rates.push(BlockMean { block: trial, trial: TrialMean { mean, within } });
         }
+        if let Some(mean) = in_time(measure) {
+            self.in_time.push(BlockMean { block: trial, trial: TrialMean { mean, within: None } });
+        }
     }
 
     /// Adds the latencies of a trial.
-    pub fn add_latencies(&mut self, trial: &Histogram<u64>) {
+    pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
+        if !trial.is_empty() {
+            let (done, skipped) = (measure.done.unwrap_or(0), measure.skipped);
+            self.percentiles.add(TrialLatencies { trial: number, latencies: trial, done, skipped });
+        }
         match &mut self.latencies {
             None => {
                 let mut merged = trial.clone();
@@ -101,6 +118,7 @@ impl MeasureSums {
             failed: self.failed,
             skipped: self.skipped,
             late: self.late,
+            in_time: over_trials(&self.in_time).map(|share| at_most(1.0, share)),
         }
     }
 
@@ -108,11 +126,8 @@ impl MeasureSums {
         let exact = (self.done > 0 && self.latency_us_sum > 0).then(|| self.latency_us_sum as f64 / self.done as f64);
         Latency {
             mean_us: exact.unwrap_or_else(|| all.mean()),
-            p50_us: all.value_at_quantile(0.5),
-            p95_us: all.value_at_quantile(0.95),
-            p99_us: all.value_at_quantile(0.99),
-            p999_us: all.value_at_quantile(0.999),
-            max_us: all.max(),
+            percentiles: self.percentiles.finding(all),
+            max_us: self.all_logged.then(|| all.max()),
             curve: curve(all),
         }
     }
@@ -136,6 +151,14 @@ pub fn estimate(rates: &[BlockMean]) -> Option<Estimate> {
 pub fn rate_of(measure: &Measure) -> Option<f64> {
     let done = measure.done.filter(|_| measure.elapsed_us > 0)?;
     Some(done as f64 / (measure.elapsed_us as f64 / 1e6))
+}
+
+/// Share of the operations that were due that were done, and not later than the limit. Those that failed or were skipped
+/// were due too.
+fn in_time(measure: &Measure) -> Option<f64> {
+    let done = measure.done?;
+    let due = done + measure.failed + measure.skipped;
+    (due > 0).then(|| done.saturating_sub(measure.late) as f64 / due as f64)
 }
 
 fn within(measure: &Measure, seconds: Option<&[f64]>) -> Option<Within> {
@@ -240,17 +263,23 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_come_from_the_merged_latencies_of_all_trials() {
+    fn the_mean_latency_is_the_exact_one_of_the_operations_counted() {
         let mut sums = sums();
-        for (value, times) in [(100, 9_000), (5_000_000_000, 1_000)] {
-            let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
-            latencies.record_n(value, times).unwrap();
-            sums.add_latencies(&latencies);
-        }
+        let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
+        latencies.record_n(5_003, 1_000).unwrap();
+        let counted = Measure { latency_us_sum: 5_003_000, ..measure(1000, 10.0, &[]) };
+        sums.add(1, &counted, None);
+        sums.add_latencies(1, &counted, &latencies);
         let latency = sums.finding().latency.unwrap();
-        assert_eq!(latency.p50_us, 100);
-        assert!(latency.p95_us > 4_900_000_000 && latency.max_us >= latency.p999_us);
-        assert!((latency.mean_us / 500_000_090.0 - 1.0).abs() < 0.01, "{}", latency.mean_us);
+        assert_eq!((latency.mean_us, latency.percentiles.len()), (5_003.0, 4));
+    }
+
+    #[test]
+    fn what_failed_or_was_skipped_or_came_late_was_not_in_time() {
+        let counted = Measure { failed: 10, skipped: 40, late: 50, ..measure(950, 10.0, &[]) };
+        let mut sums = sums();
+        sums.add(1, &counted, None);
+        assert_eq!(sums.finding().in_time.unwrap().value, 0.9);
     }
 
     #[test]

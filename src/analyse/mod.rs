@@ -3,13 +3,14 @@
 //! Needs neither root nor PostgreSQL nor the machine. Trials come in one at a time ([`Analysis::add_trial`]), so memory
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
-pub(crate) mod bottleneck;
+pub(crate) mod backend_time;
 pub(crate) mod case;
 pub(crate) mod cautions;
 pub(crate) mod charts;
 pub(crate) mod checks;
 pub mod compare;
 pub(crate) mod counters;
+pub(crate) mod cpu_use;
 pub(crate) mod decided;
 pub(crate) mod durability;
 pub mod findings;
@@ -20,7 +21,9 @@ pub mod load;
 pub(crate) mod machines;
 pub(crate) mod measures;
 pub(crate) mod not_run;
+pub(crate) mod percentiles;
 pub(crate) mod probe;
+pub(crate) mod ranked;
 pub(crate) mod ranking;
 pub mod reads;
 pub(crate) mod remark;
@@ -45,6 +48,8 @@ mod stories_length;
 #[cfg(test)]
 mod stories_ranks;
 #[cfg(test)]
+mod stories_rate;
+#[cfg(test)]
 mod stories_table;
 #[cfg(test)]
 mod story;
@@ -53,7 +58,7 @@ use crate::record::case::TrialKey;
 use crate::record::facts::HostFacts;
 use crate::record::trial::Outcome;
 use case::CaseSums;
-use findings::{CaseFinding, Durability, Findings, MachineFinding, RunSummary};
+use findings::{CaseFinding, Durability, Findings, MachineFinding, Ranking, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
 use remark::Remark;
@@ -117,9 +122,10 @@ impl Analysis {
             let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks);
             self.case_finding(case, judged, of_machines)
         });
-        let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
+        let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
         let headline = headline::headline(&contests, &found, &not_run);
-        let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
+        let rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
+        percentiles::compare(&rankings, &self.cases, &mut found);
         let finished = self.input.pending.is_empty();
         let of_run = cautions::of_run(&machines, &self.cases, finished);
         let cautions = remark::cautions(of_run, &self.cases, &remarks);
@@ -147,6 +153,9 @@ impl Analysis {
         let mut found = case.finding(judged.clone());
         if let Some(strata) = &mut found.strata {
             strata.flush_share = flush_share::of(case, &self.cases);
+        }
+        if let Some(time) = &mut found.backend_time {
+            backend_time::measured_in_memory(&self.cases, case, time);
         }
         let mut remarks = of_machines;
         remarks.extend(cautions::of_case(&found, case, self.input.run.blocks));

@@ -3,9 +3,10 @@
 use super::case::CaseSums;
 use super::decided::{Decided, class_intervals};
 use super::findings::{
-    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, Ranking,
+    BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, RankedBy, Ranking,
 };
-use super::measures::{MeasureSums, estimate};
+use super::measures::MeasureSums;
+use super::ranked::{Ranked, ranked};
 use crate::stats::decisions::{Criticals, complete_blocks};
 use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
 use std::cmp::Reverse;
@@ -32,18 +33,21 @@ pub struct ContestEntry<'a> {
     pub case: &'a CaseSums,
     pub durability: &'a Durability,
     measure: &'a MeasureSums,
+    /// What it is ranked by.
+    ranked: Ranked,
     /// Its trials in the blocks that all cases of the ranking have; all of them where those are too few.
-    rates: Vec<BlockMean>,
-    rate: Estimate,
+    used: Vec<BlockMean>,
+    /// The figure of these.
+    figure: Estimate,
     label: String,
 }
 
 impl Contest<'_> {
-    /// Rate of a case over that of another one, both by id.
+    /// What is ranked, of a case over that of another one, both by id.
     #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        ratio(&entry(case)?.rates, &entry(other)?.rates)
+        ratio(&entry(case)?.used, &entry(other)?.used)
     }
 
     /// What was decided of two cases of one class, by id.
@@ -79,14 +83,16 @@ pub fn contests<'a>(
     for (case, durability) in cases.iter().zip(durability) {
         for (place, measure) in case.measures.iter().enumerate() {
             // Scripts of one mix share the main measure's time: ranking each again says nothing new.
-            let ranked = place == 0 || measure.takes_turns;
-            let Some(rate) = measure.estimate().filter(|_| ranked) else { continue };
-            let rates = measure.rates.clone();
-            let entry = ContestEntry { case, durability, measure, rates, rate, label: String::new() };
-            let shared = Shared::of(&entry, &compared);
-            match groups.iter_mut().find(|(known, _)| *known == shared) {
-                Some((_, entries)) => entries.push(entry),
-                None => groups.push((shared, vec![entry])),
+            let is_ranked = place == 0 || measure.takes_turns;
+            let figures = if is_ranked { ranked(measure, case.operation.as_ref()) } else { Vec::new() };
+            for ranked in figures {
+                let (used, figure) = (ranked.values.clone(), ranked.figure);
+                let entry = ContestEntry { case, durability, measure, ranked, used, figure, label: String::new() };
+                let shared = Shared::of(&entry, &compared);
+                match groups.iter_mut().find(|(known, _)| *known == shared) {
+                    Some((_, entries)) => entries.push(entry),
+                    None => groups.push((shared, vec![entry])),
+                }
             }
         }
     }
@@ -103,7 +109,8 @@ pub fn contests<'a>(
         let workload = workloads.iter().position(|name| *name == shared.workload);
         // Of the sync methods, the one that PostgreSQL on Linux uses by default.
         let other_method = shared.takes_turns && shared.measure != DEFAULT_METHOD;
-        (without_server, reads, workload, Reverse(shared.clients()), other_method)
+        // A figure that a case lacks was too bad to have: the ranking with all cases comes first.
+        (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
     let mut criticals = Criticals::seeded(SEED);
     groups.into_iter().map(|(shared, entries)| shared.contest(entries, &compared, baseline, &mut criticals)).collect()
@@ -115,6 +122,8 @@ struct Shared {
     workload: String,
     measure: String,
     takes_turns: bool,
+    /// What is ranked, in words; empty for a rate.
+    by: String,
     axes: BTreeMap<String, String>,
 }
 
@@ -125,6 +134,7 @@ impl Shared {
             workload: entry.case.spec.workload.name.clone(),
             measure: entry.measure.name.clone(),
             takes_turns: entry.measure.takes_turns,
+            by: entry.ranked.title.clone(),
             axes: axes.map(|(axis, value)| (axis.clone(), value.clone())).collect(),
         }
     }
@@ -138,7 +148,8 @@ impl Shared {
         let measure = self.takes_turns.then(|| self.measure.clone());
         let axes = self.axes.iter().filter(|(axis, _)| *axis != "workload");
         let axes = axes.map(|(axis, value)| format!("{axis} {value}"));
-        [self.workload.clone()].into_iter().chain(measure).chain(axes).collect::<Vec<_>>().join(", ")
+        let by = Some(self.by.clone()).filter(|by| !by.is_empty());
+        [self.workload.clone()].into_iter().chain(measure).chain(axes).chain(by).collect::<Vec<_>>().join(", ")
     }
 
     fn contest<'a>(
@@ -157,10 +168,11 @@ impl Shared {
                 entry.label.clone_from(&entry.case.spec.stack.name);
             }
         }
-        entries.sort_by(|a, b| b.rate.value.total_cmp(&a.rate.value));
+        entries.sort_by(|a, b| a.ranked.best_first(&b.ranked));
         let is_baseline =
             |entry: &&ContestEntry<'_>| baseline.iter().all(|(axis, is)| entry.case.spec.axes.get(axis) == Some(is));
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
+        let by = entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by);
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
         for class in DurabilityClass::ALL {
             let members: Vec<&ContestEntry<'_>> =
@@ -168,15 +180,16 @@ impl Shared {
             if members.is_empty() {
                 continue;
             }
-            let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.rates.clone()));
-            let of_class = Decided::of(cases, criticals);
+            let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
+            let of_class = Decided::of(cases, by, criticals);
             let rows = rows(&members, base, &of_class);
             classes.push(ClassRanking { class, decision: of_class.decision(&rows), rows });
             decided.push(of_class);
         }
         let ranking = Ranking {
             title: self.title(),
-            unit: entries.first().map_or_else(String::new, |entry| entry.measure.unit.clone()),
+            by,
+            unit: entries.first().map_or_else(String::new, |entry| entry.ranked.unit.clone()),
             classes,
             workload: self.workload,
             measure: self.measure,
@@ -205,15 +218,15 @@ fn differing(entries: &[ContestEntry<'_>], compared: &BTreeSet<&str>) -> Vec<Str
 /// Leaves out the trials whose block another case lacks, so that figures, ratios and ranks rest on the same trials; where
 /// too few blocks would be left, each keeps its own.
 fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
-    let all: Vec<Vec<BlockMean>> = entries.iter().map(|entry| entry.rates.clone()).collect();
+    let all: Vec<Vec<BlockMean>> = entries.iter().map(|entry| entry.used.clone()).collect();
     let Some(blocks) = complete_blocks(&all) else { return };
     for entry in entries {
-        entry.rates.retain(|trial| blocks.contains(&trial.block));
-        entry.rate = estimate(&entry.rates).unwrap_or(entry.rate);
+        entry.used.retain(|trial| blocks.contains(&trial.block));
+        entry.figure = entry.ranked.figure_of(&entry.used).unwrap_or(entry.figure);
     }
 }
 
-/// Rows of one class, the fastest first.
+/// Rows of one class, the best first.
 fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided: &Decided) -> Vec<RankRow> {
     let row = |entry: &&ContestEntry<'_>| {
         let case = &entry.case.spec.id;
@@ -221,14 +234,14 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
         let trial = |of: &BlockMean| RankTrial {
             trial: of.block,
             rate: of.trial.mean,
-            used: entry.rates.iter().any(|used| used.block == of.block),
+            used: entry.used.iter().any(|used| used.block == of.block),
         };
         RankRow {
             rank: u32::try_from(decided.rank(case)).unwrap_or(u32::MAX),
             case: case.clone(),
             label: entry.label.clone(),
-            rate: class_intervals(entry.rate, decided.half_interval(case)),
-            trials: entry.measure.rates.iter().map(trial).collect(),
+            rate: class_intervals(entry.figure, decided.half_interval(case)),
+            trials: entry.ranked.values.iter().map(trial).collect(),
             comparison: other.and_then(|base| compare(entry, base, decided)),
             durability: entry.durability.clone(),
         }
@@ -237,11 +250,11 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
 }
 
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
-    let found = ratio(&entry.rates, &base.rates)?;
+    let found = ratio(&entry.used, &base.used)?;
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
         RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
-        RatioMethod::NoInterval => entry.rates.len().min(base.rates.len()),
+        RatioMethod::NoInterval => entry.used.len().min(base.used.len()),
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
     let caveat = format!("not the same promise: {} against {}", class_word(class), class_word(base_class));
@@ -273,10 +286,10 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
         RatioMethod::BorrowedSpread { trials: (a, b) } => {
             format!("from {a} and {b} trials: the spread of the {} taken for both", a.max(b))
         }
-        RatioMethod::NoInterval if entry.rate.value <= 0.0 || base.rate.value <= 0.0 => {
+        RatioMethod::NoInterval if entry.ranked.figure.value <= 0.0 || base.ranked.figure.value <= 0.0 => {
             "no interval: one of the two did nothing".to_owned()
         }
-        RatioMethod::NoInterval if entry.rate.trials < 2 => "no interval: a single trial each".to_owned(),
+        RatioMethod::NoInterval if entry.ranked.figure.trials < 2 => "no interval: a single trial each".to_owned(),
         RatioMethod::NoInterval => "no interval: a trial did nothing".to_owned(),
     }
 }

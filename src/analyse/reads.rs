@@ -13,6 +13,7 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
         columns::MEM_WRITEBACK_BYTES,
         columns::MEM_CACHED_BYTES,
         columns::MEM_AVAILABLE_BYTES,
+        columns::CPU_FULLEST_NS,
         columns::PSI_CPU_SOME_US,
         columns::PSI_IO_SOME_US,
         columns::PSI_IO_FULL_US,

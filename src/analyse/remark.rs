@@ -16,7 +16,7 @@ const PLACE: &str = "{}";
 pub enum Weight {
     /// The run has not ended.
     Unfinished,
-    /// Operations failed, or the tool counted otherwise.
+    /// Operations failed, or the tool counted or timed otherwise.
     Wrong,
     /// Data can be lost for good.
     Unsafe,
@@ -25,7 +25,7 @@ pub enum Weight {
     SingleTrial,
     /// Trials are missing, or carry no interval.
     Unsure,
-    /// Something else than storage was measured.
+    /// What the figures may be about besides storage.
     Elsewhere,
     /// Others used the machine.
     Disturbed,

@@ -67,9 +67,10 @@ impl SteadinessSums {
         }
     }
 
-    /// The finding; `slowest_us` is the slowest operation of the histograms, for trials without that column.
+    /// The finding; `slowest_us` is the slowest operation of the histograms, for trials without that column; `None` where
+    /// not every operation was logged.
     #[must_use]
-    pub fn finding(&self, slowest_us: u64) -> Option<Steadiness> {
+    pub fn finding(&self, slowest_us: Option<u64>) -> Option<Steadiness> {
         let mean = (self.seconds > 0).then(|| self.done / self.seconds as f64)?;
         let degrees = self.seconds.saturating_sub(self.trials).max(1) as f64;
         Some(Steadiness {
@@ -79,8 +80,8 @@ impl SteadinessSums {
             seconds_under_tenth: self.under_tenth,
             seconds_under_half: self.under_half,
             longest_zero_s: self.longest_zero_s,
-            longest_stall_us: if self.stall_at.is_some() { self.stall_us } else { slowest_us },
-            longest_stall_at: self.stall_at,
+            longest_stall_us: slowest_us.map(|slowest| if self.stall_at.is_some() { self.stall_us } else { slowest }),
+            longest_stall_at: self.stall_at.filter(|_| slowest_us.is_some()),
         })
     }
 }
@@ -111,10 +112,10 @@ mod tests {
         let s = rows(&done, &[0, 5, 6, 7, 2_900_000, 5, 5, 5, 5, 5]);
         let mut sums = SteadinessSums::default();
         sums.add(2, &whole_seconds(&s, 9_000_000), &s);
-        let found = sums.finding(1).unwrap();
+        let found = sums.finding(Some(1)).unwrap();
         assert_eq!((found.seconds, found.seconds_at_zero, found.longest_zero_s), (9, 2, 2));
         assert_eq!((found.seconds_under_tenth, found.seconds_under_half), (3, 4));
-        assert_eq!((found.longest_stall_us, found.longest_stall_at), (2_900_000, Some((2, 4))));
+        assert_eq!((found.longest_stall_us, found.longest_stall_at), (Some(2_900_000), Some((2, 4))));
     }
 
     #[test]
@@ -122,9 +123,10 @@ mod tests {
         let s = rows(&[None, Some(0), None, Some(0), Some(5)], &[0; 5]);
         let mut sums = SteadinessSums::default();
         sums.add(1, &whole_seconds(&s, 4_000_000), &s);
-        let found = sums.finding(77).unwrap();
+        let found = sums.finding(Some(77)).unwrap();
         assert_eq!((found.seconds, found.seconds_at_zero, found.longest_zero_s), (3, 2, 1));
-        assert_eq!(found.longest_stall_us, 77);
+        assert_eq!(found.longest_stall_us, Some(77));
+        assert_eq!(sums.finding(None).unwrap().longest_stall_us, None);
     }
 
     #[test]
@@ -134,7 +136,7 @@ mod tests {
             let s = rows(&[None, Some(level), Some(level), Some(level)], &[0; 4]);
             sums.add(trial, &whole_seconds(&s, 3_000_000), &s);
         }
-        assert_eq!(sums.finding(0).unwrap().coefficient_of_variation, 0.0);
+        assert_eq!(sums.finding(Some(0)).unwrap().coefficient_of_variation, 0.0);
     }
 
     #[test]
@@ -142,6 +144,6 @@ mod tests {
         let s = rows(&[None, Some(0), Some(0)], &[0; 3]);
         let mut sums = SteadinessSums::default();
         sums.add(1, &whole_seconds(&s, 2_000_000), &s);
-        assert_eq!(sums.finding(0).unwrap().coefficient_of_variation, 0.0);
+        assert_eq!(sums.finding(Some(0)).unwrap().coefficient_of_variation, 0.0);
     }
 }

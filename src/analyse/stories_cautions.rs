@@ -51,7 +51,7 @@ fn a_caution_of_some_cases_lists_them_and_one_of_a_single_case_keeps_its_words()
         .with(&busy("btrfs", 0.99))
         .with(&Act::in_memory().trials(&[1, 2]))
         .findings();
-    let text = "storage is not what this measured: the CPUs were 93 to 99 % busy";
+    let text = "the CPUs were 93 to 99 % busy: stacks may differ by the CPU time that they cost";
     assert_eq!(said(&found), [("measured in 2 of 3 blocks", None), (text, None)]);
     assert_eq!(found.cautions[1].cases, ["xfs-tpcb-c16", "btrfs-tpcb-c16"]);
 }

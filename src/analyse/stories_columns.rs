@@ -6,7 +6,7 @@ use super::story::{Act, Story, disk};
 use crate::analyse::Analysis;
 use crate::record::columns;
 use crate::record::seconds::{ColumnKind, ColumnType};
-use crate::record::trial::TrialRecord;
+use crate::record::trial::{TrialRecord, WaitCount, WaitFigures};
 
 /// The devices of the trials, from top to bottom.
 const DEVICES: [&str; 4] = ["loop3", "dm_0", "vda1", "vda"];
@@ -17,6 +17,9 @@ pub fn run(rows: usize) -> (Story, TrialRecord) {
     act.stack.devices = DEVICES.into_iter().zip(0..).map(|(name, depth)| disk(depth, name)).collect();
     let mut story = Story::of(1, None).with(&act);
     let mut record = story.trials.remove(0).record;
+    // With samples of waits there is a finding about the CPUs, too.
+    let waits = vec![WaitCount { class: "CPU".to_owned(), event: "CPU".to_owned(), count: 9 }];
+    record.waits = Some(WaitFigures { samples: 9, backends: 9, waits, ..WaitFigures::default() });
     record.counts.as_mut().unwrap().elapsed_us = (rows as u64 - 1) * 1_000_000;
     (story, record)
 }
@@ -32,6 +35,7 @@ pub fn rows(rows: usize, stall: usize) -> Seconds {
     for column in &columns::TOP_CPU_NS {
         seconds.push_counts(column.name, vec![300_000_000; rows], &after_start);
     }
+    seconds.push_counts(columns::CPU_FULLEST_NS.name, vec![600_000_000; rows], &after_start);
     let done = |row: usize| if row == stall { 0 } else { 1000 + (row as u64 * 31) % 97 };
     seconds.push_counts(columns::CLIENT_DONE.name, (0..rows).map(done).collect(), &after_start);
     let slowest = (0..rows).map(|row| done(row) * 7).collect();

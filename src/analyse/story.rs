@@ -58,6 +58,12 @@ pub struct Act {
     /// Checkpoints in each trial.
     pub checkpoints: u64,
     pub waits: Option<WaitFigures>,
+    /// Nearly all operations take so long, one in fifty twice as long.
+    pub latency_us: u64,
+    /// What clients keep to, and the limit of what is late, microseconds.
+    pub rate: Option<(f64, u64)>,
+    /// Operations skipped for each one that was done.
+    pub skipped: f64,
     pub cpu_busy: f64,
     /// A program that is none of the run, with its share of one CPU of two.
     pub others: Option<(&'static str, f64)>,
@@ -152,6 +158,9 @@ impl Act {
             xids: Some(1.0),
             checkpoints: 3,
             waits: None,
+            latency_us: 900,
+            rate: None,
+            skipped: 0.0,
             cpu_busy: 0.4,
             others: None,
             touch: |_| {},
@@ -236,13 +245,14 @@ impl Act {
             unit: unit.to_owned(),
             writes: self.writes,
             clients: self.clients,
-            rate: None,
-            latency_limit_us: None,
+            rate: self.rate.map(|(rate, _)| rate),
+            latency_limit_us: self.rate.map(|(_, limit_us)| limit_us),
             cache: None,
             scripts: Vec::new(),
             scale: None,
             query_mode: None,
             script_settings: self.script_settings.clone(),
+            log_sample: None,
             settings: BTreeMap::new(),
         }
     }
@@ -263,13 +273,25 @@ impl Act {
         StackFacts { name: self.stack.name.clone(), nodes, data, wal, ..StackFacts::default() }
     }
 
+    /// One in fifty takes twice as long; each trial is a little faster or slower than the others.
+    fn latencies(&self, trial: u32, done: u64) -> Histogram<u64> {
+        let seed = self.stack.name.bytes().fold(u64::from(trial), |sum, byte| sum * 31 + u64::from(byte));
+        let us = self.latency_us + self.latency_us * (seed % 7) / 300;
+        let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
+        latencies.record_n(us, done - done / 50).unwrap();
+        latencies.record_n(2 * us, done / 50).unwrap();
+        latencies
+    }
+
     fn record(&self, trial: u32, done: &[u64]) -> TrialRecord {
         let total: u64 = done.iter().sum();
         let transactions = Measure {
             name: "transactions".to_owned(),
             done: Some(total),
             elapsed_us: done.len() as u64 * 1_000_000,
-            latency_us_sum: total * 900,
+            latency_us_sum: total * self.latency_us,
+            skipped: (total as f64 * self.skipped) as u64,
+            late: if self.rate.is_some_and(|(_, limit_us)| 2 * self.latency_us > limit_us) { total / 50 } else { 0 },
             ..Measure::default()
         };
         let slice = |per_s: f64| MeasureSlice { operations: (per_s * 10.0) as u64, elapsed_ns: 10_000_000_000 };
@@ -310,6 +332,7 @@ impl Act {
             columns: Vec::new(),
             gaps: Vec::new(),
             telemetry_cpu_us: None,
+            decided: Options::default(),
             notes: Vec::new(),
             files: BTreeMap::new(),
         }
@@ -425,9 +448,7 @@ impl Story {
             let done: Vec<u64> = series.iter().map(|value| value.max(0.0).round() as u64).collect();
             let mut record = act.record(*trial, &done);
             (act.touch)(&mut record);
-            let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
-            latencies.record_n(900, done.iter().sum()).unwrap();
-            let latencies = vec![("transactions".to_owned(), latencies)];
+            let latencies = vec![("transactions".to_owned(), act.latencies(*trial, done.iter().sum()))];
             self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies });
             self.input.run.order.push(TrialKey { case: spec.id.clone(), trial: *trial });
         }

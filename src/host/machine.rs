@@ -32,7 +32,8 @@ pub fn facts(host: &Host) -> HostFacts {
 
 /// CPUs that this process may use: its affinity and its cgroup's quota counted in.
 fn usable_cpus(host: &Host) -> u32 {
-    let online = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).map_or(1, |stat| stat.cpus);
+    let online =
+        || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).map_or(1, |stat| stat.each.len() as u64);
     let usable = std::thread::available_parallelism().map_or_else(|_| online(), |cpus| cpus.get() as u64);
     u32::try_from(usable).unwrap_or(u32::MAX)
 }

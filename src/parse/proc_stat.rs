@@ -2,6 +2,7 @@
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
+use std::collections::BTreeMap;
 
 const SOURCE: &str = "/proc/stat";
 /// The kernel counts in ticks of 1/USER_HZ second, and USER_HZ is 100 on every architecture but Alpha
@@ -44,11 +45,11 @@ impl CpuTimes {
 }
 
 /// What is read of `/proc/stat`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProcStat {
     pub all: CpuTimes,
-    /// CPUs that are online.
-    pub cpus: u64,
+    /// Each CPU that is online, by its number.
+    pub each: BTreeMap<u32, CpuTimes>,
 }
 
 /// Reads the text of `/proc/stat`.
@@ -57,7 +58,7 @@ pub struct ProcStat {
 /// When the line `cpu` is missing or one of its fields is not a number.
 pub fn parse(text: &str) -> Result<ProcStat> {
     let mut all = None;
-    let mut cpus = 0;
+    let mut each = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
         let Some(rest) = line.strip_prefix("cpu") else {
             // The CPU lines come first; the interrupt lines after them can be thousands of numbers long.
@@ -66,11 +67,15 @@ pub fn parse(text: &str) -> Result<ProcStat> {
         if rest.starts_with(' ') {
             all = Some(times(index + 1, rest)?);
         } else {
-            cpus += 1;
+            let (number, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let number = number.parse().map_err(|_| {
+                Error::host(format!("{SOURCE} line {}: `cpu{number}` is not the name of a CPU", index + 1))
+            })?;
+            each.insert(number, times(index + 1, rest)?);
         }
     }
     let all = all.ok_or_else(|| Error::host(format!("{SOURCE}: the line `cpu` (all CPUs) is missing")))?;
-    Ok(ProcStat { all, cpus })
+    Ok(ProcStat { all, each })
 }
 
 fn times(line: usize, text: &str) -> Result<CpuTimes> {
@@ -107,7 +112,8 @@ btime 1770000000
     #[test]
     fn all_cpus_are_read_and_counted() {
         let stat = parse(LINUX_6_18).unwrap();
-        assert_eq!(stat.cpus, 2);
+        assert_eq!(stat.each.keys().copied().collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(stat.each[&1].idle, 1_635_990_000_000);
         let ms = |ns: u64| ns / 1_000_000;
         let all = stat.all;
         assert_eq!((ms(all.user), ms(all.system), ms(all.idle)), (312_240, 98_010, 3_329_520));

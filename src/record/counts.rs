@@ -65,6 +65,8 @@ pub struct Reported {
     pub skipped: Option<u64>,
     /// Slower than the limit, where reported.
     pub late: Option<u64>,
+    /// Operations a second, the set-up of connections left out; `None` where the tool does not print it.
+    pub tps: Option<f64>,
     /// Mean latency, milliseconds; `None` where the tool did not measure it.
     pub latency_ms_mean: Option<f64>,
     /// Set-up of the connections, milliseconds; not part of the measurement.

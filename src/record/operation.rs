@@ -21,6 +21,9 @@ pub struct Operation {
     pub rate: Option<f64>,
     /// Slower ones count as late, microseconds.
     pub latency_limit_us: Option<u64>,
+    /// Share of the operations whose latency is recorded one by one, 1 for all; `None` where nothing is left out ever.
+    /// Counts are of all operations all the same.
+    pub log_sample: Option<f64>,
     /// State of the page cache when the warm-up begins; `None` for a workload without data.
     pub cache: Option<CacheState>,
     /// What is done, in the plan's words: names or paths of scripts, with weights. Empty where there is no choice.

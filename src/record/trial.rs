@@ -6,6 +6,7 @@ use super::counts::Counts;
 use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::operation::Operation;
+use super::options::Options;
 use super::probe::DeviceCounts;
 use super::seconds::Column;
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,8 @@ pub struct TrialRecord {
     pub gaps: Vec<Gap>,
     /// CPU time that telemetry cost, microseconds, over the measurement.
     pub telemetry_cpu_us: Option<u64>,
+    /// Options of the workload that the plan left open, as they were decided for all cases with the same workload.
+    pub decided: Options,
     /// What a reader should know of this trial.
     pub notes: Vec<String>,
     /// The files beside `trial.json` that analysis reads, by name; entered when the trial is stored. One that is not as
@@ -132,6 +135,24 @@ pub struct WaitFigures {
     pub backends: u64,
     /// How often each was seen.
     pub waits: Vec<WaitCount>,
+    /// The same second by second: neighbouring samples see the same stall, so the error of a share is known only from
+    /// their order.
+    pub seconds: Vec<WaitSecond>,
+    /// Wall clock at which the first of these seconds began, microseconds since 1970.
+    pub began_us: u64,
+    /// What the backend at the end of the queue was doing, for backends that waited for a heavyweight lock: looked at
+    /// once a second (`pg_blocking_pids`). Class `Unknown` where the lock was granted meanwhile or the holder was not
+    /// found.
+    pub lock_holders: Vec<WaitCount>,
+}
+
+/// The samples of one second.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitSecond {
+    /// Samples taken in it; 0 where none could be.
+    pub samples: u32,
+    /// Place in [`WaitFigures::waits`], and how often that one was seen.
+    pub counts: Vec<(u32, u32)>,
 }
 
 /// One wait of backends.

@@ -1,10 +1,12 @@
-//! What was found of each case, as tables: latencies, strata, bottleneck and waits, steadiness, statements.
+//! What was found of each case, as tables: strata, steadiness, synced writes, statements.
+//!
+//! Latencies and where the time went stand in files of their own (`latencies`, `backend_time`).
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{bottleneck_title, estimate_text, fits_title, latency, mean_millis, millis, percent};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, MeasureFinding};
-use crate::units::{Bytes, Micros, grouped, significant};
+use super::words::{estimate_text, latency, mean_millis, percent};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare};
+use crate::units::{Bytes, grouped, significant};
 use std::collections::BTreeMap;
 
 /// The cases with what to call each.
@@ -15,39 +17,8 @@ pub(super) struct Cases<'a> {
 }
 
 impl Cases<'_> {
-    fn name(&self, case: &CaseFinding) -> Cell {
+    pub(super) fn name(&self, case: &CaseFinding) -> Cell {
         Cell::case(self.labels.get(&case.id).unwrap_or(&case.id), &case.id)
-    }
-
-    /// Latency percentiles and counts of every measure.
-    pub fn latencies(&self) -> Table {
-        let ms = |title: &str| TableColumn::number(title, "ms");
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Measure").csv(&["measure"]),
-            estimate_column("Rate of all trials", "rate", "1/s"),
-            ms("mean"),
-            ms("p50"),
-            ms("p95"),
-            ms("p99"),
-            ms("p99.9"),
-            ms("slowest"),
-            TableColumn::number("Done", ""),
-            TableColumn::number("Failed", ""),
-            TableColumn::number("Skipped", ""),
-            TableColumn::number("Late", ""),
-        ];
-        let mut table = Table::new("latencies", "Latency of every operation, by case", columns)
-            .note("From the merged histograms of all trials: percentiles of operations, not of averages.");
-        for case in self.cases {
-            for measure in &case.measures {
-                let mut row = vec![self.name(case), Cell::text(measure.name.clone())];
-                row.push(estimate_cell(measure.rate.as_ref(), measure.unavailable.as_deref()));
-                row.extend(latency_cells(measure));
-                table.push(row);
-            }
-        }
-        table
     }
 
     /// What one operation was at each layer.
@@ -106,55 +77,6 @@ impl Cases<'_> {
         table
     }
 
-    /// What bound each case.
-    pub fn bottlenecks(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Bound by").csv(&["bound by"]),
-            TableColumn::text("Why").csv(&["why"]),
-            TableColumn::number("CPU in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
-            TableColumn::text("Busiest process").csv(&["busiest process", "its CPU (CPUs)"]),
-            TableColumn::text("Data").csv(&["data fit", "database (B)"]),
-        ];
-        let mut table = Table::new("bottlenecks", "Bottleneck of each case", columns);
-        for case in self.cases {
-            let Some(found) = &case.bottleneck else { continue };
-            let busiest = match &found.busiest_process {
-                Some((name, share)) => Cell::text(name.clone())
-                    .aside(format!("{} of a CPU", percent(*share)))
-                    .csv(vec![name.clone(), share.to_string()]),
-                None => Cell::text("–").style("absent").csv(vec![String::new(); 2]),
-            };
-            table.push(vec![
-                self.name(case),
-                Cell::text(bottleneck_title(found.kind)),
-                Cell::text(found.sentence.clone()).style("reason"),
-                Cell::number(found.cpu_busy, percent),
-                busiest,
-                data_cell(case),
-            ]);
-        }
-        table
-    }
-
-    /// Every wait of every case: the figures behind the chart of waits.
-    pub fn waits(&self) -> Table {
-        let columns = vec![
-            TableColumn::text("Case").csv(&["case"]),
-            TableColumn::text("Class").csv(&["wait class"]),
-            TableColumn::text("Event").csv(&["wait event"]),
-            TableColumn::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
-        ];
-        let mut table = Table::new("waits", "What the backends waited for", columns);
-        for case in self.cases {
-            for wait in case.bottleneck.iter().flat_map(|found| &found.waits) {
-                let (class, event) = (Cell::text(wait.class.clone()), Cell::text(wait.event.clone()));
-                table.push(vec![self.name(case), class, event, Cell::number(Some(wait.share), percent)]);
-            }
-        }
-        table
-    }
-
     /// How steady the seconds were.
     pub fn steadiness(&self) -> Table {
         let s = |title: &str, csv: &str| TableColumn::number(title, "s").csv(&[csv]);
@@ -175,10 +97,10 @@ impl Cases<'_> {
         for case in self.cases {
             let Some(found) = &case.steadiness else { continue };
             let at = found.longest_stall_at;
-            let stall = Cell::text(latency(found.longest_stall_us))
+            let stall = Cell::text(found.longest_stall_us.map_or_else(|| "not measured".to_owned(), latency))
                 .aside(at.map(|(trial, second)| format!("trial {trial}, second {second}")).unwrap_or_default())
                 .csv(vec![
-                    found.longest_stall_us.to_string(),
+                    found.longest_stall_us.map(|us| us.to_string()).unwrap_or_default(),
                     at.map(|at| at.0.to_string()).unwrap_or_default(),
                     at.map(|at| at.1.to_string()).unwrap_or_default(),
                 ]);
@@ -272,26 +194,6 @@ pub(super) fn section_title(family: Family) -> &'static str {
     }
 }
 
-fn latency_cells(measure: &MeasureFinding) -> Vec<Cell> {
-    let found = measure.latency.as_ref();
-    let us = |value: Option<u64>| {
-        Cell::number(value, millis).csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
-    };
-    let mean = found.map(|latency| latency.mean_us);
-    vec![
-        Cell::number(mean, mean_millis).csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()]),
-        us(found.map(|latency| latency.p50_us)),
-        us(found.map(|latency| latency.p95_us)),
-        us(found.map(|latency| latency.p99_us)),
-        us(found.map(|latency| latency.p999_us)),
-        us(found.map(|latency| latency.max_us)),
-        count(measure.done, ""),
-        count(measure.failed, "alarm"),
-        count(measure.skipped, "alarm"),
-        count(measure.late, "alarm"),
-    ]
-}
-
 fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
     vec![
         Cell::text(device.device.clone())
@@ -341,14 +243,6 @@ fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
             found.method.clone(),
             found.sync_case.clone(),
         ])
-}
-
-fn data_cell(case: &CaseFinding) -> Cell {
-    let (fits, bytes) = (case.fits.map(fits_title), case.database_bytes);
-    Cell::text(bytes.map_or_else(|| "–".to_owned(), |bytes| Bytes(bytes).to_string()))
-        .aside(fits.unwrap_or_default())
-        .style("tight")
-        .csv(vec![fits.unwrap_or_default().to_owned(), bytes.map(|bytes| bytes.to_string()).unwrap_or_default()])
 }
 
 fn number(value: Option<f64>) -> Cell {

@@ -3,7 +3,9 @@
 use super::Renderer;
 use super::table::{Cell, Table, TableColumn};
 use super::words::class_key;
-use crate::analyse::findings::{BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow};
+use crate::analyse::findings::{
+    BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking,
+};
 use crate::error::{Context, Result};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -23,10 +25,11 @@ impl Renderer for Csv {
 }
 
 /// Headings after the axes.
-const FIELDS: [&str; 34] = [
+const FIELDS: [&str; 53] = [
     "measure",
     "unit",
     "ranking",
+    "ranked_by",
     "rank_in_class",
     "rate_per_s",
     "rate_per_s_low",
@@ -49,10 +52,28 @@ const FIELDS: [&str; 34] = [
     "durability_reason",
     "latency_us_mean",
     "latency_us_p50",
+    "latency_us_p50_low",
+    "latency_us_p50_high",
+    "latency_us_p50_merged",
     "latency_us_p95",
+    "latency_us_p95_low",
+    "latency_us_p95_high",
+    "latency_us_p95_merged",
     "latency_us_p99",
+    "latency_us_p99_low",
+    "latency_us_p99_high",
+    "latency_us_p99_merged",
     "latency_us_p999",
+    "latency_us_p999_low",
+    "latency_us_p999_high",
+    "latency_us_p999_merged",
     "latency_us_max",
+    "fixed_rate_per_s",
+    "latency_limit_us",
+    "log_sample",
+    "in_time_share",
+    "in_time_share_low",
+    "in_time_share_high",
     "done",
     "failed",
     "skipped",
@@ -78,12 +99,13 @@ fn measures_table(findings: &Findings) -> Table {
 }
 
 fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> Vec<String> {
-    let (ranking, row) = ranked(findings, case, measure).map_or((None, None), |(title, row)| (Some(title), Some(row)));
+    let (ranking, row) = ranked(findings, case, measure).map_or((None, None), |(of, row)| (Some(of), Some(row)));
     let comparison = row.and_then(|row| row.comparison.as_ref());
     let mut fields = vec![
         measure.name.clone(),
         measure.unit.clone(),
-        ranking.unwrap_or_default().to_owned(),
+        ranking.map(|ranking| ranking.title.clone()).unwrap_or_default(),
+        ranking.map(|ranking| by_word(ranking.by).to_owned()).unwrap_or_default(),
         text(row.map(|row| row.rank)),
     ];
     fields.extend(estimate(measure.rate.as_ref()));
@@ -94,19 +116,35 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields.push(class_key(case.durability.class).to_owned());
     fields.push(case.durability.reason.clone());
     fields.extend(latencies(measure.latency.as_ref()));
+    fields.push(text(case.fixed_rate));
+    fields.push(text(case.latency_limit_us));
+    fields.push(text(case.log_sample));
+    let in_time = measure.in_time.filter(|_| case.latency_limit_us.is_some());
+    fields.extend(estimate(in_time.as_ref()).into_iter().take(3));
     fields.extend([measure.done, measure.failed, measure.skipped, measure.late].map(|count| count.to_string()));
     fields.push(measure.unavailable.clone().unwrap_or_default());
     fields
 }
 
-/// Where a measure of a case is ranked: the ranking's title and the row.
-fn ranked<'a>(findings: &'a Findings, case: &CaseFinding, measure: &MeasureFinding) -> Option<(&'a str, &'a RankRow)> {
+/// Where a measure of a case is ranked: the first ranking and the row.
+fn ranked<'a>(
+    findings: &'a Findings,
+    case: &CaseFinding,
+    measure: &MeasureFinding,
+) -> Option<(&'a Ranking, &'a RankRow)> {
     let rankings = findings.rankings.iter().filter(|ranking| ranking.measure == measure.name);
     rankings
-        .flat_map(|ranking| {
-            ranking.classes.iter().flat_map(|class| &class.rows).map(|row| (ranking.title.as_str(), row))
-        })
+        .flat_map(|ranking| ranking.classes.iter().flat_map(|class| &class.rows).map(move |row| (ranking, row)))
         .find(|(_, row)| row.case == case.id)
+}
+
+/// What is compared in the columns of ratios.
+fn by_word(by: RankedBy) -> &'static str {
+    match by {
+        RankedBy::Rate => "rate",
+        RankedBy::Latency => "latency",
+        RankedBy::InTime => "in_time",
+    }
 }
 
 fn estimate(estimate: Option<&Estimate>) -> [String; 4] {
@@ -130,15 +168,15 @@ fn compared(comparison: Option<&BaselineComparison>) -> [String; 7] {
     ]
 }
 
-fn latencies(latency: Option<&Latency>) -> [String; 6] {
-    [
-        text(latency.map(|l| l.mean_us)),
-        text(latency.map(|l| l.p50_us)),
-        text(latency.map(|l| l.p95_us)),
-        text(latency.map(|l| l.p99_us)),
-        text(latency.map(|l| l.p999_us)),
-        text(latency.map(|l| l.max_us)),
-    ]
+fn latencies(latency: Option<&Latency>) -> Vec<String> {
+    let mut fields = vec![text(latency.map(|l| l.mean_us))];
+    for name in ["p50", "p95", "p99", "p99.9"] {
+        let found = latency.and_then(|latency| latency.percentile(name));
+        fields.extend(estimate(found.and_then(|found| found.over_trials.as_ref())).into_iter().take(3));
+        fields.push(text(found.and_then(|found| found.merged_us)));
+    }
+    fields.push(text(latency.and_then(|l| l.max_us)));
+    fields
 }
 
 fn text<T: ToString>(value: Option<T>) -> String {

@@ -1,14 +1,17 @@
 //! Findings to pages, tables, JSON. Knows neither records nor how a number came about.
 //!
 //! A renderer is one file and one line in [`ALL`]. What several of them show (rankings, latencies, strata, ...) is put
-//! into tables once, by `rankings`, `cases`, `trials` and `environment`; the wording is in `words`.
+//! into tables once, by `rankings`, `cases`, `latencies`, `backend_time`,
+//! `trials` and `environment`; the wording is in `words`.
 
+mod backend_time;
 mod cases;
 pub(crate) mod compare;
 mod csv;
 mod embed;
 mod environment;
 mod json;
+mod latencies;
 mod page;
 pub(crate) mod probe;
 mod rankings;

@@ -8,6 +8,7 @@ use super::Renderer;
 use super::cases::{Cases, flush_share};
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
+use super::latencies::CLOSED_LOOP;
 use super::rankings::{kinds, ranking_tables};
 use super::table::{Table, TableGroup};
 use super::trials::{Trials, not_run_table};
@@ -88,6 +89,8 @@ fn html(findings: &Findings) -> Result<String> {
             rankings => rankings(findings),
             client_charts => client_charts(findings),
             sentences => sentences(findings, &labels),
+            times => times(findings, &labels),
+            closed_loop => Cases { cases: &findings.cases, labels: &labels }.any_closed_loop().then_some(CLOSED_LOOP),
             checked => findings.trials.iter().map(|trial| trial.checks.len()).sum::<usize>(),
             disagreeing => findings.trials.iter().flat_map(|trial| &trial.checks).filter(|check| !check.agrees).count(),
             tables => Tables::new(findings, &labels),
@@ -218,12 +221,28 @@ fn sentences(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<Sent
     cases.collect()
 }
 
+/// Where the time of a case went, in a sentence.
+#[derive(Serialize)]
+struct TimeSentence {
+    case: String,
+    sentence: String,
+}
+
+fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<TimeSentence> {
+    let cases = findings.cases.iter().filter_map(|case| {
+        let sentence = case.backend_time.as_ref()?.sentence.clone();
+        Some(TimeSentence { case: labels.get(&case.id).unwrap_or(&case.id).clone(), sentence })
+    });
+    cases.collect()
+}
+
 /// Every table but the rankings'.
 #[derive(Serialize)]
 struct Tables {
     latencies: Table,
     strata: Table,
-    bottlenecks: Table,
+    percentiles: Table,
+    backend_time: Table,
     waits: Table,
     steadiness: Table,
     synced: Table,
@@ -247,7 +266,8 @@ impl Tables {
         Tables {
             latencies: cases.latencies(),
             strata: cases.strata(),
-            bottlenecks: cases.bottlenecks(),
+            percentiles: cases.percentiles(),
+            backend_time: cases.backend_time(),
             waits: cases.waits(),
             steadiness: cases.steadiness(),
             synced: cases.synced(),

@@ -4,15 +4,16 @@
 //! through [`printable`]: a terminal obeys control characters.
 
 use super::Renderer;
-use super::cases::flush_share;
+use super::backend_time::{gain_words, storage_words};
+use super::cases::{Cases, flush_share};
 use super::environment::each_machine;
+use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing_words, percentile_text};
 use super::rankings::{kinds, ranking_tables, side_by_side};
 use super::table::{Cell, Table};
 use super::words::{
-    bottleneck_title, case_labels, caution_cases, class_title, estimate_text, latency, millis, moment, percent, ranges,
-    server_versions,
+    case_labels, caution_cases, class_title, estimate_text, latency, moment, percent, ranges, server_versions,
 };
-use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Ranking};
+use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
 use crate::error::{Context, Result};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets};
 use std::collections::BTreeMap;
@@ -159,10 +160,10 @@ fn ranking(found: &Table) -> String {
     text
 }
 
-/// Latency, steadiness and bottleneck in one line for each case.
+/// Rate, steadiness and storage's share in one line for each case; latencies below.
 fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let mut table = plain_table();
-    table.set_header(["case", "class", "rate", "p50", "p99", "p99.9", "stall", "idle s", "bound by"]);
+    table.set_header(["case", "class", "rate", "stall", "idle s", "storage", "if free", "in memory"]);
     let mut any = false;
     for case in &findings.cases {
         let Some(measure) = case.measures.first() else { continue };
@@ -173,14 +174,64 @@ fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         return String::new();
     }
     align_right(&mut table, &[2, 3, 4, 5, 6, 7]);
-    let longest = findings.cases.iter().map(|case| width(labels.get(&case.id).unwrap_or(&case.id))).max().unwrap_or(0);
-    let name_width = longest.clamp(4, NAME_WIDTH_MAX) as u16 + 2;
+    let name_width = name_width(findings, labels);
     table.set_constraints([ColumnConstraint::LowerBoundary(Width::Fixed(name_width))]);
-    let note = paragraph(
-        "  ",
-        "p50 to p99.9: latency in ms. Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.",
-    );
-    format!("\nEvery case, its main measure\n{}{note}{}", indented(&table), flush_shares(findings, labels))
+    let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
+    if findings.cases.iter().any(|case| case.backend_time.is_some()) {
+        note.push_str(
+            " Storage: its share of backend time. If free: how much faster at most, everything else taking as long as it \
+             did. In memory: how much faster the same settings ran on a stack in memory.",
+        );
+    }
+    let note = paragraph("  ", &note);
+    let shares = flush_shares(findings, labels);
+    format!("\nEvery case, its main measure\n{}{note}{shares}{}", indented(&table), latencies(findings, labels))
+}
+
+/// Percentiles of each case's main measure with their intervals.
+fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
+    let with_baseline = findings.cases.iter().flat_map(|case| &case.measures).filter_map(|m| m.latency.as_ref());
+    let with_baseline = with_baseline.flat_map(|latency| &latency.percentiles).any(|one| one.comparison.is_some());
+    let mut table = plain_table();
+    let last = if with_baseline { &["p99 against baseline"][..] } else { &[] };
+    table.set_header(["case", "load"].iter().chain(&SHOWN).chain(last));
+    for case in &findings.cases {
+        let Some(latency) = case.measures.first().and_then(|measure| measure.latency.as_ref()) else { continue };
+        let mut row = vec![printable(labels.get(&case.id).unwrap_or(&case.id)), load_words(case)];
+        row.extend(SHOWN.map(|name| latency.percentile(name).map_or_else(absent, percentile)));
+        let against = latency.percentile("p99").and_then(|one| one.comparison.as_ref());
+        row.extend(with_baseline.then(|| against.map_or_else(absent, against_words)));
+        table.add_row(row);
+    }
+    if table.row_count() == 0 {
+        return String::new();
+    }
+    align_right(&mut table, &[2, 3, 4, 5]);
+    table.set_constraints([ColumnConstraint::LowerBoundary(Width::Fixed(name_width(findings, labels)))]);
+    let cases = Cases { cases: &findings.cases, labels };
+    let mut note = format!("Each percentile is that of a trial, averaged over trials. {}", cases.logged_note());
+    if cases.any_closed_loop() {
+        note = format!("{note} {CLOSED_LOOP}");
+    }
+    let mut text = format!("\nLatency, ms\n{}", indented(&table));
+    for case in &findings.cases {
+        let label = labels.get(&case.id).unwrap_or(&case.id);
+        text.extend(missing_words(case).map(|why| paragraph("  ", &format!("{label}: {why}"))));
+    }
+    text + &paragraph("  ", &note)
+}
+
+fn name_width(findings: &Findings, labels: &BTreeMap<String, String>) -> u16 {
+    let longest = findings.cases.iter().map(|case| width(labels.get(&case.id).unwrap_or(&case.id))).max().unwrap_or(0);
+    longest.clamp(4, NAME_WIDTH_MAX) as u16 + 2
+}
+
+/// The value and its interval on a line of its own.
+fn percentile(found: &Percentile) -> String {
+    let Some(over) = found.over_trials else { return absent() };
+    let (value, interval) = percentile_text(&in_ms(&over));
+    if over.low.is_some() { format!("{value} ({interval})") } else { value }
 }
 
 /// What the commits of each case are of the synced writes that its stack does alone; empty where no run of both was made.
@@ -198,8 +249,7 @@ fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> Strin
 }
 
 fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<String, String>) -> Vec<String> {
-    let found = measure.latency.as_ref();
-    let ms = |us: Option<u64>| us.map_or_else(absent, millis);
+    let time = case.backend_time.as_ref();
     let steadiness = case.steadiness.as_ref();
     let class = class_title(case.durability.class);
     let class =
@@ -211,12 +261,12 @@ fn case_cells(case: &CaseFinding, measure: &MeasureFinding, labels: &BTreeMap<St
             .rate
             .as_ref()
             .map_or_else(absent, |rate| format!("{} {}", estimate_text(rate).0, printable(&measure.unit))),
-        ms(found.map(|latency| latency.p50_us)),
-        ms(found.map(|latency| latency.p99_us)),
-        ms(found.map(|latency| latency.p999_us)),
-        steadiness.map_or_else(absent, |s| latency(s.longest_stall_us)),
+        steadiness.and_then(|s| s.longest_stall_us).map_or_else(absent, latency),
         steadiness.map_or_else(absent, |s| s.seconds_at_zero.to_string()),
-        case.bottleneck.as_ref().map_or_else(absent, |b| bottleneck_title(b.kind).to_owned()),
+        time.and_then(storage_words).map_or_else(absent, |(share, ends)| format!("{share} ({ends})")),
+        time.and_then(|time| time.if_storage_were_free).map_or_else(absent, |gain| gain_words(&gain).0),
+        time.and_then(|time| time.in_memory.as_ref())
+            .map_or_else(absent, |memory| format!("{}×", estimate_text(&memory.ratio).0)),
     ]
 }
 

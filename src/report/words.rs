@@ -1,9 +1,7 @@
 //! The words and number formats that all renderers share.
 
 use super::terminal::is_invisible;
-use crate::analyse::findings::{
-    BaselineComparison, BottleneckKind, Caution, DurabilityClass, Estimate, Findings, Fits,
-};
+use crate::analyse::findings::{BaselineComparison, Caution, DurabilityClass, Estimate, Findings, Fits};
 use crate::units::{Micros, beyond, grouped, significant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,17 +38,6 @@ pub(super) fn class_key(class: DurabilityClass) -> &'static str {
         DurabilityClass::Delayed => "delayed",
         DurabilityClass::Volatile => "volatile",
         DurabilityClass::Unknown => "unknown",
-    }
-}
-
-/// What bound a case, in one word.
-pub(super) fn bottleneck_title(kind: BottleneckKind) -> &'static str {
-    match kind {
-        BottleneckKind::Device => "device",
-        BottleneckKind::Cpu => "CPU",
-        BottleneckKind::Lock => "locks",
-        BottleneckKind::Client => "client",
-        BottleneckKind::Unclear => "unclear",
     }
 }
 

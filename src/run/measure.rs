@@ -267,9 +267,11 @@ impl Joiner {
 
 /// The client's half, in the order of [`client_columns`].
 fn client_row(client: &ClientSecond) -> Row {
-    let seen = |value: u64| (client.done > 0).then_some(Value::Count(value));
+    let seen = |value: u64| (!client.latencies.is_empty()).then_some(Value::Count(value));
     let quantile = |q: f64| seen(client.latencies.value_at_quantile(q));
-    let sum = (client.latencies.mean() * client.latencies.len() as f64).round();
+    let sum = (client.latencies.mean() * client.done as f64).round();
+    // The slowest of some is not the slowest.
+    let slowest = seen(client.latencies.max()).filter(|_| client.log_sample >= 1.0);
     vec![
         Some(Value::Count(client.done)),
         Some(Value::Count(client.failed)),
@@ -280,7 +282,7 @@ fn client_row(client: &ClientSecond) -> Row {
         quantile(0.95),
         quantile(0.99),
         quantile(0.999),
-        seen(client.latencies.max()),
+        slowest,
     ]
 }
 
@@ -299,7 +301,7 @@ mod tests {
             histogram.record(*latency).unwrap();
         }
         let done = latencies.len() as u64;
-        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, latencies: histogram }
+        ClientSecond { second, done, failed: 0, skipped: 0, late: 0, log_sample: 1.0, latencies: histogram }
     }
 
     fn rows(joiner: &mut Joiner, ended: bool) -> Vec<(u64, bool, bool)> {
@@ -337,6 +339,13 @@ mod tests {
         joiner.ticks.extend([tick(0), tick(1), tick(2)]);
         joiner.clients.push_back(client(1, &[5]));
         assert_eq!(rows(&mut joiner, true), [(0, false, true), (1, true, true)]);
+    }
+
+    #[test]
+    fn the_slowest_of_a_sample_is_absent_and_its_percentiles_are_there() {
+        let second = ClientSecond { done: 200, log_sample: 0.01, ..client(1, &[5, 7]) };
+        let row = client_row(&second);
+        assert_eq!((&row[4], &row[5], &row[9]), (&Some(Value::Count(1200)), &Some(Value::Count(5)), &None));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub(crate) mod autocorrelation;
 pub mod decisions;
+pub(crate) mod geometric;
 pub mod interval;
 pub(crate) mod moments;
 pub(crate) mod noise;

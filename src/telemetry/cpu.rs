@@ -1,4 +1,4 @@
-//! What the CPUs did: `/proc/stat`, all CPUs together.
+//! What the CPUs did: `/proc/stat`, all CPUs together, and the busiest single one.
 
 use super::{ColumnSource, OpenSampler, Sampler, Target, count};
 use crate::error::Result;
@@ -6,6 +6,7 @@ use crate::host::Host;
 use crate::parse::proc_stat::{self, ProcStat};
 use crate::record::columns::{self, ColumnDef};
 use crate::record::seconds::{Column, Value};
+use std::collections::BTreeMap;
 
 /// The source `cpu`.
 pub struct Cpu;
@@ -20,10 +21,14 @@ const FIGURES: [ColumnSource<ColumnDef, ProcStat>; 9] = [
     (columns::CPU_IRQ_NS, |stat| stat.all.irq),
     (columns::CPU_SOFTIRQ_NS, |stat| stat.all.softirq),
     (columns::CPU_STEAL_NS, |stat| stat.all.steal),
-    (columns::CPU_COUNT, |stat| Some(stat.cpus)),
+    (columns::CPU_COUNT, |stat| Some(stat.each.len() as u64)),
 ];
 
-struct OpenCpu(Host);
+struct OpenCpu {
+    host: Host,
+    /// Time in which each CPU had work until the row before, nanoseconds; empty before the first row.
+    worked_ns: BTreeMap<u32, u64>,
+}
 
 impl Sampler for Cpu {
     fn name(&self) -> &'static str {
@@ -31,20 +36,35 @@ impl Sampler for Cpu {
     }
 
     fn columns(&self, _target: &Target) -> Vec<Column> {
-        FIGURES.iter().map(|(column, _)| column.column()).collect()
+        FIGURES.iter().map(|(column, _)| column).chain([&columns::CPU_FULLEST_NS]).map(ColumnDef::column).collect()
     }
 
     fn open(&self, host: &Host, _target: &Target) -> Result<Box<dyn OpenSampler>> {
-        let mut open = OpenCpu(host.clone());
-        open.sample()?;
+        let open = OpenCpu { host: host.clone(), worked_ns: BTreeMap::new() };
+        open.read()?;
         Ok(Box::new(open))
+    }
+}
+
+impl OpenCpu {
+    fn read(&self) -> Result<ProcStat> {
+        proc_stat::parse(&self.host.read("/proc/stat")?)
+    }
+
+    /// Work of the busiest CPU since the row before. One that came online meanwhile is left out.
+    fn fullest_ns(&mut self, stat: &ProcStat) -> Option<u64> {
+        let now: BTreeMap<u32, u64> = stat.each.iter().map(|(number, times)| (*number, times.busy())).collect();
+        let before = std::mem::replace(&mut self.worked_ns, now);
+        let grown = |(number, ns): (&u32, &u64)| Some(ns.saturating_sub(*before.get(number)?));
+        self.worked_ns.iter().filter_map(grown).max()
     }
 }
 
 impl OpenSampler for OpenCpu {
     fn sample(&mut self) -> Result<Vec<Option<Value>>> {
-        let stat = proc_stat::parse(&self.0.read("/proc/stat")?)?;
-        Ok(FIGURES.iter().map(|(_, of)| count(of(&stat))).collect())
+        let stat = self.read()?;
+        let fullest = count(self.fullest_ns(&stat));
+        Ok(FIGURES.iter().map(|(_, of)| count(of(&stat))).chain([fullest]).collect())
     }
 }
 
@@ -63,8 +83,26 @@ mod tests {
         let states = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
         let wanted =
             states.into_iter().zip(1..).map(|(state, ticks)| (format!("cpu_{state}_ns"), count(ticks * 10_000_000)));
-        let wanted: Vec<_> = wanted.chain([("cpu_count".to_owned(), count(1))]).collect();
+        let wanted: Vec<_> =
+            wanted.chain([("cpu_count".to_owned(), count(1)), ("cpu_fullest_ns".to_owned(), None)]).collect();
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn the_fullest_cpu_is_the_one_that_worked_most_since_the_row_before_whichever_that_is() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let write = |of: &str| std::fs::write(root.path().join("proc/stat"), format!("cpu  0 0 0 0\n{of}")).unwrap();
+        write("cpu0 100 0 0 0\ncpu1 5 0 0 9\n");
+        let mut open = Cpu.open(&Host::rooted(root.path()), &Target::default()).unwrap();
+        let mut fullest = |of: &str| {
+            write(of);
+            open.sample().unwrap().pop().unwrap()
+        };
+        assert_eq!(fullest("cpu0 100 0 0 0\ncpu1 5 0 0 9\n"), None, "nothing is before the first row");
+        assert_eq!(fullest("cpu0 110 0 0 0\ncpu1 90 5 0 9\n"), count(900_000_000));
+        assert_eq!(fullest("cpu0 160 0 0 0\ncpu1 91 5 0 9\ncpu2 999 0 0 0\n"), count(500_000_000));
+        assert_eq!(fullest("cpu2 999 0 0 30\n"), count(0));
     }
 
     #[test]

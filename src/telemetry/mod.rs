@@ -12,6 +12,7 @@ pub(crate) mod cpu;
 pub(crate) mod diskstats;
 #[cfg(test)]
 mod live_tests;
+mod lock_holders;
 pub(crate) mod memory;
 pub(crate) mod postgres;
 pub(crate) mod pressure;

@@ -1,13 +1,15 @@
 //! What the clients' backends wait for: `pg_stat_activity` ten times a second, on a thread and connection of its own.
 //!
 //! Counted are the backends of clients (`backend_type = 'client backend'`), without pgstrata's own connections
-//! ([`APPLICATION_NAME`]). A sample that could not be taken, or came too late for its moment, does not count.
+//! ([`APPLICATION_NAME`]). A sample that could not be taken, or came too late for its moment, does not count. One sample a
+//! second also asks who holds the locks that backends wait for ([`super::lock_holders`]).
 
+use super::lock_holders::{self, Wait, holders};
 use super::{APPLICATION_NAME, ServerAddress, connect};
 use crate::cluster::client::{Client, TextRow};
 use crate::error::{Error, Result};
-use crate::host::time::{now, sleep, thread_cpu_us};
-use crate::record::trial::{WaitCount, WaitFigures};
+use crate::host::time::{now, sleep, thread_cpu_us, wall_us};
+use crate::record::trial::{WaitCount, WaitFigures, WaitSecond};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,10 +25,6 @@ pub struct Waits {
     pub cpu_us: u64,
 }
 
-/// Class and event of a wait, as [`WaitCount`] has them. The names are the server's: `WALSync` is `WalSync` from
-/// PostgreSQL 17 on.
-type Wait = (String, String);
-
 /// Samples until `stop` is set. Blocks; belongs on a thread of its own. A connection that breaks is made anew.
 ///
 /// # Errors
@@ -36,19 +34,16 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
     let sql = activity_sql();
     let step = Duration::from_secs(1) / PER_SECOND;
     let begun = now();
+    let mut seen = Seen { began_us: wall_us(), ..Seen::default() };
     let mut session: Option<Client> = None;
-    let mut seen: BTreeMap<Wait, u64> = BTreeMap::new();
-    let mut samples = 0;
     let mut trouble = Error::host("stopped before the first sample");
     let mut due: u32 = 0;
     while !stop.load(Ordering::SeqCst) {
-        match one(&mut session, server, &sql) {
-            Ok(waits) => {
-                samples += 1;
-                for (wait, backends) in waits {
-                    *seen.entry(wait).or_default() += backends;
-                }
-            }
+        let second = due / PER_SECOND;
+        let asks_for_holders = seen.seconds.len() <= second as usize;
+        let taken = if asks_for_holders { look(&mut session, server) } else { one(&mut session, server, &sql) };
+        match taken {
+            Ok(moment) => seen.add(second as usize, moment),
             Err(error) => {
                 session = None;
                 trouble = error;
@@ -58,22 +53,74 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
         due = due.saturating_add(1).max(elapsed_steps(begun.elapsed(), step).saturating_add(1));
         sleep((begun + step * due).saturating_duration_since(now()));
     }
-    if samples == 0 {
+    if seen.seconds.is_empty() {
         return Err(trouble.while_doing("sample what the backends wait for"));
     }
-    Ok(Waits { figures: figures(samples, seen), cpu_us: thread_cpu_us().saturating_sub(cpu_before) })
+    Ok(Waits { figures: seen.figures(), cpu_us: thread_cpu_us().saturating_sub(cpu_before) })
 }
 
 fn elapsed_steps(elapsed: Duration, step: Duration) -> u32 {
     u32::try_from(elapsed.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX)
 }
 
-fn figures(samples: u64, seen: BTreeMap<Wait, u64>) -> WaitFigures {
-    let backends = seen.values().sum();
-    let mut waits: Vec<WaitCount> =
-        seen.into_iter().map(|((class, event), count)| WaitCount { class, event, count }).collect();
-    waits.sort_by_key(|wait| std::cmp::Reverse(wait.count));
-    WaitFigures { samples, per_second: PER_SECOND, backends, waits }
+/// One sample.
+#[derive(Debug, Default)]
+struct Moment {
+    /// Each wait with the backends that were in it; one wait may come several times.
+    waits: Vec<(Wait, u32)>,
+    holders: Vec<Wait>,
+}
+
+/// All samples so far.
+#[derive(Debug, Default)]
+struct Seen {
+    began_us: u64,
+    /// Samples of each second, and how often each wait was seen in them.
+    seconds: Vec<(u32, BTreeMap<Wait, u32>)>,
+    holders: BTreeMap<Wait, u64>,
+}
+
+impl Seen {
+    fn add(&mut self, second: usize, moment: Moment) {
+        if self.seconds.len() <= second {
+            self.seconds.resize_with(second + 1, Default::default);
+        }
+        let (samples, waits) = &mut self.seconds[second];
+        *samples += 1;
+        for (wait, backends) in moment.waits {
+            *waits.entry(wait).or_default() += backends;
+        }
+        for holder in moment.holders {
+            *self.holders.entry(holder).or_default() += 1;
+        }
+    }
+
+    fn figures(self) -> WaitFigures {
+        let mut sums: BTreeMap<&Wait, u64> = BTreeMap::new();
+        for (wait, backends) in self.seconds.iter().flat_map(|(_, waits)| waits) {
+            *sums.entry(wait).or_default() += u64::from(*backends);
+        }
+        let mut most_first: Vec<(&Wait, u64)> = sums.into_iter().collect();
+        most_first.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let places: BTreeMap<&Wait, u32> = (0u32..).zip(&most_first).map(|(place, (wait, _))| (*wait, place)).collect();
+        let second = |(samples, waits): &(u32, BTreeMap<Wait, u32>)| WaitSecond {
+            samples: *samples,
+            counts: waits.iter().filter_map(|(wait, backends)| Some((*places.get(wait)?, *backends))).collect(),
+        };
+        WaitFigures {
+            samples: self.seconds.iter().map(|(samples, _)| u64::from(*samples)).sum(),
+            per_second: PER_SECOND,
+            backends: most_first.iter().map(|(_, count)| count).sum(),
+            waits: most_first.iter().map(|(wait, count)| counted(wait, *count)).collect(),
+            seconds: self.seconds.iter().map(second).collect(),
+            began_us: self.began_us,
+            lock_holders: self.holders.iter().map(|(wait, count)| counted(wait, *count)).collect(),
+        }
+    }
+}
+
+fn counted((class, event): &Wait, count: u64) -> WaitCount {
+    WaitCount { class: class.clone(), event: event.clone(), count }
 }
 
 /// The backends of clients, grouped by what they wait for now.
@@ -85,30 +132,36 @@ fn activity_sql() -> String {
     )
 }
 
-fn one(session: &mut Option<Client>, server: &ServerAddress, sql: &str) -> Result<Vec<(Wait, u64)>> {
-    let client = match session {
-        Some(client) => client,
-        None => session.insert(connect(server)?),
-    };
-    client.query(sql)?.iter().map(counted).collect()
+fn connected<'a>(session: &'a mut Option<Client>, server: &ServerAddress) -> Result<&'a mut Client> {
+    match session {
+        Some(client) => Ok(client),
+        None => Ok(session.insert(connect(server)?)),
+    }
+}
+
+fn one(session: &mut Option<Client>, server: &ServerAddress, sql: &str) -> Result<Moment> {
+    let rows = connected(session, server)?.query(sql)?;
+    Ok(Moment { waits: rows.iter().map(grouped).collect::<Result<_>>()?, holders: Vec::new() })
+}
+
+/// A sample of single backends, with who holds the locks that they wait for.
+fn look(session: &mut Option<Client>, server: &ServerAddress) -> Result<Moment> {
+    let rows = connected(session, server)?.query(&lock_holders::sql())?;
+    let backends = rows.iter().map(lock_holders::backend).collect::<Result<Vec<_>>>()?;
+    let waits = backends.iter().filter(|backend| backend.is_client).map(|backend| (backend.wait.clone(), 1)).collect();
+    Ok(Moment { waits, holders: holders(&backends) })
 }
 
 /// One row of [`activity_sql`].
-///
-/// The column `state` is not asked for: the view reads it a moment before the wait (`pg_stat_get_activity` copies all
-/// states first), so that a busy server shows backends that are idle and wait for a WAL sync. The wait is the newer
-/// truth. A backend between statements waits for its client (`Client`, `ClientRead`), in a transaction or not; one that
-/// waits for nothing uses the CPU.
-fn counted(row: &TextRow) -> Result<(Wait, u64)> {
+fn grouped(row: &TextRow) -> Result<(Wait, u32)> {
     let [class, event, backends] = row.as_slice() else {
         return Err(Error::tool(format!("pg_stat_activity came as {} columns, not 3", row.len())));
     };
     let text = backends.as_deref().unwrap_or_default();
     let backends = text
         .parse()
-        .map_err(|_| Error::tool(format!("pg_stat_activity: count is `{text}`, not a whole number (u64)")))?;
-    let class = class.as_deref().unwrap_or("CPU");
-    Ok(((class.to_owned(), event.as_deref().unwrap_or(class).to_owned()), backends))
+        .map_err(|_| Error::tool(format!("pg_stat_activity: count is `{text}`, not a whole number (u32)")))?;
+    Ok((lock_holders::wait(class.as_deref(), event.as_deref()), backends))
 }
 
 #[cfg(test)]
@@ -123,7 +176,7 @@ mod tests {
     #[test]
     fn backends_are_classed_by_what_they_wait_for_and_those_that_do_not_wait_use_the_cpu() {
         let classed = |class, event| {
-            let ((class, event), backends) = counted(&row(class, event, "3")).unwrap();
+            let ((class, event), backends) = grouped(&row(class, event, "3")).unwrap();
             assert_eq!(backends, 3);
             format!("{class}/{event}")
         };
@@ -135,18 +188,28 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_the_most_frequent_wait_first_and_count_backends_over_all_samples() {
+    fn figures_have_the_most_frequent_wait_first_and_keep_each_second() {
         let key = |class: &str, event: &str| (class.to_owned(), event.to_owned());
-        let seen = BTreeMap::from([(key("CPU", "CPU"), 3), (key("IO", "WALSync"), 71)]);
-        let figures = figures(20, seen);
-        assert_eq!((figures.samples, figures.per_second, figures.backends), (20, 10, 74));
+        let mut seen = Seen { began_us: 7, ..Seen::default() };
+        let moment = |cpu, sync| Moment {
+            waits: vec![(key("CPU", "CPU"), cpu), (key("IO", "WALSync"), sync)],
+            holders: vec![key("IO", "WALSync")],
+        };
+        seen.add(0, moment(2, 30));
+        seen.add(0, moment(1, 40));
+        seen.add(2, Moment { waits: vec![(key("IO", "WALSync"), 1)], holders: Vec::new() });
+        let figures = seen.figures();
+        assert_eq!((figures.samples, figures.per_second, figures.backends, figures.began_us), (3, 10, 74, 7));
         assert_eq!((figures.waits[0].event.as_str(), figures.waits[0].count), ("WALSync", 71));
+        let seconds: Vec<_> = figures.seconds.iter().map(|second| (second.samples, second.counts.clone())).collect();
+        assert_eq!(seconds, [(2, vec![(1, 3), (0, 70)]), (0, vec![]), (1, vec![(0, 1)])]);
+        assert_eq!((figures.lock_holders.len(), figures.lock_holders[0].count), (1, 2));
     }
 
     #[test]
     fn a_row_of_another_shape_is_an_error_that_names_the_item() {
-        assert!(counted(&vec![None]).unwrap_err().to_string().contains("1 columns"));
-        assert!(counted(&row(None, None, "many")).unwrap_err().to_string().contains("count is `many`"));
+        assert!(grouped(&vec![None]).unwrap_err().to_string().contains("1 columns"));
+        assert!(grouped(&row(None, None, "many")).unwrap_err().to_string().contains("count is `many`"));
     }
 
     #[test]
@@ -184,7 +247,7 @@ mod tests {
                 .split('|')
                 .map(|text| (!text.is_empty()).then(|| text.to_owned()))
                 .collect();
-            let ((class, event), backends) = counted(&row).unwrap();
+            let ((class, event), backends) = grouped(&row).unwrap();
             assert_eq!((class.as_str(), event.as_str(), backends), ("CPU", "CPU", 1), "{}", bin.display());
         }
     }

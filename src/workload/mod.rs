@@ -32,7 +32,9 @@ pub struct ClientSecond {
     pub skipped: u64,
     /// Slower than the limit.
     pub late: u64,
-    /// Latencies of those done, microseconds.
+    /// Share of the operations that was looked at one by one, 1 for all; with less the counts are estimates.
+    pub log_sample: f64,
+    /// Latencies of those done and looked at, microseconds.
     pub latencies: Histogram<u64>,
 }
 
@@ -145,6 +147,15 @@ pub trait Workload: Sync {
     /// # Errors
     /// With the tool's own words; interrupted.
     fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    /// Options that the plan leaves open and that must be the same for all cases with this workload. Asked after the
+    /// warm-up of the first of them, which has left its output in `place.raw`.
+    ///
+    /// # Errors
+    /// Where that output cannot be read.
+    fn decide(&self, place: &Place<'_>, options: &Options) -> Result<Options> {
+        let _ = (place, options);
+        Ok(Options::default())
+    }
     /// Runs, measured. Rates and percentiles are not its business: `analyse` has them from the counts.
     ///
     /// # Errors

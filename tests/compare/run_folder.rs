@@ -145,6 +145,7 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         columns: Vec::new(),
         gaps: Vec::new(),
         telemetry_cpu_us: None,
+        decided: Options::default(),
         notes: Vec::new(),
         files: std::collections::BTreeMap::new(),
     }

@@ -262,7 +262,7 @@ fn a_run_of_which_nothing_was_measured_still_has_its_page() {
     findings.rankings.clear();
     findings.trials.clear();
     for case in &mut findings.cases {
-        (case.measures, case.strata, case.bottleneck, case.steadiness) = (vec![], None, None, None);
+        (case.measures, case.strata, case.backend_time, case.steadiness) = (vec![], None, None, None);
     }
     let Some(Opened { mut browser, .. }) = open(&findings, 1200, "light") else { return };
     browser.evaluate(SCROLL_THROUGH);

@@ -133,8 +133,8 @@ fn cautions_name_their_cases_or_what_these_are_all_of() {
     let text = rendered("txt", &sample::findings());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for caution in [
-        "- storage is not what this measured: the CPUs were 93 to 97 % busy (tmpfs, tpcb, clients 1; tmpfs, tpcb, clients \
-         4; tmpfs, tpcb, clients 16) -",
+        "- the CPUs were 93 to 97 % busy: stacks may differ by the CPU time that they cost (tmpfs, tpcb, clients 1; tmpfs, \
+         tpcb, clients 4; tmpfs, tpcb, clients 16) -",
         "reads came from the page cache (all cases with a server) -",
         "pgbench itself may be the limit Not run",
     ] {

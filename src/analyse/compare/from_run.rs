@@ -195,19 +195,23 @@ impl Case<'_> {
             mean.spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
         }
         measures.push(mean);
-        let percentiles = [
-            ("p50", latency.p50_us),
-            ("p95", latency.p95_us),
-            ("p99", latency.p99_us),
-            ("p99.9", latency.p999_us),
-            ("max", latency.max_us),
-        ];
-        for (which, us) in percentiles {
-            let figure = Figure::Percentile(which.to_owned());
-            let measure = self.measure(conditions, &of("latency"), figure, "us", us as f64);
-            let spread = Spread::Together { trials: self.trials.len(), alone: None };
-            measures.push(Measure { spread, ..measure });
+        for percentile in &latency.percentiles {
+            let Some(over) = &percentile.over_trials else { continue };
+            let figure = Figure::Percentile(percentile.name.clone());
+            let measure = self.measure(conditions, &of("latency"), figure, "us", over.value);
+            let of_trial = |(block, us): &(u32, u64)| BlockMean {
+                block: *block,
+                trial: TrialMean { mean: *us as f64, within: None },
+            };
+            let means = percentile.trials.iter().map(of_trial).collect();
+            let spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
+            measures.push(Measure { ends: over.low.zip(over.high), spread, ..measure });
         }
+        let Some(max_us) = latency.max_us else { return measures };
+        let figure = Figure::Percentile("max".to_owned());
+        let max = self.measure(conditions, &of("latency"), figure, "us", max_us as f64);
+        let spread = Spread::Together { trials: self.trials.len(), alone: None };
+        measures.push(Measure { spread, ..max });
         measures
     }
 

@@ -451,12 +451,18 @@ fn cases_of_one_stack_are_one_side_and_stacks_compare_inside_their_class() {
 }
 
 #[test]
-fn percentiles_of_a_run_are_of_all_its_trials_and_no_single_runs() {
+fn percentiles_of_a_run_compare_trial_by_trial_and_its_slowest_operation_does_not() {
     let found = compare(&from_run::sides(0, "x", &a_run(), None));
-    let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
-    let comparison = row.comparison.as_ref().unwrap();
-    assert_eq!((comparison.outcome, row.value.trials, row.reference.trials), (Outcome::NoInterval, 3, 3));
-    assert!(comparison.how.ends_with("all trials together (3 trials against 3 trials)"), "{}", comparison.how);
+    let of = |which: &str| {
+        let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with(which)).unwrap();
+        (row.comparison.clone().unwrap(), row.value.trials, row.reference.trials)
+    };
+    let (p99, own, other) = of("latency p99");
+    assert_eq!((own, other), (3, 3));
+    assert!(p99.how.starts_with("paired over 3") && p99.low.is_some(), "{p99:?}");
+    let (max, ..) = of("latency max");
+    assert_eq!(max.outcome, Outcome::NoInterval);
+    assert!(max.how.ends_with("all trials together (3 trials against 3 trials)"), "{}", max.how);
     assert!(!found.caveats.iter().any(|caveat| caveat.contains("one run each")), "{:?}", found.caveats);
 }
 

@@ -51,13 +51,14 @@ pub fn disturbances(host: &Host) -> Vec<Disturbance> {
     let before = cpus();
     sleep(WATCHED);
     let after = cpus();
+    let both = before.as_ref().zip(after.as_ref());
     let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
     let checks = [
         clocksource(host).and_then(|name| slow_clock(&name)),
         governors(host).and_then(|names| lazy_governor(&names)),
         boost(host),
-        before.zip(after).and_then(|(before, after)| load_of_others(&before, &after)),
-        before.zip(after).and_then(|(before, after)| stolen_time(&before, &after)),
+        both.and_then(|(before, after)| load_of_others(before, after)),
+        both.and_then(|(before, after)| stolen_time(before, after)),
         cpu_quota(),
         swap_in_use(&memory),
         little_memory(&memory),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     fn cpus(user: u64, idle: u64, steal: Option<u64>) -> ProcStat {
-        ProcStat { all: CpuTimes { user, idle, steal, ..CpuTimes::default() }, cpus: 1 }
+        ProcStat { all: CpuTimes { user, idle, steal, ..CpuTimes::default() }, ..ProcStat::default() }
     }
 
     #[test]

@@ -69,6 +69,13 @@ pub(crate) const CPU_STEAL_NS: ColumnDef = counter(
 pub(crate) const CPU_TIMES: [ColumnDef; 8] =
     [CPU_USER_NS, CPU_NICE_NS, CPU_SYSTEM_NS, CPU_IDLE_NS, CPU_IOWAIT_NS, CPU_IRQ_NS, CPU_SOFTIRQ_NS, CPU_STEAL_NS];
 
+pub(crate) const CPU_FULLEST_NS: ColumnDef = interval(
+    "cpu_fullest_ns",
+    "ns",
+    "/proc/stat cpuN: time since the row before in which the busiest single CPU had work, in steps of 10 ms; another CPU may \
+     be the busiest in each row; absent in row 0",
+);
+
 pub const CPU_COUNT: ColumnDef = gauge("cpu_count", "cpus", "/proc/stat: CPUs online");
 
 pub(crate) const MEM_DIRTY_BYTES: ColumnDef =

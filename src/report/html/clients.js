@@ -1,6 +1,6 @@
 /* Rates over the number of clients: a line for each stack (and whatever else differs), whiskers at every point. */
 function clientsChart(holder) {
-  var lines = clientLines(holder.dataset.workload, holder.dataset.measure);
+  var lines = clientLines(holder.dataset);
   var state = { lines: lines, hidden: {}, log: clientsWantLog(lines) };
   var entry = chart(holder, function (width) { return clientsOption(state, holder.dataset.unit, width); });
   var holderOfChips = document.querySelector('.chips[data-for="' + holder.id + '"]');
@@ -23,11 +23,11 @@ function clientsChart(holder) {
 
 function lineColour(line) { return mixed(variable(line.colour), [0, -0.4, 0.35, -0.6][line.shade % 4]); }
 
-/** Lines of one workload and measure: cases that differ in their number of clients alone. */
-function clientLines(workload, measure) {
+/** Lines of one workload, measure and unit: cases that differ in their number of clients alone. */
+function clientLines(of) {
   var lines = [];
   findings.rankings.forEach(function (ranking) {
-    if (ranking.workload !== workload || ranking.measure !== measure) return;
+    if (ranking.workload !== of.workload || ranking.measure !== of.measure || ranking.unit !== of.unit) return;
     ranking.classes.forEach(function (block) {
       block.rows.forEach(function (row) {
         var found = caseById[row.case];

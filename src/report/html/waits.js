@@ -6,7 +6,7 @@ var WAITS_SHOWN = 9;
 function waitEvents() {
   var events = {};
   findings.cases.forEach(function (found) {
-    ((found.bottleneck || {}).waits || []).forEach(function (wait) {
+    ((found.backend_time || {}).waits || []).forEach(function (wait) {
       var key = wait.class + " " + wait.event;
       events[key] = events[key] || { key: key, cls: wait.class, event: wait.event, total: 0 };
       events[key].total += wait.share;
@@ -27,7 +27,7 @@ function waitEvents() {
 
 function waitsChart(holder) {
   var events = waitEvents();
-  var cases = findings.cases.filter(function (found) { return found.bottleneck && found.bottleneck.waits.length; });
+  var cases = findings.cases.filter(function (found) { return found.backend_time && found.backend_time.waits.length; });
   chart(holder, function (width) { return waitsOption(events, cases, width); });
   var legend = document.querySelector('[data-chips="waits"]');
   var show = function () {
@@ -42,7 +42,7 @@ function waitsChart(holder) {
 }
 
 function waitShare(found, event) {
-  return found.bottleneck.waits.filter(function (w) { return w.class === event.cls && w.event === event.event; }).reduce(function (sum, w) { return sum + w.share; }, 0);
+  return found.backend_time.waits.filter(function (w) { return w.class === event.cls && w.event === event.event; }).reduce(function (sum, w) { return sum + w.share; }, 0);
 }
 
 function waitsOption(events, cases, width) {
@@ -68,7 +68,7 @@ function waitsOption(events, cases, width) {
   option.series = events.map(function (event) { return bar(event.name, event.colour, cases.map(function (found) { return waitShare(found, event); })); });
   option.series.push(bar("other", "line-strong", cases.map(function (found) {
     var named = events.reduce(function (sum, event) { return sum + waitShare(found, event); }, 0);
-    var all = found.bottleneck.waits.reduce(function (sum, wait) { return sum + wait.share; }, 0);
+    var all = found.backend_time.waits.reduce(function (sum, wait) { return sum + wait.share; }, 0);
     return Math.max(0, all - named);
   })));
   if (narrow) option.series.forEach(function (series) { series.barGap = "0%"; });
@@ -92,7 +92,7 @@ function contrast(colour) {
 }
 
 function waitsTip(found) {
-  return tip(label(found.id), found.bottleneck.waits.map(function (wait) {
+  return tip(label(found.id), found.backend_time.waits.map(function (wait) {
     return { name: wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")", value: (wait.share * 100).toFixed(1) + " %" };
   }));
 }

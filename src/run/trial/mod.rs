@@ -21,6 +21,7 @@ use crate::provision::knobs;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::event::{Event, Step};
+use crate::record::options::Options;
 use crate::record::trial::{self as record, Outcome, StepTime, TrialRecord};
 use crate::store::staging::Staging;
 use crate::workload::Workload;
@@ -114,6 +115,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             columns: Vec::new(),
             gaps: Vec::new(),
             telemetry_cpu_us: None,
+            decided: Options::default(),
             notes: Vec::new(),
             files: BTreeMap::new(),
         };

@@ -3,6 +3,8 @@
 use super::Trial;
 use crate::cluster::server;
 use crate::error::{Error, Result};
+use crate::record::options::Options;
+use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
 use crate::telemetry::{ServerAddress, Target};
 use crate::workload::Place;
@@ -15,7 +17,8 @@ pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
 }
 
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
-    let options = &trial.case.workload.options;
+    let options = &decided(trial)?;
+    trial.record.operation = trial.workload.operation(options)?;
     let target = Target {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
         server: trial.server.as_ref().map(|server| ServerAddress {
@@ -47,6 +50,33 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     trial.record.gaps = measured.gaps;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
     Ok(())
+}
+
+/// The workload's options with those that the plan left open: as an earlier trial with the same workload decided, also in
+/// an earlier sitting, or decided now.
+fn decided(trial: &mut Trial<'_, '_>) -> Result<Options> {
+    let workload = &trial.case.workload;
+    let mut earlier = None;
+    for key in &trial.session.record.order {
+        let same = trial.session.record.cases.iter().any(|case| case.id == key.case && case.workload == *workload);
+        // One that cannot be read is measured again, and decides nothing.
+        if same && let Ok(Some(record)) = trial.session.events.writer().folder().trial(key) {
+            earlier = Some(record).filter(|record| record.outcome == Outcome::Measured).map(|record| record.decided);
+        }
+        if earlier.is_some() {
+            break;
+        }
+    }
+    let raw = trial.staging.raw();
+    trial.record.decided = match earlier {
+        Some(decided) => decided,
+        None => trial.workload.decide(&trial.place(&raw)?, &workload.options)?,
+    };
+    let mut options = workload.options.clone();
+    for (key, value) in &trial.record.decided.0 {
+        options.set(key, value.clone());
+    }
+    Ok(options)
 }
 
 impl Trial<'_, '_> {

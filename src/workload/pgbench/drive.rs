@@ -25,6 +25,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// pgbench dies of an interrupt at once; this is for one that hangs.
 const END_LIMIT: Duration = Duration::from_secs(2);
 
+/// Name of the warm-up's output.
+pub const WARM_UP: &str = "pgbench-warmup";
+
 /// Lines that a failure shows of what pgbench said.
 const ERROR_LINES: usize = 12;
 
@@ -105,7 +108,7 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64) -> Result<()> {
     let server = server_of(place)?;
     let args = run_args(place, server, settings, units, settings.warmup)?;
-    run_to_end(place, server, &args, "pgbench-warmup")
+    run_to_end(place, server, &args, WARM_UP)
 }
 
 /// Runs a pgbench whose transactions nobody counts.
@@ -122,11 +125,15 @@ pub fn measure(place: &Place<'_>, settings: &Settings, units: u64, listener: &dy
     let mut args = run_args(place, server, settings, units, settings.duration)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
+    let log_sample = settings.log_sample.unwrap_or(1.0);
+    if log_sample < 1.0 {
+        args.insert(0, format!("--sampling-rate={log_sample}"));
+    }
     let streams = settings.jobs as usize;
     let (tell, heard) = mpsc::channel();
     let limit_us = settings.latency_limit.map(|limit| limit.0);
     let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
-    let collector = Collector::new(streams, scripts, limit_us, tell.clone());
+    let collector = Collector::new(streams, scripts, limit_us, log_sample, tell.clone());
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
     let mut running = Running::start(place, &command, "pgbench")?;
     let pid = running.child.id();

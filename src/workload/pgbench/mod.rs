@@ -7,6 +7,7 @@ mod drive;
 mod options;
 mod pipes;
 mod read;
+mod sample;
 mod script_settings;
 mod seconds;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 use super::{DataSet, Listener, Place, Workload};
 use crate::error::{Error, Result};
 use crate::host::files;
+use crate::parse::pgbench_summary;
 use crate::record::counts::Counts;
 use crate::record::facts::FoundSetting;
 use crate::record::operation::{CacheState, Operation, Writes};
@@ -101,7 +103,8 @@ impl Workload for Pgbench {
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),
             scripts,
             scale: options.get("scale").map(OptionValue::plain),
-            query_mode: Some(settings.mode.clone()),
+            query_mode: Some(settings.mode),
+            log_sample: Some(settings.log_sample.unwrap_or(1.0)),
             script_settings: script_settings(&settings.scripts),
             settings: SETTINGS.iter().filter_map(told).collect(),
         })
@@ -139,6 +142,22 @@ impl Workload for Pgbench {
             return Ok(());
         }
         drive::warm_up(place, &settings, settings.units(memory))
+    }
+
+    fn decide(&self, place: &Place<'_>, options: &Options) -> Result<Options> {
+        let settings = settings(options)?;
+        let mut decided = Options::default();
+        if settings.log_sample.is_none() {
+            let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
+            let tps = match files::read_text(&warm_up) {
+                Ok(text) => pgbench_summary::parse(&text)?.tps,
+                // No warm-up, so that nobody knows the rate.
+                Err(_) => None,
+            };
+            let sample = tps.map_or(1.0, |tps| sample::for_rate(tps, writes(&settings.scripts)));
+            decided.set("log_sample", OptionValue::Number(sample));
+        }
+        Ok(decided)
     }
 
     fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts> {

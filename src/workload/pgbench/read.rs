@@ -17,10 +17,12 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: &str) -> Result<Count
             .hint("the stack is slower than the duration, or it stalled: look at the server's log"));
     };
     let elapsed_us = tally.last_us.saturating_sub(began_us);
-    let mut measures = vec![measure(TRANSACTIONS, &tally.total(), elapsed_us)];
+    let log_sample = settings.log_sample.unwrap_or(1.0);
+    let whole = if log_sample < 1.0 { as_reported(&summary) } else { tally.total() };
+    let mut measures = vec![measure(TRANSACTIONS, &whole, elapsed_us)];
     if settings.scripts.len() > 1 {
         let scripts = settings.scripts.iter().zip(&tally.scripts);
-        measures.extend(scripts.map(|(script, tally)| measure(&script.name, tally, elapsed_us)));
+        measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));
     }
     let reported = Some(reported(settings, summary));
     Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, probe: None })
@@ -52,6 +54,32 @@ fn measure(name: &str, tally: &ScriptTally, elapsed_us: u64) -> Measure {
     }
 }
 
+/// All scripts together by pgbench's own count, which is exact however few transactions it logs.
+fn as_reported(summary: &Summary) -> ScriptTally {
+    let mean_us = summary.latency_ms_mean.filter(|mean| mean.is_finite()).unwrap_or(0.0) * 1e3;
+    ScriptTally {
+        done: summary.transactions,
+        failed: summary.failed.unwrap_or(0),
+        skipped: summary.skipped.unwrap_or(0),
+        late: summary.late.unwrap_or(0),
+        latency_us_sum: (mean_us * summary.transactions as f64).round() as u64,
+    }
+}
+
+impl ScriptTally {
+    /// About how many there were of a script, of which this share was logged.
+    fn of_all(&self, log_sample: f64) -> ScriptTally {
+        let all = |logged: u64| (logged as f64 / log_sample).round() as u64;
+        ScriptTally {
+            done: all(self.done),
+            failed: all(self.failed),
+            skipped: all(self.skipped),
+            late: all(self.late),
+            latency_us_sum: all(self.latency_us_sum),
+        }
+    }
+}
+
 /// pgbench's counts of single scripts are left out: its threads add to them without a lock.
 fn reported(settings: &Settings, summary: Summary) -> Reported {
     let scripts = settings.scripts.iter().zip(summary.scripts);
@@ -68,6 +96,7 @@ fn reported(settings: &Settings, summary: Summary) -> Reported {
         failed: summary.failed,
         skipped: summary.skipped,
         late: summary.late,
+        tps: summary.tps,
         // Without a standard deviation, pgbench's mean is duration x clients / transactions.
         latency_ms_mean: summary.latency_ms_stddev.and(summary.latency_ms_mean),
         connection_ms: summary.connection_ms,

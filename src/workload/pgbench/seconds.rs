@@ -70,12 +70,20 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector for so many streams and the scripts of these names; `limit_us` makes transactions late.
-    pub fn new(streams: usize, scripts: Vec<String>, limit_us: Option<u64>, told: Sender<Told>) -> Collector {
+    /// A collector for so many streams and the scripts of these names; `limit_us` makes transactions late, `log_sample` is
+    /// the share of them that comes.
+    pub fn new(
+        streams: usize,
+        scripts: Vec<String>,
+        limit_us: Option<u64>,
+        log_sample: f64,
+        told: Sender<Told>,
+    ) -> Collector {
         Collector {
             state: Mutex::new(State {
                 streams: vec![Stream::default(); streams],
                 limit_us,
+                log_sample,
                 told,
                 held: Vec::new(),
                 open: VecDeque::new(),
@@ -131,6 +139,7 @@ struct Bin {
 struct State {
     streams: Vec<Stream>,
     limit_us: Option<u64>,
+    log_sample: f64,
     told: Sender<Told>,
     /// Transactions before the first second's beginning is known, with their stream.
     held: Vec<(usize, Transaction)>,
@@ -280,12 +289,18 @@ impl State {
         }
         Ok(ClientSecond {
             second: self.first_open + 1,
-            done: all.len(),
-            failed: bin.failed,
-            skipped: bin.skipped,
-            late: bin.late,
+            done: self.of_all(all.len()),
+            failed: self.of_all(bin.failed),
+            skipped: self.of_all(bin.skipped),
+            late: self.of_all(bin.late),
+            log_sample: self.log_sample,
             latencies: all,
         })
+    }
+
+    /// How many there were about, of which so many were logged.
+    fn of_all(&self, logged: u64) -> u64 {
+        (logged as f64 / self.log_sample).round() as u64
     }
 
     fn tell_latencies(&self, measure: &str, length_us: u64, latencies: Histogram<u64>) {
@@ -329,7 +344,7 @@ mod tests {
     fn collector(streams: usize) -> (Collector, Receiver<Told>) {
         let (told, heard) = channel();
         let scripts = ["select-only", "own"].map(str::to_owned).to_vec();
-        (Collector::new(streams, scripts, Some(1_000), told), heard)
+        (Collector::new(streams, scripts, Some(1_000), 1.0, told), heard)
     }
 
     fn seconds(heard: &Receiver<Told>) -> Vec<(u64, u64)> {

@@ -197,6 +197,30 @@ fn scripts_are_measured_each_for_itself() {
 }
 
 #[test]
+fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
+    let Some(bench) = Bench::new() else { return };
+    let script = ("script", text("select-only"));
+    let wanted = options(&[script.clone(), ("log_sample", OptionValue::Number(0.1)), ("duration", text("2s"))]);
+    let ears = Ears::default();
+    let counts = bench.measure(&wanted, &ears).unwrap();
+    assert_agrees(&counts);
+    let done = counts.measures[0].done.unwrap() as f64;
+    let logged = ears.latencies.lock().unwrap()["transactions"] as f64;
+    assert!(done > 1000.0 && (0.05..0.15).contains(&(logged / done)), "{logged} of {done}");
+    let told: u64 = ears.seconds.lock().unwrap().iter().map(|second| second.done).sum();
+    assert!((0.5..1.5).contains(&(told as f64 / done)), "{told} of {done} in whole seconds");
+    assert_eq!(Pgbench.operation(&wanted).unwrap().log_sample, Some(0.1));
+    // What the plan says is not decided again, and without a warm-up all are logged.
+    assert_eq!(Pgbench.decide(&bench.place(), &wanted).unwrap(), Options::default());
+    let open = options(&[script]);
+    assert_eq!(Pgbench.decide(&bench.place(), &open).unwrap().number("log_sample"), Some(1.0));
+    let summary = "number of transactions actually processed: 9\ntps = 100000000.0 (without initial connection time)\n";
+    std::fs::write(bench.raw.join("pgbench-warmup.out"), summary).unwrap();
+    assert_eq!(Pgbench.decide(&bench.place(), &open).unwrap().number("log_sample"), Some(0.001));
+    bench.assert_clean();
+}
+
+#[test]
 fn an_sql_error_in_a_script_is_told_in_pgbenchs_words() {
     let Some(bench) = Bench::new() else { return };
     let script = bench.folder.path().join("wrong.sql");

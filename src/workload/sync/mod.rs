@@ -106,6 +106,7 @@ impl Workload for Sync {
             scale: None,
             query_mode: None,
             script_settings: Vec::new(),
+            log_sample: None,
             settings: ["duration", "warmup"].iter().filter_map(told).collect(),
         })
     }
@@ -271,7 +272,7 @@ impl Observer for SecondReporter<'_> {
 
 fn new_second(second: u64) -> Result<ClientSecond> {
     let latencies = empty_histogram()?;
-    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, latencies })
+    Ok(ClientSecond { second, done: 0, failed: 0, skipped: 0, late: 0, log_sample: 1.0, latencies })
 }
 
 fn probed(host: &Host, request: &Request, interrupt: &Interrupt, listener: &dyn Listener) -> Result<Counts> {

@@ -1,0 +1,219 @@
+//! Latencies of each case, as tables: percentiles over trials with their intervals, and each trial's own.
+
+use super::cases::Cases;
+use super::rankings::{estimate_cell, estimate_column};
+use super::table::{Cell, Table, TableColumn};
+use super::words::{estimate_text, mean_millis, millis, percent};
+use crate::analyse::findings::{CaseFinding, Estimate, MeasureFinding, Percentile, PercentileRatio};
+use crate::units::{Micros, grouped, significant};
+
+/// What is said beside latencies of closed loops.
+pub(super) const CLOSED_LOOP: &str = "Closed loop: each client sends its next operation when the last one is done, so \
+    these are service times; operations that would have come during a stall are not in them. For latency under a given \
+    rate see the workload's option `rate`.";
+
+/// Percentiles that tables have, in their order.
+const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
+
+/// CSV headings of a ratio of percentiles.
+const RATIO_FIELDS: [&str; 4] = ["baseline", "ratio", "ratio low", "ratio high"];
+
+impl Cases<'_> {
+    /// Latency percentiles and counts of every measure.
+    pub fn latencies(&self) -> Table {
+        let mut columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Measure").csv(&["measure"]),
+            TableColumn::text("Load").csv(&["fixed rate (1/s)", "latency limit (us)", "share logged (0 to 1)"]),
+            estimate_column("Rate of all trials", "rate", "1/s"),
+            TableColumn::number("mean", "ms"),
+        ];
+        columns.extend(PERCENTILES.map(|name| {
+            let csv = ["", " low", " high", " merged"].map(|of| format!("{name}{of} (ms)"));
+            TableColumn::number(name, "ms").csv(&[&csv[0], &csv[1], &csv[2], &csv[3], &format!("{name} trials")])
+        }));
+        columns.extend([
+            TableColumn::number("p99 against the baseline", "").csv(&RATIO_FIELDS),
+            TableColumn::number("slowest", "ms"),
+            TableColumn::number("Done", ""),
+            TableColumn::number("Failed", ""),
+            TableColumn::number("Skipped", ""),
+            TableColumn::number("Late", ""),
+            estimate_column("In time", "in time", "share"),
+        ]);
+        let mut table = Table::new("latencies", "Latency, by case", columns).note(format!(
+            "Each percentile is that of a trial, averaged over trials (mean of logarithms, 95 % t interval). {}",
+            self.logged_note()
+        ));
+        for case in self.cases {
+            for measure in &case.measures {
+                let mut row = vec![self.name(case), Cell::text(measure.name.clone()), load_cell(case)];
+                row.push(estimate_cell(measure.rate.as_ref(), measure.unavailable.as_deref()));
+                row.extend(latency_cells(case, measure));
+                table.push(row);
+            }
+        }
+        table
+    }
+
+    /// Each trial's own percentiles, and that of all trials' operations together.
+    pub fn percentiles(&self) -> Table {
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::text("Measure").csv(&["measure"]),
+            TableColumn::text("Percentile").csv(&["percentile"]),
+            estimate_column("Over trials", "over trials", "ms"),
+            TableColumn::number("Against the baseline", "").csv(&RATIO_FIELDS),
+            TableColumn::text("Each trial, ms").csv(&["trials (number: ms)"]),
+            TableColumn::number("Merged", "ms"),
+        ];
+        let mut table = Table::new("percentiles", "Percentiles of each trial", columns).note(
+            "Merged: of the operations of all trials together. Its tail may be that of a single bad trial; it is no figure of \
+             the next one.",
+        );
+        for case in self.cases {
+            for measure in &case.measures {
+                for one in measure.latency.iter().flat_map(|latency| &latency.percentiles) {
+                    let trial = |(number, us): &(u32, u64)| format!("{number}: {}", millis(*us));
+                    let trials: Vec<String> = one.trials.iter().map(trial).collect();
+                    let exact: Vec<String> =
+                        one.trials.iter().map(|(number, us)| format!("{number}: {}", Micros(*us).millis())).collect();
+                    let over = one.over_trials.map(|over| in_ms(&over));
+                    table.push(vec![
+                        self.name(case),
+                        Cell::text(measure.name.clone()),
+                        Cell::text(one.name.clone()),
+                        estimate_cell(over.as_ref(), one.unavailable.as_deref()),
+                        against_cell(one.comparison.as_ref()),
+                        Cell::text(trials.join(", ")).csv(vec![exact.join(", ")]),
+                        us_cell(one.merged_us),
+                    ]);
+                }
+            }
+        }
+        table
+    }
+
+    /// What is said where not every operation was logged.
+    pub fn logged_note(&self) -> &'static str {
+        if self.cases.iter().all(|case| case.log_sample.is_none()) {
+            return "";
+        }
+        "Where a share was logged, percentiles are of that share and the slowest operation was not measured; counts are of all."
+    }
+
+    pub fn any_closed_loop(&self) -> bool {
+        self.cases.iter().any(|case| case.fixed_rate.is_none() && case.measures.iter().any(|m| m.latency.is_some()))
+    }
+}
+
+/// "closed loop", or the rate that clients kept to with the limit; and the share that was logged.
+pub(super) fn load_words(case: &CaseFinding) -> String {
+    let logged = case.log_sample.map(|share| format!(", {} logged", percent(share))).unwrap_or_default();
+    let Some(rate) = case.fixed_rate else { return format!("closed loop{logged}") };
+    let limit = case.latency_limit_us.map(|limit| format!(", limit {}", Micros(limit))).unwrap_or_default();
+    format!("{}/s{limit}{logged}", significant(rate))
+}
+
+fn load_cell(case: &CaseFinding) -> Cell {
+    let optional = |value: Option<String>| value.unwrap_or_default();
+    Cell::text(load_words(case)).style("tight").csv(vec![
+        optional(case.fixed_rate.map(|rate| rate.to_string())),
+        optional(case.latency_limit_us.map(|limit| limit.to_string())),
+        optional(case.log_sample.map(|share| share.to_string())),
+    ])
+}
+
+fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
+    let found = measure.latency.as_ref();
+    let mean = found.map(|latency| latency.mean_us);
+    let mut cells =
+        vec![Cell::number(mean, mean_millis).csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()])];
+    cells.extend(PERCENTILES.map(|name| percentile_cell(found.and_then(|latency| latency.percentile(name)))));
+    let p99 = found.and_then(|latency| latency.percentile("p99"));
+    cells.push(against_cell(p99.and_then(|p99| p99.comparison.as_ref())));
+    cells.push(us_cell(found.and_then(|latency| latency.max_us)));
+    let count =
+        |value: u64, style: &'static str| Cell::number(Some(value), grouped).style(if value > 0 { style } else { "" });
+    cells.extend([
+        count(measure.done, ""),
+        count(measure.failed, "alarm"),
+        count(measure.skipped, "alarm"),
+        count(measure.late, "alarm"),
+    ]);
+    cells.push(in_time_cell(case, measure));
+    cells
+}
+
+/// Only where the plan has a limit: without one nothing is late.
+fn in_time_cell(case: &CaseFinding, measure: &MeasureFinding) -> Cell {
+    let Some(found) = measure.in_time.filter(|_| case.latency_limit_us.is_some()) else {
+        return Cell::text("–").style("absent").csv(vec![String::new(); 4]);
+    };
+    let ends = found.low.zip(found.high).map(|(low, high)| format!("{}–{}", percent(low), percent(high.min(1.0))));
+    let shown = Cell::text(percent(found.value)).aside(ends.unwrap_or_default());
+    shown.csv(estimate_cell(Some(&found), None).csv)
+}
+
+fn percentile_cell(found: Option<&Percentile>) -> Cell {
+    let absent = || Cell::text("–").style("absent");
+    let Some(found) = found else { return absent().csv(vec![String::new(); 5]) };
+    let merged = found.merged_us.map(|us| Micros(us).millis().to_string()).unwrap_or_default();
+    let over = found.over_trials.map(|over| in_ms(&over));
+    // Value, ends, trials; the reason of one that is missing stands in the table of each trial.
+    let mut fields = estimate_cell(over.as_ref(), None).csv;
+    fields.insert(3, merged);
+    let shown = over.map(|over| percentile_text(&over));
+    shown.map_or_else(absent, |(value, interval)| Cell::text(value).aside(interval)).csv(fields)
+}
+
+fn against_cell(found: Option<&PercentileRatio>) -> Cell {
+    let Some(found) = found else { return Cell::text("–").style("quiet").csv(vec![String::new(); 4]) };
+    let (ratio, interval) = estimate_text(&found.ratio);
+    let optional = |end: Option<f64>| end.map(|end| end.to_string()).unwrap_or_default();
+    let fields = vec![
+        found.baseline.clone(),
+        found.ratio.value.to_string(),
+        optional(found.ratio.low),
+        optional(found.ratio.high),
+    ];
+    if found.no_difference_seen {
+        return Cell::text("no difference seen").aside(format!("{ratio}× ({interval})")).style("quiet").csv(fields);
+    }
+    Cell::text(format!("{ratio}×")).aside(interval).csv(fields)
+}
+
+/// Why the lowest percentile that a case lacks is missing: "no p99: ...".
+pub(super) fn missing_words(case: &CaseFinding) -> Option<String> {
+    let latency = case.measures.first()?.latency.as_ref()?;
+    let missing = latency.percentiles.iter().find(|one| one.over_trials.is_none())?;
+    Some(format!("no {}: {}", missing.name, missing.unavailable.as_ref()?))
+}
+
+/// A ratio of percentiles in a few words.
+pub(super) fn against_words(found: &PercentileRatio) -> String {
+    let (ratio, interval) = estimate_text(&found.ratio);
+    match (found.no_difference_seen, found.ratio.low) {
+        (true, Some(_)) => format!("no difference seen: {ratio}× ({interval})"),
+        (true, None) => format!("{ratio}×, no interval"),
+        (false, _) => format!("{ratio}× ({interval})"),
+    }
+}
+
+/// A percentile in milliseconds and its interval; latencies are counted in whole microseconds.
+pub(super) fn percentile_text(ms: &Estimate) -> (String, String) {
+    if ms.value < 0.001 {
+        return (millis(0), String::new());
+    }
+    estimate_text(ms)
+}
+
+/// Microseconds to milliseconds.
+pub(super) fn in_ms(us: &Estimate) -> Estimate {
+    let ms = |us: f64| us / 1e3;
+    Estimate { value: ms(us.value), low: us.low.map(ms), high: us.high.map(ms), trials: us.trials }
+}
+
+fn us_cell(value: Option<u64>) -> Cell {
+    Cell::number(value, millis).csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
+}

@@ -1,0 +1,62 @@
+//! The geometric mean of positive figures with its 95 % interval: for figures that spread by factors, such as a trial's
+//! 99th percentile, where the plain mean would be the worst trial's.
+//!
+//! The t interval on the logarithms (`docs/adr/0003-intervals.md` has why rates are averaged otherwise), so that it agrees
+//! with [`super::ratio`], which compares logarithms too.
+
+use super::interval::{CONFIDENCE, MeanInterval, between};
+use super::moments;
+
+/// `None` of nothing or of values that are not finite. Where a value is zero there is no logarithm: the plain mean, no
+/// interval. Below two values no interval.
+#[must_use]
+pub(crate) fn over_trials(values: &[f64]) -> Option<MeanInterval> {
+    let plain = moments::mean(values).filter(|mean| mean.is_finite())?;
+    if values.iter().any(|value| *value <= 0.0) {
+        return Some(MeanInterval { mean: plain, ends: None });
+    }
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let log = moments::mean(&logs)?;
+    let ends = between(&logs)
+        .map(|spread| spread.half_width_at(CONFIDENCE))
+        .map(|half| ((log - half).exp(), (log + half).exp()));
+    Some(MeanInterval { mean: log.exp(), ends: ends.filter(|(_, high)| high.is_finite()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::simulation::Noise;
+
+    #[test]
+    fn the_interval_is_the_textbook_one_on_the_logarithms() {
+        let found = over_trials(&[1.0, 10.0, 100.0]).unwrap();
+        assert!((found.mean - 10.0).abs() < 1e-9);
+        let (low, high) = found.ends.unwrap();
+        let half = 4.302_653 * 10f64.ln() / 3f64.sqrt();
+        assert!((low.ln() - (10f64.ln() - half)).abs() < 1e-5 && (high.ln() - (10f64.ln() + half)).abs() < 1e-5);
+    }
+
+    #[test]
+    fn one_value_or_a_zero_carries_no_interval() {
+        assert_eq!(over_trials(&[]), None);
+        assert_eq!(over_trials(&[7.0]).unwrap().ends, None);
+        assert_eq!(over_trials(&[0.0, 4.0]), Some(MeanInterval { mean: 2.0, ends: None }));
+        assert_eq!(over_trials(&[f64::NAN]), None);
+    }
+
+    #[test]
+    fn the_interval_holds_the_true_level_of_figures_that_differ_by_factors_as_often_as_it_says() {
+        let mut noise = Noise::seeded(20_261_122);
+        for trials in [3, 5] {
+            let hits = (0..2000)
+                .filter(|_| {
+                    let values: Vec<f64> = (0..trials).map(|_| 5.0 * (0.6 * noise.normal()).exp()).collect();
+                    let (low, high) = over_trials(&values).unwrap().ends.unwrap();
+                    (low..=high).contains(&5.0)
+                })
+                .count();
+            assert!((1860..=1940).contains(&hits), "{hits} of 2000 with {trials} trials");
+        }
+    }
+}
