@@ -44,6 +44,8 @@ pub struct Act {
     /// Flushes per commit at each device, from top to bottom; `None` = no such column.
     pub flushes: Vec<Option<f64>>,
     pub wal_flushes: Vec<Option<f64>>,
+    /// Writes at each device over those of most stories, from top to bottom; missing = 1.
+    pub device_writes: Vec<f64>,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
@@ -132,6 +134,7 @@ impl Act {
             settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             flushes: vec![Some(1.0)],
             wal_flushes: Vec::new(),
+            device_writes: Vec::new(),
             wal_records: Some(8.0),
             wal_syncs: Some(1.0),
             waits: None,
@@ -321,8 +324,9 @@ impl Act {
                 };
                 let beside =
                     facts.devices_below(ground).iter().filter(|other| other.depth == below.depth).count() as f64;
-                counter(&format!("{prefix}_writes"), 1.02 / beside);
-                counter(&format!("{prefix}_write_bytes"), 1.02 * 16.4 * 1024.0 / beside);
+                let writes = 1.02 * self.device_writes.get(below.depth as usize).unwrap_or(&1.0) / beside;
+                counter(&format!("{prefix}_writes"), writes);
+                counter(&format!("{prefix}_write_bytes"), writes * 16.4 * 1024.0);
                 counter(&format!("{prefix}_reads"), 0.0);
                 if let Some(flushes) = flushes {
                     counter(&format!("{prefix}_flushes"), *flushes / beside);

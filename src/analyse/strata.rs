@@ -2,6 +2,7 @@
 
 use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
+use super::image_cost::ImageCostSums;
 use super::input::Seconds;
 use crate::record::case::CaseSpec;
 use crate::record::columns::{self, DeviceColumn};
@@ -30,6 +31,7 @@ pub struct StrataSums {
     pub wal_fpi: Flow,
     /// Syncs of the WAL.
     pub wal_syncs: Flow,
+    image: ImageCostSums,
 }
 
 /// Sums of one device, or of all at one depth.
@@ -61,6 +63,7 @@ impl StrataSums {
         self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
         self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
         self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
+        self.image.add(record, seconds, operations);
         let Some(stack) = &record.stack else { return };
         let depths = |ground: Option<&GroundName>| -> BTreeMap<String, u32> {
             stack.devices_below(ground).into_iter().map(|below| (below.name().0, below.depth)).collect()
@@ -128,8 +131,10 @@ impl StrataSums {
         let flows = [&self.wal_bytes, &self.wal_records, &self.wal_syncs];
         let operations = flows.into_iter().chain(self.devices.iter().map(|device| &device.writes));
         let operations = operations.map(Flow::operations).max().filter(|operations| *operations > 0)?;
+        let image = self.image.finding(noun);
+        let added = image.as_ref().and_then(|image| image.sentence.as_ref()).map(|added| format!("; {added}"));
         Some(Strata {
-            sentence: self.sentence(noun),
+            sentence: self.sentence(noun) + &added.unwrap_or_default(),
             operations,
             wal_bytes: self.wal_bytes.per_operation(),
             wal_records: self.wal_records.per_operation(),
@@ -137,6 +142,7 @@ impl StrataSums {
             wal_syncs: self.wal_syncs.per_operation(),
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
             write_amplification: self.write_amplification(),
+            image,
             // Needs another case: the analysis adds it when all are there.
             flush_share: None,
         })

@@ -60,7 +60,7 @@ impl Design {
     fn draw(n: usize, rng: &mut ChaCha8Rng) -> Design {
         let mut cases: Vec<usize> = (0..n).collect();
         shuffle(&mut cases, rng);
-        let mirrors: &[bool] = if n % 2 == 0 { &[false] } else { &[false, true] };
+        let mirrors: &[bool] = if n.is_multiple_of(2) { &[false] } else { &[false, true] };
         let rows = mirrors.iter().flat_map(|mirrored| (0..n).map(|shift| Row { shift, mirrored: *mirrored }));
         let mut left: Vec<Row> = rows.collect();
         shuffle(&mut left, rng);

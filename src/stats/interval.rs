@@ -44,6 +44,14 @@ pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     Some(MeanInterval { mean, ends })
 }
 
+/// Mean of figures that may be of either sign, and half the width of the t interval on it; `None` of nothing, no interval
+/// of one.
+#[must_use]
+pub(crate) fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    let mean = super::moments::mean(values).filter(|mean| mean.is_finite())?;
+    Some((mean, between(values)))
+}
+
 /// `mean` divided and multiplied by the factor that `half` is of it; `None` where that is beyond all numbers.
 fn around(mean: f64, half: f64) -> Option<(f64, f64)> {
     if half == 0.0 {
