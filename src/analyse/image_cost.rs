@@ -18,7 +18,13 @@ use crate::units::{Bytes, significant};
 pub struct ImageCostSums {
     writes: Vec<f64>,
     bytes: Vec<f64>,
+    /// Flushes at the device below for each at the loop devices.
+    flushes: Vec<f64>,
 }
+
+/// A filesystem passes the flushes of an image on one by one. Where the device below had more than this share more, others
+/// wrote there as well, and nobody knows how much.
+const OTHERS_FLUSH: f64 = 0.05;
 
 impl ImageCostSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
@@ -38,6 +44,8 @@ impl ImageCostSums {
         if let Some((writes, bytes)) = extra(columns::DEVICE_WRITES).zip(extra(columns::DEVICE_WRITE_BYTES)) {
             self.writes.push(writes);
             self.bytes.push(bytes);
+            let flushes = |names| sum(names, &columns::DEVICE_FLUSHES).filter(|flushes| *flushes > 0.0);
+            self.flushes.extend(flushes(&below).zip(flushes(&images)).map(|(below, images)| below / images));
         }
     }
 
@@ -49,7 +57,13 @@ impl ImageCostSums {
         let mut parts = Vec::new();
         parts.extend(seen(&writes).then(|| format!("{} writes", significant(writes.value))));
         parts.extend(seen(&bytes).then(|| Bytes(bytes.value.round() as u64).to_string()));
-        let added = format!("the file below the image added {} a {noun}", parts.join(" and "));
+        let parts = parts.join(" and ");
+        let alone = self.flushes.len() == self.writes.len();
+        let alone = alone && self.flushes.iter().all(|flushes| *flushes <= 1.0 + OTHERS_FLUSH);
+        let added = match alone {
+            true => format!("the file below the image added {parts} a {noun}"),
+            false => format!("the disk below the image took {parts} a {noun} more, of which others wrote a part"),
+        };
         Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
     }
 }
@@ -111,6 +125,20 @@ mod tests {
         assert_eq!(image.writes.trials, 3);
         let said = "; the file below the image added 0.102 writes and 1.67 KiB a commit";
         assert!(strata.sentence.ends_with(said), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn what_others_wrote_to_the_disk_is_not_laid_to_the_image() {
+        let mut act = on_image(3.0);
+        act.flushes = vec![Some(1.0), Some(1.2)];
+        let found = Story::of(3, None).with(&act).findings();
+        let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+        assert!(
+            said.ends_with(
+                "; the disk below the image took 2.04 writes and 33.5 KiB a commit more, of which others wrote a part"
+            ),
+            "{said}"
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ const WRITE_BACK_EVERY: u64 = 32 << 20;
 /// How often whoever watches is told.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 /// Longest test of a place's speed, in bytes and in time.
-const TRY_BYTES: u64 = 64 << 20;
+const TRY_BYTES: u64 = 256 << 20;
 const TRY_TIME: Duration = Duration::from_millis(700);
 /// Starts of block groups of ext4 and places of btrfs' further superblocks (64 MiB, 256 GiB) are multiples of it.
 const BLANK_EVERY: u64 = 64 << 20;
