@@ -5,7 +5,7 @@ use super::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
 use super::findings::{CaseFinding, MachineFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
-use crate::record::built::StackFacts;
+use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::facts::{DeviceFacts, Fits, HostFacts};
 use crate::record::promise::Claim;
 use crate::record::stack::GroundName;
@@ -34,6 +34,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     }
     remarks.extend(other_programs(sums));
     remarks.extend(fits(found));
+    remarks.extend(sparse(&sums.trials));
     remarks.extend(differing_facts(&sums.trials));
     remarks.extend(age(&sums.trials));
     remarks.extend(missed(&sums.trials));
@@ -244,6 +245,14 @@ fn stack_facts(stack: &StackFacts, ground: &GroundName, of: &str, facts: &mut Ve
 
 fn device_queue(device: &DeviceFacts) -> Option<String> {
     device.nr_requests.map(|requests| requests.to_string())
+}
+
+/// Images whose blocks are allocated while the stack is measured.
+fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
+    let mut stacks = trials.iter().filter_map(|trial| trial.stack.as_ref());
+    let what = "its image was sparse: the filesystem below allocated blocks while the stack was measured, more for stacks \
+                that write to new places";
+    stacks.any(|stack| stack.nodes.iter().any(NodeFacts::is_sparse)).then(|| Remark::plain(Weight::Elsewhere, what))
 }
 
 /// Stacks that had served other trials before.

@@ -438,8 +438,22 @@ pub struct Strata {
     pub devices: Vec<DeviceStrata>,
     /// Bytes written to the lowest device for each byte of WAL.
     pub write_amplification: Option<f64>,
+    /// What the file below its images added, where it stands on images whose device below is counted.
+    pub image: Option<ImageCost>,
     /// Its commits against the synced writes that the stack of its WAL does alone, where the run measured both.
     pub flush_share: Option<FlushShare>,
+}
+
+/// What was written below the loop devices of a case beyond what reached them: the filesystem that holds the image
+/// allocates and keeps its own journal. What other programs wrote to that device is counted along.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ImageCost {
+    /// The sentence, where that is above noise: "the file below the image added 0.10 writes and 1.2 KiB a commit".
+    pub sentence: Option<String>,
+    /// Further writes per operation; below 0 where writes were merged.
+    pub writes: Estimate,
+    /// Further bytes per operation.
+    pub bytes: Estimate,
 }
 
 /// Which part of the synced writes that one writer gets from a stack without PostgreSQL arrived as commits.

@@ -16,6 +16,7 @@ pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
 pub(crate) mod headline;
+mod image_cost;
 pub(crate) mod input;
 pub mod load;
 pub(crate) mod machines;

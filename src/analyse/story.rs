@@ -50,6 +50,8 @@ pub struct Act {
     pub wal_flushes: Vec<Option<f64>>,
     /// Writes per commit at each device.
     pub writes_each: f64,
+    /// Writes at each device over those of most stories, from top to bottom; missing = 1.
+    pub device_writes: Vec<f64>,
     /// WAL records per commit.
     pub wal_records: Option<f64>,
     pub wal_syncs: Option<f64>,
@@ -153,6 +155,7 @@ impl Act {
             flushes: vec![Some(1.0)],
             wal_flushes: Vec::new(),
             writes_each: 1.02,
+            device_writes: Vec::new(),
             wal_records: Some(8.0),
             wal_syncs: Some(1.0),
             xids: Some(1.0),
@@ -369,8 +372,9 @@ impl Act {
                 };
                 let beside =
                     facts.devices_below(ground).iter().filter(|other| other.depth == below.depth).count() as f64;
-                counter(&format!("{prefix}_writes"), self.writes_each / beside);
-                counter(&format!("{prefix}_write_bytes"), self.writes_each * 16.4 * 1024.0 / beside);
+                let writes = self.writes_each * self.device_writes.get(below.depth as usize).unwrap_or(&1.0) / beside;
+                counter(&format!("{prefix}_writes"), writes);
+                counter(&format!("{prefix}_write_bytes"), writes * 16.4 * 1024.0);
                 counter(&format!("{prefix}_reads"), 0.0);
                 if let Some(flushes) = flushes {
                     counter(&format!("{prefix}_flushes"), *flushes / beside);

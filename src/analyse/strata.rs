@@ -2,6 +2,7 @@
 
 use super::counters::{Flow, Operations, growth, span_s};
 use super::findings::{DeviceStrata, Strata};
+use super::image_cost::ImageCostSums;
 use super::input::Seconds;
 use crate::record::case::CaseSpec;
 use crate::record::columns::{self, DeviceColumn};
@@ -36,6 +37,7 @@ pub struct StrataSums {
     pub checkpoints: u64,
     /// Whether it ran in a virtual machine.
     pub in_virtual_machine: bool,
+    image: ImageCostSums,
 }
 
 /// Sums of one device, or of all at one depth.
@@ -71,6 +73,7 @@ impl StrataSums {
         self.wal_records.add(seconds.counts(&columns::PG_WAL_RECORDS), operations);
         self.wal_fpi.add(seconds.counts(&columns::PG_WAL_FPI), operations);
         self.wal_syncs.add(seconds.counts(&columns::PG_WAL_SYNCS), operations);
+        self.image.add(record, seconds, operations);
         self.xids.add(seconds.counts(&columns::PG_XIDS), operations);
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
             self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
@@ -157,8 +160,10 @@ impl StrataSums {
         let flows = [&self.wal_bytes, &self.wal_records, &self.wal_syncs];
         let operations = flows.into_iter().chain(self.devices.iter().map(|device| &device.writes));
         let operations = operations.map(Flow::operations).max().filter(|operations| *operations > 0)?;
+        let image = self.image.finding(noun);
+        let added = image.as_ref().and_then(|image| image.sentence.as_ref()).map(|added| format!("; {added}"));
         Some(Strata {
-            sentence: self.sentence(noun),
+            sentence: self.sentence(noun) + &added.unwrap_or_default(),
             operations,
             wal_bytes: self.wal_bytes.per_operation(),
             wal_records: self.wal_records.per_operation(),
@@ -167,6 +172,7 @@ impl StrataSums {
             writing: self.xids.per_operation(),
             devices: self.devices.iter().map(DeviceSums::finding).collect(),
             write_amplification: self.write_amplification(),
+            image,
             // Needs another case: the analysis adds it when all are there.
             flush_share: None,
         })

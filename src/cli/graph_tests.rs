@@ -91,7 +91,7 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     let place = tempfile::Builder::new().prefix("pgstrata-graphs-").tempdir().unwrap();
     crate::host::files::set_mode(place.path(), 0o755).unwrap();
     let path = place.path().to_str().unwrap();
-    let text = GRAPHS.replace("{ loop = ", &format!("{{ in = \"{path}\", loop = "));
+    let text = GRAPHS.replace("{ loop = ", &format!("{{ in = \"{path}\", sparse = true, loop = "));
     let text = text.replace("directory = \"/tmp\"", &format!("directory = \"{path}\""));
     // One recordsize is enough here, and synced writes see nothing that the server does not.
     let text = format!("{text}\n[[exclude]]\n\"zfs.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");

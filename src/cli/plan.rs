@@ -10,7 +10,7 @@ use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::Options;
 use crate::record::stack::StackSpec;
 use crate::run::forecast::{forecast, must_fit};
-use crate::units::Micros;
+use crate::units::{Bytes, Micros};
 use comfy_table::{ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -209,6 +209,7 @@ fn stacks_shown(plan: &Plan) -> String {
 
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
     let mut text = format!("\nExpected duration: {}\n", Micros(forecast.expected_us));
+    text.push_str(&images_shown(forecast));
     if !forecast.space.is_empty() {
         let mut lines = table(&["space on", "needs", "has", ""]);
         for space in &forecast.space {
@@ -229,6 +230,23 @@ fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String 
     }
     for warning in &forecast.warnings {
         text.push_str(&wrapped("\nwarning: ", warning));
+    }
+    text
+}
+
+/// Images that are written before anything is measured on them.
+fn images_shown(forecast: &Forecast) -> String {
+    let mut text = String::new();
+    for line in &forecast.images {
+        let (images, bytes) = (counted(line.images, "image"), line.bytes);
+        let time = match (line.expected_us, line.bytes_per_s) {
+            (Some(us), Some(speed)) => {
+                format!("about {}, included (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
+            }
+            _ => "the time is not included: no test can be written there now".to_owned(),
+        };
+        let shown = format!("{images} in {}, {bytes}, written in full once: {time}", line.folder);
+        text.push_str(&wrapped("  ", &shown));
     }
     text
 }
@@ -274,10 +292,9 @@ fn counted(n: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::forecast::{CaseUnmet, SpaceLine};
+    use crate::plan::forecast::{CaseUnmet, ImagesLine, SpaceLine};
     use crate::record::case::WorkloadSpec;
     use crate::record::options::OptionValue;
-    use crate::units::Bytes;
 
     fn case(id: &str, size: &str) -> CaseSpec {
         let options = Options(BTreeMap::from([
@@ -313,6 +330,22 @@ mod tests {
         let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
         Forecast {
             expected_us: 7_500_000_000,
+            images: vec![
+                ImagesLine {
+                    folder: "/var".into(),
+                    images: 2,
+                    bytes: Bytes(7 << 30),
+                    bytes_per_s: Some(f64::from(100 << 20)),
+                    expected_us: Some(71_680_000),
+                },
+                ImagesLine {
+                    folder: "/srv".into(),
+                    images: 1,
+                    bytes: Bytes(1 << 30),
+                    bytes_per_s: None,
+                    expected_us: None,
+                },
+            ],
             space: vec![SpaceLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
             unmet: vec![unmet("ext4.sync"), unmet(&"x".repeat(100))],
             warnings: vec!["word ".repeat(40)],
@@ -346,6 +379,10 @@ mod tests {
       block 2   1 2
 
     Expected duration: 2 h 5 min
+      2 images in /var, 7 GiB, written in full once: about 71.7 s, included (a short test wrote 100
+      MiB/s)
+      1 image in /srv, 1 GiB, written in full once: the time is not included: no test can be written
+      there now
 
     ───────────────────────────────────────────
      space on   needs   has

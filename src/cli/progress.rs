@@ -2,7 +2,7 @@
 
 use super::out;
 use crate::record::event::{Event, Stamped};
-use crate::units::{Micros, grouped, significant};
+use crate::units::{Bytes, Micros, grouped, significant};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Mutex;
 
@@ -125,6 +125,11 @@ fn described(event: &Event) -> Option<ProgressLine> {
         },
         Event::StepStarted { trial, step, .. } => {
             ProgressLine::Passing(format!("{} #{}: {}", trial.case, trial.trial, step.doing()))
+        }
+        Event::ImagesWritten { trial, done_bytes, of_bytes } => {
+            let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
+            let (case, of) = (&trial.case, Bytes(*of_bytes));
+            ProgressLine::Passing(format!("{case} #{}: writing the images in full, {share} % of {of}", trial.trial))
         }
         Event::Second { trial, second, done, latency_us_p99 } => {
             let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());

@@ -1,16 +1,18 @@
 //! Copying a cleanly stopped cluster onto a stack.
 //!
+//! Neither the template nor the copy is left in the page cache: memory is for what the trial itself reads.
+//!
 //! Plain reads and writes in large blocks: `copy_file_range`, reflinks and holes would give some filesystems another
 //! layout than the same data written by a server, and the comparison would be of copies, not of stacks.
 
 use super::server::ServerSpec;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::host::paths::{self, Kind};
 use crate::host::signals::Interrupt;
 use crate::host::users::User;
 use crate::host::{files, folders};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One read and one write: large enough that the number of system calls does not matter.
 const BLOCK: usize = 1 << 20;
@@ -20,7 +22,7 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
     if paths::exists(&template.join("postmaster.pid")) {
         return Err(Error::bug(format!("the template {} belongs to a server that runs", template.display())));
     }
-    let mut copying = CopyJob { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0 };
+    let mut copying = CopyJob { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0, written: Vec::new() };
     copying.folder(template, &spec.data, spec.wal.is_some())?;
     if let Some(wal) = &spec.wal {
         copying.folder(&template.join("pg_wal"), wal, false)?;
@@ -30,7 +32,16 @@ pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result
         sync(wal)?;
     }
     sync(&spec.data)?;
+    // Written back by now, so that nothing keeps their pages in the cache.
+    for path in &copying.written {
+        forget(path, &files::open(path)?)?;
+    }
     Ok(copying.bytes)
+}
+
+/// Drops what the page cache holds of a file that is not dirty.
+fn forget(path: &Path, file: &files::File) -> Result<()> {
+    files::drop_cache(file).or_host(|| format!("drop the cached pages of {}", path.display()))
 }
 
 struct CopyJob<'a> {
@@ -38,6 +49,8 @@ struct CopyJob<'a> {
     interrupt: &'a Interrupt,
     block: Vec<u8>,
     bytes: u64,
+    /// The copies.
+    written: Vec<PathBuf>,
 }
 
 impl CopyJob<'_> {
@@ -86,7 +99,12 @@ impl CopyJob<'_> {
             self.interrupt.check()?;
         }
         files::set_mode(to, mode)?;
-        files::give_to(to, self.user)
+        files::give_to(to, self.user)?;
+        // The template was made with fsync = off: what is dirty stays in the cache.
+        source.sync_data().or_host(|| format!("sync {}", from.display()))?;
+        forget(from, &source)?;
+        self.written.push(to.to_path_buf());
+        Ok(())
     }
 }
 
@@ -138,6 +156,38 @@ mod tests {
         assert_eq!(fs::read_link(spec.data.join("pg_wal")).unwrap(), folder.path().join("wal"));
         let wal = fs::metadata(folder.path().join("wal/000000010000000000000001")).unwrap();
         assert!(wal.blocks() * 512 >= 1 << 20, "zeros are written, not left out");
+    }
+
+    /// Bytes of the file that the page cache holds (mincore(2)), as `fincore` of util-linux tells it.
+    fn cached_bytes(path: &Path) -> u64 {
+        let output = crate::host::command::Command::new("fincore").args(["--bytes", "--noheadings", "--output", "RES"]);
+        let printed = crate::host::Host::this().run(&output.arg(path)).unwrap();
+        printed.stdout.trim().parse().unwrap()
+    }
+
+    #[test]
+    fn neither_the_template_nor_the_copy_stays_in_the_page_cache() {
+        let Some(install) = some_installation() else { return };
+        if !crate::host::Host::this().has_program("fincore") {
+            println!("skipped: needs fincore of util-linux");
+            return;
+        }
+        // /var/tmp lies on a disk where /tmp is memory, whose files are the cache.
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let template = template_in(folder.path());
+        let big = template.join("base/1/2619");
+        let file = fs::File::open(&big).unwrap();
+        file.sync_all().unwrap();
+        files::drop_cache(&file).unwrap();
+        if cached_bytes(&big) > 0 {
+            println!("skipped: {} lies in memory, or its filesystem drops no pages", folder.path().display());
+            return;
+        }
+        fs::write(&big, vec![7u8; 3_000_000]).unwrap();
+        assert!(cached_bytes(&big) > 2_000_000, "it was just written");
+        let spec = spec_in(install, folder.path());
+        copy(&template, &spec, &Interrupt::never()).unwrap();
+        assert_eq!((cached_bytes(&big), cached_bytes(&spec.data.join("base/1/2619"))), (0, 0));
     }
 
     #[test]

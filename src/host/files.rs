@@ -24,6 +24,16 @@ pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Fills `bytes` from an open file, from `offset` on.
+pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, offset)
+}
+
+/// Writes `bytes` into an open file, from `offset` on.
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
 /// Writes a file of a run folder whole or not at all: beside its place, synced, renamed into it, folder synced.
 ///
 /// # Errors
@@ -201,6 +211,19 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 /// Opens a file to be read and changed; `None` where there is none.
 pub(crate) fn open_to_change(path: &Path) -> Result<Option<File>> {
     if_there(OpenOptions::new().read(true).write(true).open(path)).or_host(|| format!("open {}", path.display()))
+}
+
+/// Opens a file to be changed past the page cache (O_DIRECT); `None` where there is none. Filesystems without that refuse
+/// with EINVAL.
+pub(crate) fn open_direct(path: &Path) -> io::Result<Option<File>> {
+    let direct = OFlags::DIRECT.bits().cast_signed();
+    if_there(OpenOptions::new().read(true).write(true).custom_flags(direct).open(path))
+}
+
+/// A file without a name in a folder, which is gone when it is closed, written past the page cache.
+pub(crate) fn nameless(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
 /// Opens a file that is there to be overwritten; `None` where there is none.

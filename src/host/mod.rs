@@ -5,8 +5,10 @@
 //! [`Host`] can be rooted in a folder, so that tests write small fake trees.
 
 pub mod command;
+pub(crate) mod extents;
 pub mod files;
 pub(crate) mod folders;
+pub(crate) mod loops;
 pub mod machine;
 pub(crate) mod mapped;
 pub(crate) mod paths;

@@ -52,7 +52,7 @@ fn head(baseline: Option<&String>) -> String {
     let baseline = baseline.map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
     for (line, meaning) in [
         ("name = \"example\"".to_owned(), "the run's folder is called after it".to_owned()),
-        (format!("seed = {DEFAULT_SEED}"), format!("of the random order; default {DEFAULT_SEED}")),
+        (format!("seed = {DEFAULT_SEED}"), format!("of the order of the trials; default {DEFAULT_SEED}")),
         (format!("blocks = {DEFAULT_BLOCKS}"), format!("every case once a block; default {DEFAULT_BLOCKS}")),
         (baseline, "comparisons are ratios to this stack; or { AXIS = VALUE }".to_owned()),
     ] {

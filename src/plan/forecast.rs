@@ -10,12 +10,27 @@ use serde::Serialize;
 pub struct Forecast {
     /// Estimated duration of the whole run, microseconds.
     pub expected_us: u64,
+    /// Images that are written in full, by folder.
+    pub images: Vec<ImagesLine>,
     /// Everything of which the run needs space.
     pub space: Vec<SpaceLine>,
     /// What is missing, for each case that lacks something.
     pub unmet: Vec<CaseUnmet>,
     /// What a person should know before the run.
     pub warnings: Vec<String>,
+}
+
+/// The images in one folder: written once and used by all trials in turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImagesLine {
+    pub folder: String,
+    pub images: usize,
+    /// Bytes of all of them.
+    pub bytes: Bytes,
+    /// Bytes a second at which the folder took a short test; `None` where it takes none that leaves no trace.
+    pub bytes_per_s: Option<f64>,
+    /// How long writing them should take at that speed, microseconds; part of the whole.
+    pub expected_us: Option<u64>,
 }
 
 /// Space on something that can run out.

@@ -1,4 +1,13 @@
-//! The order of the trials: one round through all cases a block, shuffled by the plan's seed.
+//! The order of the trials: one round through all cases a block, balanced for place and predecessor, drawn by the
+//! plan's seed.
+//!
+//! A trial may leave something behind for the next one (a device that still collects garbage, warm caches), so each case
+//! should follow each other one equally often, and stand at each place of a block equally often. A Williams design does
+//! both (E. J. Williams, Australian Journal of Scientific Research A 2, 1949, 149): its rows are the cyclic shifts of a
+//! zigzag, `n` of them for an even number of cases, and for an odd one these and their mirror images. Cases get their
+//! numbers in it at random. Each block takes one row that is left; of some drawn at random the one with the least
+//! [`Tally::score`]. So a plan of fewer blocks than rows is as balanced as such rows can be, and further blocks leave the
+//! order of the earlier ones as it was. When all rows are used up, the cases are numbered anew.
 //!
 //! The order belongs to the plan format: the same seed and cases must give the same order in every version, or a
 //! resumed run would not find its trials. So nothing here leans on what a random library may change: ChaCha8 is a fixed
@@ -8,6 +17,10 @@
 use crate::record::case::TrialKey;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::collections::BTreeMap;
+
+/// Rows among which the next block is chosen: all of them for up to 32 cases.
+const CANDIDATES: usize = 64;
 
 /// The trials of `blocks` rounds through `cases`. More blocks leave the order of the earlier ones as it was.
 pub(super) fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
@@ -15,12 +28,104 @@ pub(super) fn order(cases: &[String], blocks: u32, seed: u64) -> Vec<TrialKey> {
     key[..8].copy_from_slice(&seed.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
     let mut trials = Vec::with_capacity(cases.len().saturating_mul(blocks as usize));
+    let mut tally = Tally::default();
+    let mut design = Design::default();
     for trial in 1..=blocks {
-        let mut round: Vec<&String> = cases.iter().collect();
-        shuffle(&mut round, &mut rng);
-        trials.extend(round.into_iter().map(|case| TrialKey { case: case.clone(), trial }));
+        if design.left.is_empty() {
+            design = Design::draw(cases.len(), &mut rng);
+        }
+        let round = design.take(&tally, &mut rng);
+        tally.add(&round);
+        trials.extend(round.into_iter().map(|case| TrialKey { case: cases[case].clone(), trial }));
     }
     trials
+}
+
+/// The rows of a Williams design that no block has used yet.
+#[derive(Default)]
+struct Design {
+    /// The case of each number.
+    cases: Vec<usize>,
+    left: Vec<Row>,
+}
+
+/// A row: the zigzag shifted by so much, maybe backwards.
+#[derive(Clone, Copy)]
+struct Row {
+    shift: usize,
+    mirrored: bool,
+}
+
+impl Design {
+    fn draw(n: usize, rng: &mut ChaCha8Rng) -> Design {
+        let mut cases: Vec<usize> = (0..n).collect();
+        shuffle(&mut cases, rng);
+        let mirrors: &[bool] = if n.is_multiple_of(2) { &[false] } else { &[false, true] };
+        let rows = mirrors.iter().flat_map(|mirrored| (0..n).map(|shift| Row { shift, mirrored: *mirrored }));
+        let mut left: Vec<Row> = rows.collect();
+        shuffle(&mut left, rng);
+        Design { cases, left }
+    }
+
+    /// The row with the least score among those at the end of what is left, which lie in random order.
+    fn take(&mut self, tally: &Tally, rng: &mut ChaCha8Rng) -> Vec<usize> {
+        let first = self.left.len().saturating_sub(CANDIDATES);
+        let scored = (first..self.left.len()).map(|at| (tally.score(&self.round(self.left[at])), at));
+        let Some((_, best)) = scored.min() else { return Vec::new() };
+        let row = self.left.remove(best);
+        // Large plans see other candidates each time.
+        if self.left.len() > CANDIDATES {
+            shuffle(&mut self.left, rng);
+        }
+        self.round(row)
+    }
+
+    fn round(&self, row: Row) -> Vec<usize> {
+        let n = self.cases.len();
+        // 0, 1, n-1, 2, n-2, ...: neighbours differ by each number once.
+        let zigzag = (0..n).map(|place| if place % 2 == 0 { (n - place / 2) % n } else { place.div_ceil(2) });
+        let mut round: Vec<usize> = zigzag.map(|number| self.cases[(number + row.shift) % n]).collect();
+        if row.mirrored {
+            round.reverse();
+        }
+        round
+    }
+}
+
+/// How often each case has followed each, and stood at each place of a block.
+#[derive(Default)]
+struct Tally {
+    /// By predecessor and case, over the whole run: also from the last of a block to the first of the next.
+    followed: BTreeMap<(usize, usize), u64>,
+    /// By place and case.
+    stood: BTreeMap<(usize, usize), u64>,
+    last: Option<usize>,
+}
+
+impl Tally {
+    /// What a round would add to the sum of the squares of both counts, the less the more even they become: adding one
+    /// to a count `c` adds `2 c + 1`. A case that follows itself counts like any other pair.
+    fn score(&self, round: &[usize]) -> u64 {
+        let count = |counts: &BTreeMap<(usize, usize), u64>, key| 2 * counts.get(&key).copied().unwrap_or(0) + 1;
+        let pairs: u64 = self.pairs(round).map(|pair| count(&self.followed, pair)).sum();
+        pairs + round.iter().enumerate().map(|(place, case)| count(&self.stood, (place, *case))).sum::<u64>()
+    }
+
+    fn pairs<'r>(&self, round: &'r [usize]) -> impl Iterator<Item = (usize, usize)> + use<'r> {
+        let before = self.last.into_iter().chain(round.iter().copied());
+        let after = if self.last.is_some() { round } else { round.get(1..).unwrap_or_default() };
+        before.zip(after.iter().copied())
+    }
+
+    fn add(&mut self, round: &[usize]) {
+        for pair in self.pairs(round) {
+            *self.followed.entry(pair).or_default() += 1;
+        }
+        for (place, case) in round.iter().enumerate() {
+            *self.stood.entry((place, *case)).or_default() += 1;
+        }
+        self.last = round.last().copied().or(self.last);
+    }
 }
 
 /// Durstenfeld's form of the Fisher-Yates shuffle (Knuth, TAOCP 2, algorithm 3.4.2P): from the last item down, each
@@ -60,8 +165,34 @@ mod tests {
     /// If this fails, every run folder made with an earlier version can no longer be resumed.
     #[test]
     fn the_order_of_a_seed_never_changes() {
-        insta::assert_snapshot!(shown(5, 3, 42), @"c1/1 c0/1 c2/1 c3/1 c4/1 c0/2 c3/2 c4/2 c1/2 c2/2 c0/3 c3/3 c1/3 c2/3 c4/3");
-        insta::assert_snapshot!(shown(8, 1, 0), @"c2/1 c1/1 c3/1 c7/1 c0/1 c4/1 c5/1 c6/1");
+        insta::assert_snapshot!(shown(5, 3, 42), @"c0/1 c1/1 c2/1 c4/1 c3/1 c1/2 c4/2 c0/2 c3/2 c2/2 c0/3 c2/3 c1/3 c3/3 c4/3");
+        insta::assert_snapshot!(shown(8, 1, 0), @"c0/1 c4/1 c7/1 c5/1 c3/1 c6/1 c1/1 c2/1");
+    }
+
+    /// How often each of `n` cases follows each other one within blocks.
+    fn followed_within_blocks(n: usize, blocks: u32, seed: u64) -> Vec<u32> {
+        let names = names(n);
+        let mut counts = vec![0; n * n];
+        let place = |trial: &TrialKey| names.iter().position(|name| *name == trial.case).unwrap();
+        for block in order(&names, blocks, seed).chunks(n) {
+            for pair in block.windows(2) {
+                counts[place(&pair[0]) * n + place(&pair[1])] += 1;
+            }
+        }
+        (0..n * n).filter(|at| at / n != at % n).map(|at| counts[at]).collect()
+    }
+
+    /// The sums of squares that [`Tally::score`] adds up to, over a whole order.
+    fn unevenness(trials: &[TrialKey], n: usize) -> usize {
+        let (mut pairs, mut places) = (BTreeMap::new(), BTreeMap::new());
+        for pair in trials.windows(2) {
+            *pairs.entry((&pair[0].case, &pair[1].case)).or_insert(0usize) += 1;
+        }
+        for (at, trial) in trials.iter().enumerate() {
+            *places.entry((at % n, &trial.case)).or_insert(0usize) += 1;
+        }
+        pairs.values().map(|count| count * count).sum::<usize>()
+            + places.values().map(|count| count * count).sum::<usize>()
     }
 
     proptest! {
@@ -89,6 +220,50 @@ mod tests {
         #[test]
         fn more_blocks_leave_the_earlier_ones_as_they_were(seed in any::<u64>()) {
             prop_assert_eq!(&order(&names(7), 5, seed)[..14], &order(&names(7), 2, seed)[..]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_whole_design_has_each_case_follow_each_other_one_and_stand_at_each_place_equally_often(
+            n in 2usize..=13, designs in 1u32..3, seed in any::<u64>(),
+        ) {
+            let blocks = designs * n as u32 * if n % 2 == 0 { 1 } else { 2 };
+            let expected = blocks / n as u32;
+            prop_assert!(followed_within_blocks(n, blocks, seed).iter().all(|count| *count == expected));
+            let names = names(n);
+            let trials = order(&names, blocks, seed);
+            for place in 0..n {
+                for name in &names {
+                    let stood = trials.iter().skip(place).step_by(n).filter(|trial| trial.case == *name).count();
+                    prop_assert_eq!(stood, blocks as usize / n);
+                }
+            }
+        }
+
+        #[test]
+        fn in_half_as_many_blocks_as_cases_no_case_follows_another_one_twice(
+            n in 4usize..=40, blocks in 1u32..=8, seed in any::<u64>(),
+        ) {
+            let blocks = blocks.min(n as u32 / 2);
+            prop_assert!(followed_within_blocks(n, blocks, seed).iter().all(|count| *count <= 1));
+        }
+
+        #[test]
+        fn the_order_is_more_even_than_shuffles_of_the_same_cases(
+            n in 4usize..=10, blocks in 2u32..=8, seed in any::<u64>(),
+        ) {
+            let ours = unevenness(&order(&names(n), blocks, seed), n);
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let of_shuffles: usize = (0..20).map(|_| {
+                let shuffled: Vec<TrialKey> = (0..blocks).flat_map(|trial| {
+                    let mut round = names(n);
+                    shuffle(&mut round, &mut rng);
+                    round.into_iter().map(move |case| TrialKey { case, trial })
+                }).collect();
+                unevenness(&shuffled, n)
+            }).sum();
+            prop_assert!(20 * ours < of_shuffles, "{ours} against {} by shuffles", of_shuffles / 20);
         }
     }
 

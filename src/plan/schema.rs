@@ -25,7 +25,7 @@ pub fn schema(catalogue: &Catalogue) -> Value {
                 "pattern": names::PATTERN
             },
             "seed": {
-                "description": "Seed of the random order of the trials.",
+                "description": "Seed of the order of the trials.",
                 "type": "integer", "minimum": 0, "default": DEFAULT_SEED
             },
             "blocks": {

@@ -8,7 +8,7 @@ use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, needs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs};
 use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
@@ -63,7 +63,14 @@ impl Layer for OnDevice {
         let devices = FilesystemDevices::of(inputs, &self.recipe)?;
         make(site, &devices, options, &self.recipe)?;
         site.interrupt.check()?;
-        open(site, &devices, options, &self.recipe)
+        // Before the mount: nobody else writes to them now.
+        let refilled = images::refill_below(site, devices.data.iter().chain(&devices.log))?;
+        let mut built = open(site, &devices, options, &self.recipe)?;
+        if refilled.ranges > 0 {
+            let left = format!("{} ({}), written again", refilled.ranges, Bytes(refilled.bytes));
+            built.details.insert("holes that mkfs left below".to_owned(), left);
+        }
+        Ok(built)
     }
 
     fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {

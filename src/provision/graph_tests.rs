@@ -5,7 +5,7 @@ use super::stack::{self, Grounds};
 use super::test_site::{TestPlace, mounted, options_of, text};
 use super::undo::{Undoers, undo_from};
 use super::{Ground, mount};
-use crate::record::options::Options;
+use crate::record::options::{OptionValue, Options};
 use crate::record::promise::Claim;
 use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::fs;
@@ -17,7 +17,11 @@ fn node(name: &str, layer: &str, options: Options, inputs: &[(&str, Role)]) -> N
 
 /// A filesystem `fs` on the images `a` and `b`, in these roles.
 fn on_two(place: &TestPlace, layer: &str, options: Options, size: &str, roles: [Role; 2]) -> StackSpec {
-    let image = || options_of(&[("loop", text(size)), ("in", text(place.path().to_str().unwrap()))]);
+    let folder = place.path();
+    let image = || {
+        let sparse = ("sparse", OptionValue::Boolean(true));
+        options_of(&[("loop", text(size)), ("in", text(folder.to_str().unwrap())), sparse])
+    };
     let mut spec = StackSpec::linear("two", vec![("loop", image())]);
     let inputs = [("a", roles[0]), ("b", roles[1])];
     spec.nodes =
@@ -124,7 +128,7 @@ fn one_disk_for_two_nodes_is_refused_before_anything_is_formatted() {
     let disk = |path: &str| options_of(&[("disk", text(path)), ("serial", text("x"))]);
     let mut spec = StackSpec::linear("two", vec![("disk", disk("/dev/null"))]);
     spec.nodes.push(node("again", "disk", disk("/dev/../dev/null"), &[]));
-    let unmet = stack::unmet(&crate::host::Host::this(), &spec);
+    let unmet = stack::unmet(&crate::host::Host::this(), &spec, &super::images::Images::default());
     assert!(
         unmet.iter().any(|unmet| unmet.what == "a disk of its own for `again`: `disk` has /dev/null already"),
         "{unmet:?}"

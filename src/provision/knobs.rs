@@ -7,8 +7,8 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
-pub(super) use setting::undo;
 pub use setting::{OWNER, strayed};
+pub(super) use setting::{boot, undo};
 
 use super::guard::BlockDevice;
 use super::ledger::Ledger;

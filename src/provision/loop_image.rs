@@ -1,15 +1,23 @@
 //! `loop`: a loop device on an image file.
 //!
-//! Two things in the ledger: the `image`, then the `loop`, which is found again by the image's path, as its number is
-//! the kernel's choice and may be somebody else's after a restart.
+//! Things in the ledger: the `image`; the `device`, by its number, where a loop device is made for it; then the `loop`,
+//! which is found again by the image's path, as a number may be somebody else's after a restart.
+//!
+//! A written image stands below a device of our own making, which takes no discards: what would punch a hole into the
+//! file is refused by the driver, zeroing included (drivers/block/loop.c, `lo_fallocate`). The kernel takes no other value
+//! for the rest of the device's life, so it goes with the trial.
 
 use super::ledger::Thing;
 use super::sysfs::{self, DeviceNumber};
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, knobs, mount, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, devices, folder, guard, image_file, images, knobs, mount,
+    needs,
+};
 use crate::error::{Context, Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
-use crate::host::{Host, files, folders, paths};
+use crate::host::{Host, files, loops, paths};
+use crate::record::built::{ALLOCATION, SPARSE};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::GroundKind;
 use crate::units::Bytes;
@@ -17,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where images lie when the plan does not say.
-const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
+pub(super) const DEFAULT_FOLDER: &str = "/var/lib/pgstrata";
 
 pub struct LoopImage;
 
@@ -37,11 +45,11 @@ const OPTIONS: &[OptionSpec] = &[
         doc: "Folder for the image file: the device under test is the one that holds this folder.",
     },
     OptionSpec {
-        key: "preallocate",
+        key: "sparse",
         kind: OptionKind::Boolean,
         required: false,
         default: Some("false"),
-        doc: "Reserve the image's blocks (fallocate; unwritten), until a discard gives them back; else it is sparse.",
+        doc: "Make a sparse file anew for each trial, which takes discards; else the image is written in full once a run.",
     },
     OptionSpec {
         key: "direct_io",
@@ -55,6 +63,10 @@ const OPTIONS: &[OptionSpec] = &[
 
 fn place(options: &Options) -> &Path {
     Path::new(options.text("in").unwrap_or(DEFAULT_FOLDER))
+}
+
+fn is_sparse(options: &Options) -> bool {
+    options.boolean("sparse").unwrap_or(false)
 }
 
 impl Layer for LoopImage {
@@ -100,40 +112,53 @@ impl Layer for LoopImage {
     }
 
     fn space(&self, options: &Options) -> Option<Space> {
-        Some(Space::Disk(place(options).to_owned(), options.size("loop")?))
+        let (folder, size) = (place(options).to_owned(), options.size("loop")?);
+        Some(if is_sparse(options) { Space::Disk(folder, size) } else { Space::Image(folder, size) })
     }
 
     fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
         let size = options.size("loop").ok_or_else(|| Error::bug("a loop image without a size"))?;
         let direct_io = options.boolean("direct_io").unwrap_or(true);
-        let preallocate = options.boolean("preallocate").unwrap_or(false);
-        let image = make_image(site, place(options), size, preallocate)?;
+        let sparse = is_sparse(options);
+        let image = match site.image {
+            Some(written) => {
+                free_for_reuse(site.host, written)?;
+                written.to_path_buf()
+            }
+            None => make_image(site, place(options), size, sparse)?,
+        };
         site.interrupt.check()?;
-        let device = attach(site, &image, direct_io)?;
-        let details = facts(site.host, &image, &device, preallocate)?;
-        Ok(Built::one(Ground::Device(device), details))
+        let wish = LoopWish { direct_io, discards: sparse, sector: sector_below(site.host, &image) };
+        let device = attach(site, &image, &wish)?;
+        Ok(Built::one(Ground::Device(device.clone()), facts(site.host, &image, &device, sparse)?))
     }
 
-    /// mkfs discards the whole device, and each discard punches a hole into the image: reserved blocks are reserved again.
-    /// (Switching discards off, `queue/discard_max_bytes` = 0, would outlive our device, and Linux 6.18 takes no other
-    /// value after it.)
-    fn finish(&self, _host: &Host, options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
-        let Some(image) = details.get("image").map(PathBuf::from) else { return Ok(()) };
-        if options.boolean("preallocate") == Some(true) {
-            let gone = || Error::host(format!("the image {} is gone", image.display()));
-            reserve(
-                &files::open_to_change(&image)?.ok_or_else(gone)?,
-                options.size("loop").unwrap_or_default(),
-                &image,
-            )?;
-        }
+    /// What the filesystem made of the image and of the device.
+    fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+        let Some((image, device)) = details.get("image").zip(details.get("device")) else { return Ok(()) };
+        let (image, node) = (PathBuf::from(image), guard::BlockDevice::find(Path::new(device))?.node);
+        let holes = match image_file::unwritten_of(&image)? {
+            Some(holes) => match holes.iter().map(|hole| hole.bytes).sum() {
+                0 => "0".to_owned(),
+                bytes => format!("{} ({})", holes.len(), Bytes(bytes)),
+            },
+            None => format!("not known: {} tells no extents", mount::mount_of(host, &image)?.fstype),
+        };
+        let discards = match node.number::<u64>(host, "queue/discard_max_bytes") {
+            Some(0) => "off",
+            Some(_) => "punch holes into the image",
+            None => "not known: the kernel shows no queue/discard_max_bytes",
+        };
         details.insert("allocated".to_owned(), Bytes(paths::look_at(&image)?.allocated_bytes).to_string());
+        details.insert("holes and unwritten ranges".to_owned(), holes);
+        details.insert("discards".to_owned(), discards.to_owned());
         Ok(())
     }
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             "image" => remove_image(host, Path::new(thing.mark("path")?)),
+            "device" => remove_device(host, thing),
             "loop" => {
                 let image = thing.mark("image")?;
                 if !folder::has_our_name(Path::new(image)) {
@@ -146,79 +171,186 @@ impl Layer for LoopImage {
     }
 }
 
-fn make_image(site: &Site<'_>, place: &Path, size: Bytes, preallocate: bool) -> Result<PathBuf> {
-    if place == Path::new(DEFAULT_FOLDER) {
-        folders::make_all(place, 0o777)?;
-    }
-    // The kernel shows the path of the file without symlinks, and by that the device is found again.
-    let image = paths::resolve(place)?.join(format!("{}.img", site.name));
-    let free = Bytes(files::free_bytes(place)?);
+/// An image for this stack alone: a sparse one, or one that nobody has written before.
+fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Result<PathBuf> {
+    let free = Bytes(files::free_bytes(&files::nearest_existing(place))?);
     if size > free {
         return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
             .hint("give the stack a smaller image or another folder, or free some space"));
     }
-    if paths::exists(&image) {
-        return Err(Error::host(format!("the image {} exists already", image.display())));
+    let image = images::make_file(site.ledger, place, &format!("{}.img", site.name), !sparse)?;
+    if !sparse {
+        image_file::fill(&image, size, site.interrupt, &|_| Ok(()))?;
+        return Ok(image);
     }
-    site.ledger.enter(Thing::new("loop", "image").with_path("path", &image)?)?;
     let making = || format!("make the image {} of {size}", image.display());
-    let file = files::create_new(&image, 0o600).or_host(making)?;
-    file.set_len(size.0).or_host(making)?;
-    if preallocate {
-        reserve(&file, size, &image)?;
-    }
-    file.sync_all().or_host(making)?;
+    let file = files::open_to_change(&image)?.ok_or_else(|| Error::host(format!("{} is gone", image.display())))?;
+    file.set_len(size.0).and_then(|()| file.sync_all()).or_host(making)?;
     Ok(image)
 }
 
-fn reserve(file: &files::File, size: Bytes, image: &Path) -> Result<()> {
-    files::reserve(file, size.0).or_host(|| format!("reserve {size} for the image {}", image.display()))
+/// Makes sure that nobody uses an image, and that nothing of the trial before can be taken for a filesystem.
+fn free_for_reuse(host: &Host, image: &Path) -> Result<()> {
+    if !devices_on(host, &image.to_string_lossy()).is_empty() {
+        return Err(Error::host(format!("the image {} still has a loop device", image.display())));
+    }
+    image_file::blank(image)
 }
 
-pub(super) fn attach(site: &Site<'_>, image: &Path, direct_io: bool) -> Result<PathBuf> {
+/// Largest sector that a loop device may have: the kernel takes none above a page.
+const LARGEST_SECTOR: u32 = 4096;
+
+/// The physical sector of the disk below: mkfs chooses by it. A loop device has one size for both kinds of sectors.
+fn sector_below(host: &Host, image: &Path) -> Option<u32> {
+    let below = devices::below(host, image).ok()?.devices;
+    let sectors = below.iter().filter(|device| device.depth == 0).filter_map(|device| device.physical_block_bytes);
+    sectors.max().map(|bytes| bytes.clamp(512, LARGEST_SECTOR))
+}
+
+/// How a loop device is to be.
+pub(super) struct LoopWish {
+    pub direct_io: bool,
+    /// Whether it passes discards on, as holes.
+    pub discards: bool,
+    /// Size of its sectors; the kernel's choice where it is `None`.
+    pub sector: Option<u32>,
+}
+
+pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<PathBuf> {
+    let own = if wish.discards { None } else { make_device(site, image)? };
     site.ledger.enter(Thing::new("loop", "loop").with_path("image", image)?)?;
-    let flag = if direct_io { "--direct-io=on" } else { "--direct-io=off" };
-    let command = Command::new("losetup").args([flag, "--show", "-f"]).arg(image);
-    let refused = |e: Error| {
-        if direct_io { e.hint("where the filesystem below refuses direct I/O, say `direct_io = false`") } else { e }
+    let mut command = Command::new("losetup").arg(format!("--direct-io={}", on(wish.direct_io)));
+    if let Some(sector) = wish.sector {
+        command = command.arg("--sector-size").arg(sector.to_string());
+    }
+    command = match &own {
+        Some(device) => command.arg(device),
+        None => command.args(["--show", "-f"]),
     };
-    let output = site.host.run(&command).map_err(refused)?;
-    let device = PathBuf::from(output.stdout.trim());
+    let refused = |e: Error| {
+        if wish.direct_io {
+            e.hint("where the filesystem below refuses direct I/O, say `direct_io = false`")
+        } else {
+            e
+        }
+    };
+    let output = site.host.run(&command.arg(image)).map_err(refused)?;
+    let device = own.unwrap_or_else(|| PathBuf::from(output.stdout.trim()));
     let node = guard::BlockDevice::find(&device)?.node;
     if node.backing_file(site.host).as_deref().map(Path::new) != Some(image) {
         return Err(Error::tool(format!("losetup made {}, but its file is not {}", device.display(), image.display())));
     }
+    if !wish.discards {
+        refuse_discards(site.host, node);
+    }
     match node.flag(site.host, "loop/dio") {
-        Some(really) if really == direct_io => Ok(device),
+        Some(really) if really == wish.direct_io => Ok(device),
         Some(really) => Err(refused(Error::host(format!(
             "direct I/O of {} is {} although it was asked to be {}",
             device.display(),
             on(really),
-            on(direct_io)
+            on(wish.direct_io)
         )))),
         None => Err(Error::host(format!("the kernel does not tell whether {} uses direct I/O", device.display()))),
     }
+}
+
+/// Loop devices that may be tried before it is said that none can be had.
+const MOST_TRIES: u32 = 64;
+
+/// Makes a loop device that nobody else has, entered into the ledger first. `None` where this machine makes none: then one
+/// that is there already is taken, whose discards stay as they are.
+fn make_device(site: &Site<'_>, image: &Path) -> Result<Option<PathBuf>> {
+    let absent = |number: &u32| !site.host.exists(format!("/sys/block/loop{number}"));
+    for number in (0..).filter(absent).take(MOST_TRIES as usize) {
+        let thing =
+            Thing::new("loop", "device").with("number", number.to_string()).with("boot", knobs::boot(site.host));
+        let entry = site.ledger.enter(thing.with_path("image", image)?)?;
+        let device = PathBuf::from(format!("/dev/loop{number}"));
+        match loops::add(number) {
+            Ok(()) if paths::exists(&device) => return Ok(Some(device)),
+            // Where /dev is a folder of a container, no name appears in it.
+            Ok(()) => loops::remove(number).or_host(|| format!("remove {} again", device.display()))?,
+            // Somebody else was faster.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                site.ledger.undone(entry)?;
+                continue;
+            }
+            Err(_) => {}
+        }
+        site.ledger.undone(entry)?;
+        return Ok(None);
+    }
+    Ok(None)
+}
+
+/// Has the device refuse discards, if it is one of ours. What came of it is read back once the stack stands.
+fn refuse_discards(host: &Host, node: DeviceNumber) {
+    let attribute = node.path_of("queue/discard_max_bytes");
+    // A kernel that takes no such value says so in the facts of the image.
+    if host.exists(&attribute) {
+        drop(host.write(&attribute, "0"));
+    }
+}
+
+/// Removes a loop device that we made, once it has no file any more.
+fn remove_device(host: &Host, thing: &Thing) -> Result<()> {
+    let number: u32 = thing.mark("number")?.parse().map_err(|_| Error::bug("a loop device without a number"))?;
+    if thing.mark("boot")? != knobs::boot(host) {
+        return Ok(());
+    }
+    for attempt in 0.. {
+        let Some(node) = DeviceNumber::named(host, &format!("loop{number}")) else { return Ok(()) };
+        match node.backing_file(host) {
+            Some(file) if file == thing.mark("image")? => {
+                return Err(Error::host(format!("/dev/loop{number} on {file} is still there")));
+            }
+            // It is another one's by now.
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        match loops::remove(number) {
+            Ok(()) => break,
+            Err(e) if attempt >= mount::BUSY_TRIES => {
+                return Err(Error::host(format!("the idle /dev/loop{number} cannot be removed: {e}")));
+            }
+            // Somebody looks at it: udev does, after each change.
+            Err(_) => sleep(mount::BUSY_PAUSE),
+        }
+    }
+    Ok(())
 }
 
 fn on(flag: bool) -> &'static str {
     if flag { "on" } else { "off" }
 }
 
-fn facts(host: &Host, image: &Path, device: &Path, preallocate: bool) -> Result<BTreeMap<String, String>> {
+/// Filesystems that write each block to a new place, or may do so: a written image keeps no write from allocating.
+const COPY_ON_WRITE: &[&str] = &["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"];
+
+fn facts(host: &Host, image: &Path, device: &Path, sparse: bool) -> Result<BTreeMap<String, String>> {
     let found = paths::look_at(image)?;
     let node = guard::BlockDevice::find(device)?.node;
     let below = mount::mount_of(host, image)?;
     let direct_io = node.flag(host, "loop/dio").map_or("unknown", on);
+    let sector =
+        node.attribute(host, "queue/logical_block_size").map_or("unknown".to_owned(), |size| format!("{size} B"));
     let details = [
         ("device", device.display().to_string()),
         ("image", image.display().to_string()),
         ("size", Bytes(found.bytes).to_string()),
-        ("allocation", if preallocate { "fallocate" } else { "sparse" }.to_owned()),
-        ("allocated", Bytes(found.allocated_bytes).to_string()),
+        (ALLOCATION, if sparse { SPARSE } else { "written" }.to_owned()),
         ("direct I/O", direct_io.to_owned()),
+        ("sector size", sector),
         ("filesystem of the image", format!("{} on {}", below.fstype, below.source)),
     ];
-    Ok(details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    let mut details: BTreeMap<String, String> =
+        details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    if COPY_ON_WRITE.contains(&below.fstype.as_str()) {
+        let moved = format!("go to new places: {} does not write in place", below.fstype);
+        details.insert("overwrites".to_owned(), moved);
+    }
+    Ok(details)
 }
 
 /// The loop devices whose file is `image`.

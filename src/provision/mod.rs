@@ -9,6 +9,8 @@ mod facts;
 pub(crate) mod filesystem;
 pub(crate) mod folder;
 mod guard;
+mod image_file;
+pub mod images;
 pub(crate) mod knobs;
 pub(crate) mod ledger;
 pub(crate) mod mount;
@@ -20,6 +22,8 @@ pub(crate) mod undo;
 
 #[cfg(test)]
 mod graph_tests;
+#[cfg(test)]
+mod image_tests;
 #[cfg(test)]
 mod real_tests;
 #[cfg(test)]
@@ -130,8 +134,10 @@ pub struct Unmet {
 /// Space that a stack takes on something that others use too, for the check before anything is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Space {
-    /// Bytes on the filesystem that holds this folder (a loop image).
+    /// Bytes on the filesystem that holds this folder, for one trial (a sparse image).
     Disk(PathBuf, Bytes),
+    /// Same, for the whole run: an image that is written in full and used by one trial after another.
+    Image(PathBuf, Bytes),
     /// Bytes of the machine's memory (tmpfs, ramfs: the most it may take).
     Memory(Bytes),
 }
@@ -145,6 +151,10 @@ pub struct Site<'a> {
     pub name: String,
     /// Private folder of the run for mount points and the like; made and in the ledger.
     pub folder: PathBuf,
+    /// Images that are there for the stack, by node.
+    pub images: &'a BTreeMap<String, PathBuf>,
+    /// The one for the node that is built.
+    pub image: Option<&'a Path>,
     /// Whether somebody asked to stop.
     pub interrupt: &'a Interrupt,
 }

@@ -70,7 +70,7 @@ pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
     for space in spaces {
         match space {
             Space::Memory(Bytes(bytes)) => memory = memory.saturating_add(*bytes),
-            Space::Disk(folder, Bytes(bytes)) => {
+            Space::Disk(folder, Bytes(bytes)) | Space::Image(folder, Bytes(bytes)) => {
                 let device = paths::look_at(&files::nearest_existing(folder)).map_or(0, |found| found.filesystem);
                 let sum = disks.entry(device).or_insert((folder, 0));
                 sum.1 = sum.1.saturating_add(*bytes);

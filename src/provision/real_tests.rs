@@ -1,5 +1,6 @@
 //! Stacks built for real: loop devices, filesystems, mounts. Need root, and say so where it lacks.
 
+use super::images::Images;
 use super::ledger::{Death, Ledger};
 use super::stack::BuiltStack;
 use super::test_site::{TestPlace, mkfs, mounted, options_of, stack, text};
@@ -13,7 +14,6 @@ use crate::record::promise::Claim;
 use crate::record::stack::{GroundKind, Role};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 /// Each filesystem on a device, with the smallest size that its mkfs likes.
 const ON_DEVICE: &[(&str, &str)] =
@@ -51,7 +51,7 @@ fn stacks_without_a_device_are_built_and_undone() {
     let specs =
         [stack("tmp", vec![("tmpfs", tmpfs)]), stack("ram", vec![("ramfs", mounted(&["noatime", "mode=0700"]))])];
     for spec in &specs {
-        assert_eq!(stacks::unmet(&place.host, spec), []);
+        assert_eq!(stacks::unmet(&place.host, spec, &Images::default()), []);
         let built = place.build(spec).unwrap();
         fs::write(built.folder().join("file"), "x").unwrap();
         assert!(built.facts.mount().unwrap().fstype.ends_with("fs"));
@@ -67,21 +67,23 @@ fn a_directory_stack_needs_no_root_and_leaves_what_was_there() {
     fs::write(others.path().join("theirs"), "x").unwrap();
     let at = |path: &str| stack("here", vec![("directory", options_of(&[("directory", text(path))]))]);
     let spec = at(others.path().to_str().unwrap());
-    assert_eq!(stacks::unmet(&place.host, &spec), []);
+    assert_eq!(stacks::unmet(&place.host, &spec, &Images::default()), []);
     let built = place.build(&spec).unwrap();
     fs::write(built.folder().join("file"), "x").unwrap();
     assert_eq!(fs::read_dir(others.path()).unwrap().count(), 2);
     assert!(built.facts.mount().is_some() && built.facts.free_bytes.is_some());
     place.clean();
     assert_eq!(fs::read_dir(others.path()).unwrap().count(), 1);
-    assert!(stacks::unmet(&Host::this(), &at("/no/such"))[0].hint.contains("mkdir -p /no/such"));
+    assert!(stacks::unmet(&Host::this(), &at("/no/such"), &Images::default())[0].hint.contains("mkdir -p /no/such"));
 }
 
 #[test]
 fn what_needs_root_says_so_without_it() {
     let spec = |name| stack(name, vec![("loop", options_of(&[("loop", text("1MiB"))])), (name, Options::default())]);
-    let told =
-        stacks::unmet(&Host::this(), &spec("ext4")).iter().filter(|unmet| unmet.what.starts_with("root")).count();
+    let told = stacks::unmet(&Host::this(), &spec("ext4"), &Images::default())
+        .iter()
+        .filter(|unmet| unmet.what.starts_with("root"))
+        .count();
     assert_eq!(told, usize::from(!crate::host::users::is_root()), "once for the whole stack");
 }
 
@@ -210,7 +212,11 @@ fn options_that_the_kernel_prints_in_other_words_or_not_at_all_count_as_kept() {
 fn an_image_larger_than_the_free_space_is_refused_before_anything_is_made() {
     let Some(place) = TestPlace::new() else { return };
     let spec = place.on_loop("ext4", "512TiB", Options::default());
-    assert!(stacks::unmet(&place.host, &spec).iter().any(|unmet| unmet.what.contains("512 TiB of space")));
+    assert!(
+        stacks::unmet(&place.host, &spec, &Images::default())
+            .iter()
+            .any(|unmet| unmet.what.contains("512 TiB of space"))
+    );
     let mark = place.ledger().mark();
     let error = place.build(&spec).unwrap_err().to_string();
     assert!(error.contains("does not fit"), "{error}");
@@ -228,30 +234,13 @@ fn small(place: &TestPlace, kind: &str) -> std::path::PathBuf {
     place.build(&stack("small", vec![(kind, options)])).unwrap().folder().clone()
 }
 
-fn image_in(folder: &std::path::Path, size: &str, preallocate: bool) -> Options {
+fn image_in(folder: &std::path::Path, size: &str, sparse: bool) -> Options {
     options_of(&[
         ("loop", text(size)),
         ("in", text(folder.to_str().unwrap())),
-        ("preallocate", OptionValue::Boolean(preallocate)),
+        ("sparse", OptionValue::Boolean(sparse)),
         ("direct_io", OptionValue::Boolean(false)),
     ])
-}
-
-#[test]
-fn a_preallocated_image_takes_its_room_at_once_and_the_next_one_is_refused() {
-    let Some(place) = TestPlace::new() else { return };
-    let folder = small(&place, "tmpfs");
-    let image = |name| stack(name, vec![("loop", image_in(&folder, "40MiB", true)), ("ext2", Options::default())]);
-    let built = place.build(&image("one")).unwrap();
-    let file = fs::metadata(device_of(&built).backing_file.as_ref().unwrap()).unwrap();
-    assert_eq!(file.blocks() * 512, 40 << 20, "mkfs gave blocks back");
-    assert_eq!(built.facts.nodes[0].details["allocated"], "40 MiB");
-    assert_eq!(built.facts.nodes[0].details["allocation"], "fallocate");
-    assert_eq!(built.facts.nodes[0].details["direct I/O"], "off");
-    assert_eq!(built.facts.nodes[0].details["filesystem of the image"].split(' ').next(), Some("tmpfs"));
-    let error = place.build(&image("two")).unwrap_err().to_string();
-    assert!(error.contains("does not fit"), "{error}");
-    place.clean();
 }
 
 #[test]
@@ -260,7 +249,7 @@ fn a_disk_that_fills_up_under_a_sparse_image_is_an_error_and_is_undone() {
     let folder = small(&place, "tmpfs");
     let site = place.site("sparse");
     let ground =
-        super::layer("loop").unwrap().build(&site, &[], &image_in(&folder, "40MiB", false)).unwrap().grounds[0].clone();
+        super::layer("loop").unwrap().build(&site, &[], &image_in(&folder, "40MiB", true)).unwrap().grounds[0].clone();
     let given = GivenGround { role: Role::Data, group: None, ground };
     let filled = fs::write(folder.join("filler"), vec![1u8; 64 << 20]).unwrap_err();
     assert_eq!(filled.kind(), std::io::ErrorKind::StorageFull);
@@ -275,7 +264,8 @@ fn direct_io_that_the_filesystem_below_refuses_is_an_error_that_says_what_to_do(
     let folder = small(&place, "ramfs");
     // ramfs tells of no free space at all, so the image is checked against nothing but its own refusal.
     fs::write(folder.join("image"), vec![0u8; 1 << 20]).unwrap();
-    let error = super::loop_image::attach(&place.site("x"), &folder.join("image"), true).unwrap_err();
+    let wish = super::loop_image::LoopWish { direct_io: true, discards: true, sector: None };
+    let error = super::loop_image::attach(&place.site("x"), &folder.join("image"), &wish).unwrap_err();
     assert!(error.hint_text().unwrap().contains("direct_io = false"), "{error}");
     place.clean();
 }

@@ -3,6 +3,7 @@
 //! Tearing down is not here: it is the walk of [`super::undo`] down to [`BuiltStack::mark`], the same after a success, a
 //! failure and a crash.
 
+use super::images::Images;
 use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, layer};
 use super::{facts, knobs};
 use crate::error::{Error, Result};
@@ -85,7 +86,8 @@ fn stand_up(
             nodes.push((node, Built { grounds: Vec::new(), details: BTreeMap::new(), promises }));
             continue;
         }
-        let own = Site { name: format!("{}.{}", site.name, node.name), folder: site.folder.clone(), ..*site };
+        let image = site.images.get(&node.name).map(PathBuf::as_path);
+        let own = Site { name: format!("{}.{}", site.name, node.name), folder: site.folder.clone(), image, ..*site };
         let mut built = act(layer, &own, &inputs(node, &grounds)?, node).map_err(doing)?;
         if let Some(twice) = names.iter().find(|name| grounds.contains_key(name)) {
             return Err(Error::bug(format!("two nodes of the stack {} are named `{twice}`", spec.name)));
@@ -143,13 +145,17 @@ pub(super) fn known(node: &NodeSpec) -> Result<&'static dyn Layer> {
     layer(&node.layer).ok_or_else(|| Error::user(format!("there is no layer `{}`", node.layer)))
 }
 
-/// What this machine lacks for a stack, free space included. Reads, never changes; the same thing is reported once.
+/// What this machine lacks for a stack, free space included, where these images are there already. Reads, never changes;
+/// the same thing is reported once.
 #[must_use]
-pub fn unmet(host: &Host, spec: &StackSpec) -> Vec<Unmet> {
+pub fn unmet(host: &Host, spec: &StackSpec, there: &Images) -> Vec<Unmet> {
     let mut all: Vec<Unmet> = Vec::new();
     let layers = spec.nodes.iter().filter_map(|node| Some((layer(&node.layer)?, &node.options)));
     let of_layers = layers.flat_map(|(layer, options)| layer.unmet(host, options));
-    for one in of_layers.chain(claimed_twice(spec)).chain(super::needs::lacking_space(host, &spaces(spec))) {
+    let lacking = there.lacking(spec).into_iter().map(|image| Space::Image(image.folder, image.size));
+    let others = spaces(spec).into_iter().filter(|space| !matches!(space, Space::Image(..)));
+    let spaces: Vec<Space> = lacking.chain(others).collect();
+    for one in of_layers.chain(claimed_twice(spec)).chain(super::needs::lacking_space(host, &spaces)) {
         if !all.contains(&one) {
             all.push(one);
         }

@@ -34,6 +34,11 @@ impl DeviceNumber {
         format!("/sys/dev/block/{}:{}", self.major, self.minor)
     }
 
+    /// The file of an attribute.
+    pub fn path_of(self, name: &str) -> String {
+        format!("{}/{name}", self.path())
+    }
+
     /// Whether the kernel has it.
     pub fn exists(self, host: &Host) -> bool {
         host.exists(self.path())

@@ -9,7 +9,10 @@ use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
 use crate::record::options::{OptionValue, Options};
 use crate::record::stack::StackSpec;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+static NO_IMAGES: BTreeMap<String, PathBuf> = BTreeMap::new();
 
 /// A place of a test, with a ledger and a run's private folder.
 pub(super) struct TestPlace {
@@ -64,6 +67,8 @@ impl TestPlace {
             name: format!("pgstrata-{}-1-{name}", self.run_id),
             folder: self.site_folder(),
             interrupt: &self.interrupt,
+            images: &NO_IMAGES,
+            image: None,
         }
     }
 
@@ -73,8 +78,18 @@ impl TestPlace {
 
     /// A stack of a sparse image in this place and one filesystem on it.
     pub fn on_loop(&self, filesystem: &str, size: &str, options: Options) -> StackSpec {
-        let image = options_of(&[("loop", text(size)), ("in", text(self.path().to_str().unwrap()))]);
+        let mut image = self.image(size);
+        image.set("sparse", OptionValue::Boolean(true));
         stack(filesystem, vec![("loop", image), (filesystem, options)])
+    }
+
+    /// Same, on an image that is written in full.
+    pub fn on_written(&self, filesystem: &str, size: &str) -> StackSpec {
+        stack(filesystem, vec![("loop", self.image(size)), (filesystem, Options::default())])
+    }
+
+    fn image(&self, size: &str) -> Options {
+        options_of(&[("loop", text(size)), ("in", text(self.path().to_str().unwrap()))])
     }
 
     /// Undoes everything, as `clean` does; panics on a failure or when anything is left.

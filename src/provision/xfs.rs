@@ -55,9 +55,16 @@ fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
     devices.log.map(|log| format!("logdev={}", log.display()))
 }
 
-fn prepare(site: &Site<'_>, devices: &FilesystemDevices<'_>, _options: &Options, uuid: &str) -> Result<Vec<String>> {
-    let (Some(log), Some(argument)) = (devices.log, logdev(devices)) else { return Ok(Vec::new()) };
+fn prepare(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, uuid: &str) -> Result<Vec<String>> {
+    let (Some(log), Some(mut argument)) = (devices.log, logdev(devices)) else { return Ok(Vec::new()) };
     site.ledger.enter(Thing::new("xfs", LOG).with_path("device", log)?.with("uuid", uuid))?;
+    // For a log elsewhere mkfs.xfs (6.1) takes 512 bytes whatever the device's sectors are, and fails to write.
+    let sector: Option<u32> = BlockDevice::find(log)?.node.number(site.host, "queue/logical_block_size");
+    let given =
+        options.texts("mkfs").iter().any(|argument| argument.contains("sectsize=") || argument.contains("sectlog="));
+    if let Some(sector) = sector.filter(|sector| *sector > 512 && !given) {
+        argument = format!("{argument},sectsize={sector}");
+    }
     Ok(vec!["-l".to_owned(), argument])
 }
 

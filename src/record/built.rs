@@ -7,6 +7,11 @@ use super::stack::{End, GroundName, Input, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Name of the fact how the blocks of an image file came about.
+pub const ALLOCATION: &str = "allocation";
+/// Its value where the filesystem below allocates a block when it is first written.
+pub const SPARSE: &str = "sparse";
+
 /// One stack.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StackFacts {
@@ -46,6 +51,12 @@ pub struct NodeFacts {
 }
 
 impl NodeFacts {
+    /// Whether it stands on an image whose blocks are allocated when they are first written.
+    #[must_use]
+    pub fn is_sparse(&self) -> bool {
+        self.details.get(ALLOCATION).is_some_and(|allocation| allocation == SPARSE)
+    }
+
     /// Its first promise of a claim.
     #[must_use]
     pub fn promise(&self, claim: Claim) -> Option<&Promise> {

@@ -11,6 +11,8 @@ pub enum Step {
     Check,
     /// The data are made once for a PostgreSQL build and a scale.
     Template,
+    /// Image files of the stack that are not there yet are written in full.
+    Images,
     /// The stack is built.
     Build,
     /// The cluster is made: data copied in, settings written, server started.
@@ -29,9 +31,10 @@ pub enum Step {
 
 impl Step {
     /// Every step in order.
-    pub const ALL: [Step; 9] = [
+    pub const ALL: [Step; 10] = [
         Step::Check,
         Step::Template,
+        Step::Images,
         Step::Build,
         Step::Load,
         Step::WarmUp,
@@ -47,6 +50,7 @@ impl Step {
         match self {
             Step::Check => "check",
             Step::Template => "template",
+            Step::Images => "images",
             Step::Build => "build",
             Step::Load => "load",
             Step::WarmUp => "warm-up",
@@ -63,6 +67,7 @@ impl Step {
         match self {
             Step::Check => "checking requirements",
             Step::Template => "making the data",
+            Step::Images => "writing the images in full",
             Step::Build => "building the stack",
             Step::Load => "copying the data in and starting the server",
             Step::WarmUp => "warming up",
@@ -111,6 +116,15 @@ pub enum Event {
         step: Step,
         /// How long it should take, microseconds, where that is known.
         expected_us: Option<u64>,
+    },
+    /// So much of the images of a stack is written. Shown and streamed, not stored.
+    ImagesWritten {
+        /// Which trial needs them first.
+        trial: TrialKey,
+        /// Bytes written so far.
+        done_bytes: u64,
+        /// Bytes of all that are missing.
+        of_bytes: u64,
     },
     /// A second of the measurement is complete. Shown and streamed, not stored: the figures are in `seconds.parquet`.
     Second {

@@ -5,7 +5,7 @@
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
 use super::words::{estimate_text, latency, mean_millis, percent};
-use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare};
+use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost};
 use crate::units::{Bytes, grouped, significant};
 use std::collections::BTreeMap;
 
@@ -41,6 +41,15 @@ impl Cases<'_> {
         let mut note = "Everything per commit; devices from the filesystem down. Amplification: bytes at the lowest \
                         device for each byte of WAL."
             .to_owned();
+        let with_image = self.cases.iter().any(|case| image_cost(case).is_some());
+        if with_image {
+            columns.push(TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]));
+            columns.push(TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]));
+            note.push_str(
+                " Added below: writes and bytes at the device that holds the image file beyond those at the loop device, \
+                 other programs' among them.",
+            );
+        }
         let with_share = self.cases.iter().any(|case| flush_share(case).is_some());
         if with_share {
             columns.push(flush_share_column());
@@ -59,6 +68,11 @@ impl Cases<'_> {
                 number(strata.wal_syncs),
                 number(strata.write_amplification),
             ];
+            if with_image {
+                let image = strata.image.as_ref();
+                wal.push(number(image.map(|image| image.writes.value)));
+                wal.push(number(image.map(|image| image.bytes.value)));
+            }
             wal.extend(with_share.then(|| flush_share_cell(strata.flush_share.as_ref())));
             for device in &strata.devices {
                 let mut row = vec![self.name(case)];
@@ -205,6 +219,10 @@ fn device_cells(device: &DeviceStrata) -> Vec<Cell> {
         number(device.reads),
         Cell::number(device.busy, percent),
     ]
+}
+
+fn image_cost(case: &CaseFinding) -> Option<&ImageCost> {
+    case.strata.as_ref()?.image.as_ref()
 }
 
 /// What a case's commits are of the synced writes that its stack does alone.

@@ -107,7 +107,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("run", run.id.clone()),
         ("began", moment(&run.started)),
         ("seed of the order", run.seed.to_string()),
-        ("blocks (each case once a block, in a seeded random order)", run.blocks.to_string()),
+        ("blocks (each case once a block, in a seeded order that balances predecessors)", run.blocks.to_string()),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
         ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
         ("intervals", "95 %; in rankings for comparing cases, elsewhere of one figure alone".to_owned()),

@@ -22,13 +22,14 @@ impl<'a> Events<'a> {
         Events { writer: Mutex::new(writer), watcher }
     }
 
-    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`.
+    /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`. So is how far the images
+    /// are.
     ///
     /// # Errors
     /// When the run folder takes no more.
     pub fn emit(&self, event: Event) -> Result<()> {
         let stamped = Stamped { at_us: time::wall_us(), what: event };
-        if !matches!(stamped.what, Event::Second { .. }) {
+        if !matches!(stamped.what, Event::Second { .. } | Event::ImagesWritten { .. }) {
             self.writer().append(&stamped)?;
         }
         (self.watcher)(&stamped);

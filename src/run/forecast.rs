@@ -4,7 +4,8 @@ use crate::cluster::{install, server};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
-use crate::plan::forecast::{CaseUnmet, Forecast, SpaceLine};
+use crate::plan::forecast::{CaseUnmet, Forecast, ImagesLine, SpaceLine};
+use crate::provision::images::{self, Images};
 use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::case::CaseSpec;
 use crate::record::options::OptionProblem;
@@ -60,9 +61,26 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
         warnings.extend(too_many_clients(case)?);
     }
     let templates = templates(plan, memory)?;
+    let images = images(plan);
     let space = spaces(plan, memory, &templates, state)?;
-    let expected_us = expected_us(plan, memory, &templates)?;
-    Ok(Forecast { expected_us, space, unmet, warnings: warnings.into_iter().collect() })
+    let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
+    let expected_us = expected_us(plan, memory, &templates)?.saturating_add(writing);
+    Ok(Forecast { expected_us, images, space, unmet, warnings: warnings.into_iter().collect() })
+}
+
+/// The images that the plan writes in full. How long that takes is measured, not assumed: disks differ a hundredfold.
+fn images(plan: &Plan) -> Vec<ImagesLine> {
+    let mut folders: BTreeMap<PathBuf, (usize, u64)> = BTreeMap::new();
+    for image in images::of_run(plan.cases.iter().map(|case| &case.stack)) {
+        let (count, sum) = folders.entry(image.folder).or_default();
+        (*count, *sum) = (*count + 1, sum.saturating_add(image.size.0));
+    }
+    let line = |(folder, (images, bytes)): (PathBuf, (usize, u64))| {
+        let bytes_per_s = images::try_speed(&folder);
+        let expected_us = bytes_per_s.map(|speed| (bytes as f64 / speed * 1e6) as u64);
+        ImagesLine { folder: folder.display().to_string(), images, bytes: Bytes(bytes), bytes_per_s, expected_us }
+    };
+    folders.into_iter().map(line).collect()
 }
 
 /// Refuses settings and initdb arguments that servers under test depend on.
@@ -153,7 +171,7 @@ impl KnownUnmet {
         match self.stacks.iter().find(|(known, _)| *known == case.stack) {
             Some((_, lacks)) => unmet.extend(lacks.iter().cloned()),
             None => {
-                let lacks = provision::stack::unmet(host, &case.stack);
+                let lacks = provision::stack::unmet(host, &case.stack, &Images::default());
                 unmet.extend(lacks.iter().cloned());
                 self.stacks.push((case.stack.clone(), lacks));
             }
@@ -171,10 +189,10 @@ impl KnownUnmet {
 /// What this machine lacks for a case.
 ///
 /// A stack that `stands` already (kept for all its trials) needs nothing more: asked again, it would find its own space
-/// and its own disk taken.
+/// and its own disk taken. So it is with images that are `there`.
 #[must_use]
-pub fn case_unmet(host: &Host, case: &CaseSpec, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
-    let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack) };
+pub fn case_unmet(host: &Host, case: &CaseSpec, there: &Images, stands: &dyn Fn(&StackSpec) -> bool) -> Vec<Unmet> {
+    let mut unmet = if stands(&case.stack) { Vec::new() } else { provision::stack::unmet(host, &case.stack, there) };
     unmet.extend(knobs::unmet(host, &case.machine));
     unmet.extend(tablespaces_unmet(case));
     unmet.extend(case.postgres.as_ref().and_then(|postgres| postgres_unmet(host, &postgres.bin)));
@@ -296,7 +314,8 @@ struct Most {
     memory: u64,
 }
 
-/// The most bytes that one trial takes, with the stacks that are kept for the whole run: these stand together.
+/// The most bytes that one trial takes, with the stacks and images that are kept for the whole run: these are there
+/// together.
 fn most(plan: &Plan) -> Most {
     let mut fresh = Most::default();
     let mut kept: Vec<&StackSpec> = Vec::new();
@@ -314,6 +333,10 @@ fn most(plan: &Plan) -> Most {
         }
     }
     kept.into_iter().for_each(|stack| fresh.add(stack));
+    for image in images::of_run(plan.cases.iter().map(|case| &case.stack)) {
+        let sum = fresh.disks.entry(image.folder).or_default();
+        *sum = sum.saturating_add(image.size.0);
+    }
     fresh
 }
 
@@ -326,6 +349,8 @@ impl Most {
                     *sum = sum.saturating_add(bytes.0);
                 }
                 Space::Memory(bytes) => self.memory = self.memory.saturating_add(bytes.0),
+                // Counted once for the whole run.
+                Space::Image(..) => {}
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::host::users::{self, User};
 use crate::host::{Host, files, machine};
 use crate::plan::{self, Plan};
 use crate::provision::folder;
+use crate::provision::images::Images;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
@@ -81,6 +82,8 @@ pub struct Session<'a> {
     pub folder: PathBuf,
     /// Data sets made so far.
     pub templates: Templates,
+    /// Images written so far.
+    pub images: Images,
     /// Stacks that are kept for all trials (`reuse = true`), each with what was asked.
     pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why something could not be undone: nothing further is built after that.
@@ -307,6 +310,7 @@ impl<'a> Session<'a> {
             user,
             machine,
             templates: Templates::new(&places.state, &record.id),
+            images: Images::default(),
             kept: Vec::new(),
             stuck: None,
             events: Events::new(writer, watcher),

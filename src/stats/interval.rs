@@ -61,6 +61,14 @@ pub(crate) fn mean_over_trials(trials: &[TrialMean]) -> Option<MeanInterval> {
     Some(MeanInterval { mean, ends: ends.filter(|(low, high)| *low > 0.0 && high.is_finite()) })
 }
 
+/// Mean of figures that may be of either sign, and half the width of the t interval on it; `None` of nothing, no interval
+/// of one.
+#[must_use]
+pub(crate) fn mean_of_differences(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    let mean = super::moments::mean(values).filter(|mean| mean.is_finite())?;
+    Some((mean, half_width(between(values))))
+}
+
 fn half_width(component: Option<Component>) -> Option<f64> {
     component.map(Component::half_width)
 }

@@ -39,9 +39,10 @@ pgbench = { scale = 1, clients = 2, duration = "2s", warmup = "1s" }
 const SEED: u64 = 20_261_121;
 const KILLS: usize = 20;
 /// Each step's longest random delay after it has begun, milliseconds.
-const STEPS: [(&str, u64); 8] = [
+const STEPS: [(&str, u64); 9] = [
     ("check", 20),
     ("template", 2500),
+    ("images", 900),
     ("build", 300),
     ("load", 1500),
     ("warm_up", 900),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Loop devices, mounts, folders and processes that bear a mark: a run's id, or the path of the folder it works in.
 pub fn traces(mark: &str) -> BTreeSet<String> {
-    let loops = lines(&["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"]);
+    let loops = lines(&["losetup", "--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"]);
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap().lines().map(str::to_owned).collect();
     let folders = [Path::new("/run"), &std::env::temp_dir()].map(folders).concat();
     let bear = [loops, mounts, folders].concat().into_iter().filter(|line| line.contains(mark));

@@ -194,6 +194,7 @@ fn strata(stack: &str) -> Strata {
             writing: Some(1.0),
             devices: Vec::new(),
             write_amplification: None,
+            image: None,
             flush_share: None,
         };
     }
@@ -216,6 +217,11 @@ fn strata(stack: &str) -> Strata {
             busy: Some(0.87),
         }],
         write_amplification: Some(writes * bytes / 3712.4),
+        image: Some(ImageCost {
+            sentence: Some("the file below the image added 0.1 writes and 1.2 KiB a commit".to_owned()),
+            writes: estimate(0.1, 0.2),
+            bytes: estimate(1229.0, 0.2),
+        }),
         flush_share: Some(flush_share(stack)),
     }
 }

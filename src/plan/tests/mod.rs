@@ -25,7 +25,10 @@ const fn or(spec: OptionSpec, default: &'static str) -> OptionSpec {
 const LOOP: &[OptionSpec] = &[
     required(spec("loop", OptionKind::Size, "Size of the image.")),
     or(spec("in", OptionKind::Path, "Folder of the image."), "the run's folder"),
-    or(spec("preallocate", OptionKind::Boolean, "Whether the image's blocks are taken at once."), "false"),
+    or(
+        spec("sparse", OptionKind::Boolean, "Whether the image's blocks are taken when they are first written."),
+        "false",
+    ),
     or(spec("direct_io", OptionKind::Boolean, "Whether the loop device goes past the page cache."), "true"),
     QUEUE,
 ];

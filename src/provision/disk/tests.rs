@@ -23,7 +23,9 @@ struct Bench {
 impl Bench {
     fn new() -> Option<Bench> {
         let place = TestPlace::new()?;
-        let image = options_of(&[("loop", text("64MiB")), ("in", text(place.path().to_str().unwrap()))]);
+        let mut image = options_of(&[("loop", text("64MiB")), ("in", text(place.path().to_str().unwrap()))]);
+        // Which reads as zeros, as a blank disk.
+        image.set("sparse", OptionValue::Boolean(true));
         let built = crate::provision::layer("loop").unwrap().build(&place.site("disk"), &[], &image).unwrap();
         let Ground::Device(path) = built.grounds[0].clone() else { panic!() };
         let device = BlockDevice::find(&path).unwrap();

@@ -27,9 +27,14 @@ pub(super) struct KnobOwner {
     boot: String,
 }
 
+/// Id of this boot.
+pub(in crate::provision) fn boot(host: &Host) -> String {
+    host.read_optional(BOOT_ID).unwrap_or_default()
+}
+
 impl KnobOwner {
     pub fn machine(host: &Host) -> KnobOwner {
-        KnobOwner { node: None, sequence: None, boot: host.read_optional(BOOT_ID).unwrap_or_default() }
+        KnobOwner { node: None, sequence: None, boot: boot(host) }
     }
 
     /// A partition shares its disk's queue.

@@ -32,9 +32,10 @@ use std::path::PathBuf;
 type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
 
 /// The steps that may fail, in order; tear-down and storing follow whatever happens.
-const STEPS: [(Step, Act); 7] = [
+const STEPS: [(Step, Act); 8] = [
     (Step::Check, check),
     (Step::Template, make_template),
+    (Step::Images, stack::write_images),
     (Step::Build, stack::build),
     (Step::Load, cluster::load),
     (Step::WarmUp, work::warm_up),
@@ -204,7 +205,7 @@ impl<'s, 'a> Trial<'s, 'a> {
 /// Whether the machine has what the case needs.
 fn check(trial: &mut Trial<'_, '_>) -> Result<()> {
     let session = &trial.session;
-    let unmet = forecast::case_unmet(&session.host, trial.case, &|stack| session.stands(stack));
+    let unmet = forecast::case_unmet(&session.host, trial.case, &session.images, &|stack| session.stands(stack));
     match unmet.first() {
         Some(missing) => {
             Err(Error::host(format!("a requirement is not met: {}", missing.what)).hint(missing.hint.clone()))

@@ -1,3 +1,5 @@
+//! The step `images`: those of the stack that the run has not written yet.
+//!
 //! The step `build`: the knobs of the kernel, then the stack of a trial, fresh, or the one that is kept for all of them,
 //! with its age; then a look at what others do to its devices.
 
@@ -7,8 +9,32 @@ use crate::host::time::now;
 use crate::provision::Site;
 use crate::provision::knobs;
 use crate::provision::stack::{self, BuiltStack};
+use crate::record::event::Event;
 use crate::record::stack::StackSpec;
 use crate::run::session::{KeptStack, Session};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Writes the images that the stack needs and the run does not have yet. They stay for the trials that follow.
+pub(super) fn write_images(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let (session, spec) = (&mut *trial.session, &trial.case.stack);
+    if session.stands(spec) {
+        return Ok(());
+    }
+    let mark = session.ledger.mark();
+    let mut images = std::mem::take(&mut session.images);
+    let tell = |done: Bytes, of: Bytes| {
+        let (trial, done_bytes, of_bytes) = (trial.key.clone(), done.0, of.0);
+        session.events.emit(Event::ImagesWritten { trial, done_bytes, of_bytes })
+    };
+    let made = images.make(&site(session, String::new(), &BTreeMap::new()), spec, &tell);
+    session.images = images;
+    if made.is_err() {
+        session.undo_from(mark);
+    }
+    made
+}
 
 pub(super) fn build(trial: &mut Trial<'_, '_>) -> Result<()> {
     let spec = &trial.case.stack;
@@ -56,12 +82,20 @@ fn of_spec(session: &Session<'_>, spec: &StackSpec, trial: &str) -> Result<Built
     // Stacks of one name that differ in an option may be kept at the same time.
     let alike = session.kept.iter().filter(|(kept, _)| kept.name == spec.name).count();
     let number = if alike == 0 { String::new() } else { format!("{alike}") };
-    let site = Site {
+    let name = format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name);
+    let images = session.images.by_node(spec);
+    stack::build_stack(&site(session, name, &images), spec)
+        .map_err(|e| e.while_doing(format!("build the stack {}", spec.name)))
+}
+
+fn site<'s>(session: &'s Session<'_>, name: String, images: &'s BTreeMap<String, PathBuf>) -> Site<'s> {
+    Site {
         host: &session.host,
         ledger: &session.ledger,
-        name: format!("pgstrata-{}-{trial}{number}.{}", session.record.id, spec.name),
+        name,
         folder: session.folder.clone(),
+        images,
+        image: None,
         interrupt: &session.interrupt,
-    };
-    stack::build_stack(&site, spec).map_err(|e| e.while_doing(format!("build the stack {}", spec.name)))
+    }
 }

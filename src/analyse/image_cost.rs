@@ -1,0 +1,170 @@
+//! What the file below an image costs: writes and bytes at the device that holds it, beyond those at the loop device.
+//!
+//! The filesystem below allocates, converts extents and commits its own journal; on a real disk nobody would. What other
+//! programs write to the device below is counted along.
+
+use super::counters::{Flow, Operations};
+use super::findings::{Estimate, ImageCost};
+use super::input::Seconds;
+use crate::record::built::StackFacts;
+use crate::record::columns::{self, DeviceColumn};
+use crate::record::stack::GroundName;
+use crate::record::trial::TrialRecord;
+use crate::stats::interval;
+use crate::units::{Bytes, significant};
+
+/// What each trial of a case wrote below its images beyond what reached them, per operation.
+#[derive(Debug, Clone, Default)]
+pub struct ImageCostSums {
+    writes: Vec<f64>,
+    bytes: Vec<f64>,
+    /// Flushes at the device below for each at the loop devices.
+    flushes: Vec<f64>,
+}
+
+/// A filesystem passes the flushes of an image on one by one. Where the device below had more than this share more, others
+/// wrote there as well, and nobody knows how much.
+const OTHERS_FLUSH: f64 = 0.05;
+
+impl ImageCostSums {
+    pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
+        let Some(stack) = &record.stack else { return };
+        let Some((images, below)) = levels(stack) else { return };
+        let columns = stack.device_columns();
+        let sum = |names: &[GroundName], family: &DeviceColumn| -> Option<f64> {
+            let of = |name: &GroundName| {
+                let (_, prefix, _) = columns.iter().find(|(known, _, _)| known == name)?;
+                let mut flow = Flow::default();
+                flow.add(seconds.device_counts(prefix, family), operations);
+                flow.per_operation()
+            };
+            names.iter().map(of).sum()
+        };
+        let extra = |family| Some(sum(&below, &family)? - sum(&images, &family)?);
+        if let Some((writes, bytes)) = extra(columns::DEVICE_WRITES).zip(extra(columns::DEVICE_WRITE_BYTES)) {
+            self.writes.push(writes);
+            self.bytes.push(bytes);
+            let flushes = |names| sum(names, &columns::DEVICE_FLUSHES).filter(|flushes| *flushes > 0.0);
+            self.flushes.extend(flushes(&below).zip(flushes(&images)).map(|(below, images)| below / images));
+        }
+    }
+
+    /// The finding, `noun` being what an operation is called; `None` without an image whose device below was counted.
+    #[must_use]
+    pub fn finding(&self, noun: &str) -> Option<ImageCost> {
+        let (writes, bytes) = (estimate(&self.writes)?, estimate(&self.bytes)?);
+        let seen = |estimate: &Estimate| estimate.low.is_some_and(|low| low > 0.0);
+        let mut parts = Vec::new();
+        parts.extend(seen(&writes).then(|| format!("{} writes", significant(writes.value))));
+        parts.extend(seen(&bytes).then(|| Bytes(bytes.value.round() as u64).to_string()));
+        let parts = parts.join(" and ");
+        let alone = self.flushes.len() == self.writes.len();
+        let alone = alone && self.flushes.iter().all(|flushes| *flushes <= 1.0 + OTHERS_FLUSH);
+        let added = match alone {
+            true => format!("the file below the image added {parts} a {noun}"),
+            false => format!("the disk below the image took {parts} a {noun} more, of which others wrote a part"),
+        };
+        Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
+    }
+}
+
+fn estimate(values: &[f64]) -> Option<Estimate> {
+    let (value, half) = interval::mean_of_differences(values)?;
+    let trials = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    Some(Estimate { value, low: half.map(|half| value - half), high: half.map(|half| value + half), trials })
+}
+
+/// The loop devices on files, and the devices that these lie on. `None` where there are none, where one of them lies on
+/// nothing that can be seen or on a further loop device, and where the device below serves the stack in another way, too:
+/// then nobody knows whose its writes are.
+fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
+    let devices = stack.devices();
+    let device = |name: &GroundName| devices.iter().find(|(known, _)| known == name).map(|(_, device)| *device);
+    let is_image = |name: &GroundName| device(name).is_some_and(|device| device.backing_file.is_some());
+    let images: Vec<GroundName> = devices.iter().map(|(name, _)| name.clone()).filter(|name| is_image(name)).collect();
+    let mut below: Vec<GroundName> = Vec::new();
+    for node in &stack.nodes {
+        let on = node.inputs.iter().map(|input| &input.from).filter(|from| device(from).is_some());
+        let stands_on_image_file = images.iter().any(|image| image.node() == node.name);
+        if !stands_on_image_file {
+            continue;
+        }
+        let on: Vec<&GroundName> = on.collect();
+        if on.is_empty() || on.iter().any(|from| is_image(from)) {
+            return None;
+        }
+        below.extend(on.into_iter().filter(|from| !below.contains(from)).cloned().collect::<Vec<_>>());
+    }
+    let others = stack.nodes.iter().filter(|node| images.iter().all(|image| image.node() != node.name));
+    let shared = others.flat_map(|node| &node.inputs).any(|input| below.contains(&input.from));
+    (!images.is_empty() && !shared).then_some((images, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse::story::{Act, Story, disk};
+
+    /// ext4 on an image on vda; vda takes `more` times the writes of the loop device.
+    fn on_image(more: f64) -> Act {
+        let mut act = Act::on("ext4");
+        let mut image = disk(0, "loop3");
+        image.backing_file = Some("/var/lib/pgstrata/pgstrata-1.img".to_owned());
+        act.stack.devices = vec![image, disk(1, "vda")];
+        act.flushes = vec![Some(1.0), Some(1.0)];
+        act.device_writes = vec![1.0, more];
+        act
+    }
+
+    #[test]
+    fn what_the_file_below_adds_is_a_figure_and_a_sentence() {
+        let found = Story::of(3, None).with(&on_image(1.1)).findings();
+        let strata = found.cases[0].strata.as_ref().unwrap();
+        let image = strata.image.as_ref().unwrap();
+        assert!((image.writes.value - 0.102).abs() < 0.001, "{image:?}");
+        assert!((image.bytes.value - 0.102 * 16.4 * 1024.0).abs() < 5.0, "{image:?}");
+        assert_eq!(image.writes.trials, 3);
+        let said = "; the file below the image added 0.102 writes and 1.67 KiB a commit";
+        assert!(strata.sentence.ends_with(said), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn what_others_wrote_to_the_disk_is_not_laid_to_the_image() {
+        let mut act = on_image(3.0);
+        act.flushes = vec![Some(1.0), Some(1.2)];
+        let found = Story::of(3, None).with(&act).findings();
+        let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+        assert!(
+            said.ends_with(
+                "; the disk below the image took 2.04 writes and 33.5 KiB a commit more, of which others wrote a part"
+            ),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn an_image_that_adds_nothing_has_the_figure_without_a_sentence() {
+        let found = Story::of(3, None).with(&on_image(1.0)).findings();
+        let strata = found.cases[0].strata.as_ref().unwrap();
+        assert!(strata.image.as_ref().unwrap().writes.value.abs() < 1e-3);
+        assert!(!strata.sentence.contains("below the image"), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn one_trial_alone_makes_no_sentence() {
+        let found = Story::of(1, None).with(&on_image(1.5)).findings();
+        let strata = found.cases[0].strata.as_ref().unwrap();
+        assert_eq!(strata.image.as_ref().unwrap().writes.low, None);
+        assert!(!strata.sentence.contains("below the image"), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn without_an_image_or_with_a_disk_that_serves_the_stack_otherwise_too_there_is_no_figure() {
+        let mut shared = on_image(1.1);
+        shared.wal_stack = Some(Act::on("ext4").stack);
+        shared.wal_flushes = vec![Some(1.0)];
+        for act in [Act::on("ext4"), shared] {
+            let found = Story::of(3, None).with(&act).findings();
+            assert!(found.cases[0].strata.as_ref().unwrap().image.is_none());
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Which ranges of a file have no written block, as its filesystem tells (FIEMAP, Documentation/filesystems/fiemap.rst).
+
+use super::files::File;
+use rustix::io::Errno;
+use rustix::ioctl::{Opcode, Updater, ioctl};
+use std::io;
+
+/// `FS_IOC_FIEMAP`.
+const FIEMAP: Opcode = 0xC020_660B;
+/// The filesystem writes back what it holds of the file before it answers.
+const FLAG_SYNC: u32 = 1;
+const EXTENT_LAST: u32 = 1;
+/// Reserved, and reads as zeros.
+const EXTENT_UNWRITTEN: u32 = 0x800;
+/// Extents asked for at once.
+const EXTENTS: usize = 256;
+
+/// A part of a file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileRange {
+    pub start: u64,
+    pub bytes: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+#[repr(C)]
+struct Map {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    room: u32,
+    reserved: u32,
+    extents: [Extent; EXTENTS],
+}
+
+/// The ranges of the first `bytes` of a file that are holes, or reserved and never written: whoever writes there makes the
+/// filesystem allocate or convert. `None` where the filesystem does not tell.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn unwritten(file: &File, bytes: u64) -> io::Result<Option<Vec<FileRange>>> {
+    let mut missing: Vec<FileRange> = Vec::new();
+    let mut add = |start: u64, end: u64| {
+        if end <= start {
+            return;
+        }
+        match missing.last_mut() {
+            Some(last) if last.start + last.bytes == start => last.bytes += end - start,
+            _ => missing.push(FileRange { start, bytes: end - start }),
+        }
+    };
+    let mut at = 0;
+    while at < bytes {
+        let extents = match extents_from(file, at, bytes - at) {
+            Err(Errno::OPNOTSUPP | Errno::NOTTY) => return Ok(None),
+            extents => extents?,
+        };
+        let Some(last) = extents.last() else { break };
+        let ends = last.flags & EXTENT_LAST != 0;
+        for extent in &extents {
+            let (start, end) = (extent.logical.clamp(at, bytes), (extent.logical + extent.length).min(bytes));
+            add(at, start);
+            if extent.flags & EXTENT_UNWRITTEN != 0 {
+                add(start, end);
+            }
+            at = end.max(at);
+        }
+        if ends {
+            break;
+        }
+    }
+    add(at, bytes);
+    Ok(Some(missing))
+}
+
+#[expect(unsafe_code, reason = "no safe binding of FIEMAP")]
+fn extents_from(file: &File, start: u64, length: u64) -> rustix::io::Result<Vec<Extent>> {
+    let extents = [Extent::default(); EXTENTS];
+    let mut map =
+        Box::new(Map { start, length, flags: FLAG_SYNC, mapped: 0, room: EXTENTS as u32, reserved: 0, extents });
+    // SAFETY: FIEMAP reads and writes a `struct fiemap` followed by as many `struct fiemap_extent` as `room` says, which
+    // `Map` is (include/uapi/linux/fiemap.h).
+    unsafe { ioctl(file, Updater::<FIEMAP, Map>::new(&mut map)) }?;
+    Ok(map.extents[..(map.mapped as usize).min(EXTENTS)].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn holes_and_reserved_ranges_are_told_and_written_ones_are_not() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = File::create_new(folder.path().join("file")).unwrap();
+        file.set_len(16 << 20).unwrap();
+        let Some(all) = unwritten(&file, 16 << 20).unwrap() else {
+            println!("skipped: the filesystem of /var/tmp tells no extents");
+            return;
+        };
+        assert_eq!(all, [FileRange { start: 0, bytes: 16 << 20 }]);
+        file.write_all_at(&[7; 1 << 20], 4 << 20).unwrap();
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 8 << 20, 1 << 20).unwrap();
+        file.write_all_at(&[7; 1 << 20], 15 << 20).unwrap();
+        let expected = [FileRange { start: 0, bytes: 4 << 20 }, FileRange { start: 5 << 20, bytes: 10 << 20 }];
+        assert_eq!(unwritten(&file, 16 << 20).unwrap().unwrap(), expected);
+        for mib in 0..16 {
+            file.write_all_at(&[7; 1 << 20], mib << 20).unwrap();
+        }
+        assert_eq!(unwritten(&file, 16 << 20).unwrap().unwrap(), []);
+    }
+
+    #[test]
+    fn many_extents_are_read_to_the_end() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = File::create_new(folder.path().join("file")).unwrap();
+        let pieces = 3 * EXTENTS as u64;
+        file.set_len(pieces * 16384).unwrap();
+        for piece in 0..pieces {
+            file.write_all_at(&[7; 4096], piece * 16384).unwrap();
+        }
+        if let Some(missing) = unwritten(&file, pieces * 16384).unwrap() {
+            assert_eq!(missing.len() as u64, pieces);
+            assert!(missing.iter().all(|range| range.bytes == 12288), "{:?}", &missing[..3]);
+        }
+    }
+}

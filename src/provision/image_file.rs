@@ -1,0 +1,291 @@
+//! Image files that are written in full, so that no write to the device above makes the filesystem below allocate.
+//!
+//! What is written can neither be compressed nor shared: random bytes, and each 4 KiB block with a stamp of its own.
+
+use crate::error::{Context, Error, Result};
+use crate::host::extents::{self, FileRange};
+use crate::host::files::{self, File};
+use crate::host::paths;
+use crate::host::signals::Interrupt;
+use crate::host::time::now;
+use crate::units::Bytes;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::Duration;
+
+/// Bytes of one write: an interrupt waits for one at most.
+const CHUNK: usize = 1 << 20;
+/// Of which direct writes must be aligned to it: the largest logical block there is.
+const ALIGNMENT: usize = 64 << 10;
+/// Each of these differs from every other.
+const STAMPED: usize = 4096;
+/// Without direct writes, dirty pages are written back after so many bytes: an interrupt waits for that at most.
+const WRITE_BACK_EVERY: u64 = 32 << 20;
+/// How often whoever watches is told.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+/// Longest test of a place's speed, in bytes and in time.
+const TRY_BYTES: u64 = 256 << 20;
+const TRY_TIME: Duration = Duration::from_millis(700);
+/// Starts of block groups of ext4 and places of btrfs' further superblocks (64 MiB, 256 GiB) are multiples of it.
+const BLANK_EVERY: u64 = 64 << 20;
+
+/// Told how many bytes are written of an image.
+pub(super) type Tell<'a> = &'a dyn Fn(Bytes) -> Result<()>;
+
+/// Memory that direct writes take, with bytes that nothing compresses.
+struct Noise {
+    memory: Vec<u8>,
+    start: usize,
+}
+
+impl Noise {
+    fn new(seed: u64) -> Noise {
+        let mut memory = vec![0; CHUNK + ALIGNMENT];
+        ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut memory);
+        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Noise { memory, start }
+    }
+
+    /// The bytes for `length` bytes of the file from `offset` on.
+    fn at(&mut self, offset: u64, length: usize) -> &[u8] {
+        let chunk = &mut self.memory[self.start..self.start + length];
+        for (block, number) in chunk.chunks_mut(STAMPED).zip(offset / STAMPED as u64..) {
+            if let Some(stamp) = block.first_chunk_mut() {
+                *stamp = number.to_le_bytes();
+            }
+        }
+        chunk
+    }
+}
+
+/// Writes an image that was just made, and is empty, in full. What is written is on the device when this returns.
+///
+/// # Errors
+/// With the path; interrupted, at once.
+pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'_>) -> Result<()> {
+    let writing = || format!("write the image {} of {size} in full", path.display());
+    let full = |e: io::Error| {
+        let storage_full = e.kind() == ErrorKind::StorageFull;
+        let error = Error::host(e.to_string()).while_doing(writing());
+        if storage_full {
+            error.hint("give the stack a smaller image or another folder, or free some space")
+        } else {
+            error
+        }
+    };
+    let gone = || Error::host(format!("the image {} is gone", path.display()));
+    let file = files::open_to_change(path)?.ok_or_else(gone)?;
+    // Whole extents first, where the filesystem can: pieces that grow one by one lie scattered.
+    match files::reserve(&file, size.0) {
+        Err(e) if e.kind() == ErrorKind::StorageFull => return Err(full(e)),
+        _ => file.set_len(size.0).map_err(full)?,
+    }
+    let mut noise = Noise::new(paths::look_at_open(&file, path)?.inode);
+    let direct = files::open_direct(path).ok().flatten();
+    // Some filesystems take the flag and refuse the write.
+    let direct = direct.filter(|direct| files::write_all_at(direct, noise.at(0, CHUNK), 0).is_ok());
+    let (mut at, mut told, mut dirty) = (0, now(), 0);
+    while at < size.0 {
+        interrupt.check()?;
+        let length = usize::try_from(size.0 - at).unwrap_or(CHUNK).min(CHUNK);
+        let bytes = noise.at(at, length);
+        match &direct {
+            Some(direct) => files::write_all_at(direct, bytes, at).map_err(full)?,
+            None => {
+                files::write_all_at(&file, bytes, at).map_err(full)?;
+                dirty += length as u64;
+                if dirty >= WRITE_BACK_EVERY {
+                    file.sync_data().and_then(|()| files::drop_cache(&file)).map_err(full)?;
+                    dirty = 0;
+                }
+            }
+        }
+        at += length as u64;
+        if told.elapsed() >= TELL_EVERY {
+            tell(Bytes(at))?;
+            told = now();
+        }
+    }
+    file.sync_all().and_then(|()| files::drop_cache(&file)).map_err(full)?;
+    tell(size)
+}
+
+/// Overwrites, in place, where a filesystem of an earlier trial has its superblocks: nothing takes it for one any more.
+///
+/// # Errors
+/// With the path.
+pub(super) fn blank(path: &Path) -> Result<()> {
+    let blanking = || format!("overwrite what the trial before left in {}", path.display());
+    let gone = || Error::host(format!("the image {} is gone", path.display()));
+    let file = files::open_to_change(path)?.ok_or_else(gone)?;
+    let found = paths::look_at_open(&file, path)?;
+    let mut noise = Noise::new(found.inode);
+    let mut write = |from: u64, bytes: usize| {
+        let length = usize::try_from(found.bytes.saturating_sub(from)).unwrap_or(bytes).min(bytes);
+        files::write_all_at(&file, noise.at(from, length), from).or_host(blanking)
+    };
+    write(0, CHUNK)?;
+    for from in (BLANK_EVERY..found.bytes).step_by(BLANK_EVERY as usize) {
+        write(from, 2 * STAMPED)?;
+    }
+    write(found.bytes.saturating_sub(CHUNK as u64), CHUNK)?;
+    file.sync_data().and_then(|()| files::drop_cache(&file)).or_host(blanking)
+}
+
+/// How often ranges without a written block are looked for and written.
+const ROUNDS: u32 = 3;
+
+/// What was written again of an image.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Refilled {
+    pub ranges: usize,
+    pub bytes: u64,
+}
+
+/// Writes the ranges of an image that have no written block again, with the bytes that they read as. Nobody may write to the
+/// image meanwhile.
+///
+/// # Errors
+/// With the path; interrupted.
+pub(super) fn refill(path: &Path, interrupt: &Interrupt) -> Result<Refilled> {
+    let refilling = || format!("write the holes of {} again", path.display());
+    let gone = || Error::host(format!("the image {} is gone", path.display()));
+    let file = files::open_to_change(path)?.ok_or_else(gone)?;
+    let mut refilled = Refilled::default();
+    let mut chunk = vec![0; CHUNK];
+    for _ in 0..ROUNDS {
+        let ranges = unwritten(&file, path)?.unwrap_or_default();
+        if ranges.is_empty() {
+            break;
+        }
+        for range in &ranges {
+            let (mut at, end) = (range.start, range.start + range.bytes);
+            while at < end {
+                interrupt.check()?;
+                let length = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+                let bytes = &mut chunk[..length];
+                files::read_exact_at(&file, bytes, at)
+                    .and_then(|()| files::write_all_at(&file, bytes, at))
+                    .or_host(refilling)?;
+                at += length as u64;
+            }
+        }
+        file.sync_all().and_then(|()| files::drop_cache(&file)).or_host(refilling)?;
+        refilled.ranges += ranges.len();
+        refilled.bytes += ranges.iter().map(|range| range.bytes).sum::<u64>();
+    }
+    Ok(refilled)
+}
+
+/// The ranges of an image without a written block; `None` where its filesystem does not tell.
+///
+/// # Errors
+/// With the path.
+pub(super) fn unwritten_of(path: &Path) -> Result<Option<Vec<FileRange>>> {
+    unwritten(&files::open(path)?, path)
+}
+
+fn unwritten(file: &File, path: &Path) -> Result<Option<Vec<FileRange>>> {
+    let bytes = paths::look_at_open(file, path)?.bytes;
+    extents::unwritten(file, bytes).or_host(|| format!("ask where {} lies", path.display()))
+}
+
+/// Bytes a second at which a folder takes an image, by writing some into a file without a name; `None` where that cannot
+/// be told without leaving a trace: another user's folder, or a filesystem without such files or without direct writes.
+#[must_use]
+pub(super) fn try_speed(folder: &Path) -> Option<f64> {
+    let free = files::free_bytes(folder).ok()?;
+    let file = files::nameless(folder).ok()?;
+    let mut noise = Noise::new(1);
+    let (begun, mut at) = (now(), 0);
+    while at < TRY_BYTES.min(free / 20) && begun.elapsed() < TRY_TIME {
+        files::write_all_at(&file, noise.at(at, CHUNK), at).ok()?;
+        at += CHUNK as u64;
+    }
+    file.sync_data().ok()?;
+    (at > 0).then(|| at as f64 / begun.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::fs;
+
+    /// An empty file on a disk, where /tmp may be memory.
+    fn empty() -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = folder.path().join("pgstrata-x.img");
+        fs::write(&path, "").unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn an_image_is_written_in_full_with_blocks_that_all_differ_and_do_not_compress() {
+        let (_folder, path) = empty();
+        let size = Bytes((5 << 20) + 8192);
+        let told = RefCell::new(Vec::new());
+        fill(&path, size, &Interrupt::never(), &|done| {
+            told.borrow_mut().push(done);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(told.borrow().last(), Some(&size));
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len() as u64, size.0);
+        let mut blocks: Vec<&[u8]> = bytes.chunks(STAMPED).collect();
+        let count = blocks.len();
+        blocks.sort_unstable();
+        blocks.dedup();
+        assert_eq!(blocks.len(), count);
+        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        io::Write::write_all(&mut packed, &bytes[..CHUNK]).unwrap();
+        assert!(packed.finish().unwrap().len() > CHUNK * 99 / 100);
+        assert_eq!(unwritten_of(&path).unwrap().unwrap_or_default(), []);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_writing_at_once() {
+        let (_folder, path) = empty();
+        let interrupt = Interrupt::never();
+        interrupt.raise();
+        let error = fill(&path, Bytes(1 << 40), &interrupt, &|_| Ok(()));
+        // A terabyte may be more than there is room for: then that is said, before anything is written.
+        assert!(error.is_err());
+        let error = fill(&path, Bytes(64 << 20), &interrupt, &|_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), crate::error::Kind::Interrupted);
+    }
+
+    #[test]
+    fn holes_are_written_again_with_what_they_read_as() {
+        let (_folder, path) = empty();
+        fill(&path, Bytes(8 << 20), &Interrupt::never(), &|_| Ok(())).unwrap();
+        let file = files::open_to_change(&path).unwrap().unwrap();
+        let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&file, punch, 1 << 20, 1 << 20).unwrap();
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::ZERO_RANGE, 4 << 20, 65536).unwrap();
+        let before = fs::read(&path).unwrap();
+        let Some(holes) = unwritten_of(&path).unwrap() else {
+            println!("skipped: the filesystem of /var/tmp tells no extents");
+            return;
+        };
+        assert_eq!(holes.len(), 2);
+        let refilled = refill(&path, &Interrupt::never()).unwrap();
+        assert_eq!(refilled, Refilled { ranges: 2, bytes: (1 << 20) + 65536 });
+        assert_eq!(unwritten_of(&path).unwrap().unwrap(), []);
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn the_speed_of_a_folder_is_tried_without_leaving_a_trace() {
+        let (folder, path) = empty();
+        fs::remove_file(path).unwrap();
+        if let Some(speed) = try_speed(folder.path()) {
+            assert!(speed > 1e5, "{speed}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(try_speed(Path::new("/proc")), None);
+    }
+}

@@ -1,0 +1,275 @@
+//! Images written in full and used again, on real loop devices. Need root, and say so where it lacks.
+
+use super::images::Images;
+use super::ledger::{Death, Ledger, Thing};
+use super::loop_image::{LoopWish, attach};
+use super::stack::{BuiltStack, build_stack};
+use super::test_site::{TestPlace, options_of, stack, text};
+use super::undo::{Undoers, undo_from};
+use super::{GivenGround, Ground, Site, guard, image_file, images};
+use crate::error::Result;
+use crate::host::command::Command;
+use crate::record::options::Options;
+use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const FILESYSTEMS: &[(&str, &str)] = &[("ext4", "160MiB"), ("xfs", "320MiB"), ("btrfs", "256MiB")];
+
+/// Whether the filesystem of the tests tells where a file lies; says so where it does not.
+fn tells_extents(place: &TestPlace) -> bool {
+    let file = place.path().join("extents");
+    fs::write(&file, vec![1; 1 << 16]).unwrap();
+    let told = image_file::unwritten_of(&file).unwrap().is_some();
+    fs::remove_file(&file).unwrap();
+    if !told {
+        println!("skipped: the filesystem of {} tells no extents", place.path().display());
+    }
+    told
+}
+
+/// As a run does: what is missing of the images is made, then the stack is built on them.
+fn on_images(place: &TestPlace, images: &mut Images, spec: &StackSpec) -> Result<(u64, BuiltStack)> {
+    images.make(&place.site(""), spec, &|_, _| Ok(()))?;
+    let mark = place.ledger().mark();
+    let by_node = images.by_node(spec);
+    let built = build_stack(&Site { images: &by_node, ..place.site(&spec.name) }, spec)?;
+    Ok((mark, built))
+}
+
+fn undo(place: &TestPlace, mark: u64) {
+    let failures = undo_from(place.ledger(), mark, &Undoers::new(), &place.host);
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+#[test]
+fn no_filesystem_starts_with_a_hole_or_an_unwritten_range_below_it() {
+    for (name, size) in FILESYSTEMS {
+        let Some(place) = TestPlace::new() else { return };
+        if !tells_extents(&place) {
+            return;
+        }
+        let built = place.build(&place.on_written(name, size)).unwrap();
+        let details = &built.facts.nodes[0].details;
+        let fact = |what: &str| details[what].as_str();
+        assert_eq!((fact("allocation"), fact("holes and unwritten ranges")), ("written", "0"), "{name}");
+        assert_eq!(fact("discards"), "off", "{name}: this kernel has queue/discard_max_bytes");
+        let image = PathBuf::from(fact("image"));
+        // Neither data, nor trimming, nor the filesystem's own zeroing takes a block away.
+        fs::write(built.folder().join("file"), vec![1u8; 8 << 20]).unwrap();
+        fs::File::open(built.folder().join("file")).unwrap().sync_all().unwrap();
+        fs::remove_file(built.folder().join("file")).unwrap();
+        let trimmed = place.host.run(&Command::new("fstrim").arg(built.folder()));
+        assert!(trimmed.is_err(), "{name}: the device takes discards");
+        assert_eq!(image_file::unwritten_of(&image).unwrap().unwrap(), [], "{name}");
+        place.clean();
+    }
+}
+
+#[test]
+fn the_sectors_are_those_of_the_disk_below() {
+    let Some(place) = TestPlace::new() else { return };
+    let below = super::devices::below(&place.host, &place.path()).unwrap();
+    let Some(physical) = below.devices.first().and_then(|device| device.physical_block_bytes) else {
+        println!("skipped: {} lies on no device", place.path().display());
+        return;
+    };
+    let built = place.build(&place.on_written("xfs", "320MiB")).unwrap();
+    assert_eq!(built.facts.nodes[0].details["sector size"], format!("{} B", physical.min(4096)));
+    assert_eq!(built.facts.nodes[1].details["meta-data sectsz"], physical.min(4096).to_string());
+    place.clean();
+}
+
+#[test]
+fn what_mkfs_punches_out_of_the_image_is_written_again_before_the_mount() {
+    for (name, size) in FILESYSTEMS {
+        let Some(place) = TestPlace::new() else { return };
+        if !tells_extents(&place) {
+            return;
+        }
+        let mut images = Images::default();
+        let spec = place.on_written(name, size);
+        images.make(&place.site(""), &spec, &|_, _| Ok(())).unwrap();
+        let image = images.by_node(&spec)["loop"].clone();
+        // A device of a kernel that cannot be kept from discards.
+        let wish = LoopWish { direct_io: true, discards: true, sector: None };
+        let device = attach(&place.site("x"), &image, &wish).unwrap();
+        let given = GivenGround { role: Role::Data, group: None, ground: Ground::Device(device) };
+        let built = super::layer(name).unwrap().build(&place.site(name), &[given], &Options::default()).unwrap();
+        let left = &built.details["holes that mkfs left below"];
+        assert!(left.ends_with("written again"), "{left}");
+        assert_eq!(image_file::unwritten_of(&image).unwrap().unwrap(), [], "{name}: {left}");
+        place.clean();
+    }
+}
+
+#[test]
+fn trials_use_the_same_image_one_after_another_and_find_nothing_of_the_one_before() {
+    let Some(place) = TestPlace::new() else { return };
+    let mut images = Images::default();
+    let mut inodes = Vec::new();
+    for name in ["btrfs", "xfs", "ext4", "btrfs", "ext4"] {
+        let spec = place.on_written(name, "320MiB");
+        let (mark, built) = on_images(&place, &mut images, &spec).unwrap();
+        assert!(fs::read_dir(built.folder()).unwrap().all(|entry| entry.unwrap().file_name() == "lost+found"));
+        fs::write(built.folder().join(format!("of-{name}")), vec![1u8; 1 << 20]).unwrap();
+        let image = images.by_node(&spec)["loop"].clone();
+        inodes.push(fs::metadata(&image).unwrap().ino());
+        undo(&place, mark);
+        // As if the walk had not wiped it: what the next trial does by itself must be enough.
+        image_file::blank(&image).unwrap();
+        let wish = LoopWish { direct_io: false, discards: true, sector: None };
+        let again = place.ledger().mark();
+        let device = attach(&place.site("look"), &image, &wish).unwrap();
+        let found = guard::signatures(&place.host, &guard::BlockDevice::find(&device).unwrap()).unwrap();
+        assert_eq!(found, [], "{name}");
+        let target = place.path().join("mounted");
+        fs::create_dir(&target).unwrap();
+        for options in ["ro", "ro,sb=131072"] {
+            let mount = Command::new("mount").args(["-t", name, "-o", options]).arg(&device).arg(&target);
+            assert!(place.host.run(&mount).is_err(), "{name} is still there, with {options}");
+        }
+        fs::remove_dir(&target).unwrap();
+        undo(&place, again);
+    }
+    assert!(inodes.windows(2).all(|two| two[0] == two[1]), "{inodes:?}");
+    undo(&place, 0);
+    place.clean();
+}
+
+#[test]
+fn two_images_of_one_stack_stay_two_and_a_kept_stack_has_its_own() {
+    let Some(place) = TestPlace::new() else { return };
+    let folder = place.path();
+    let image = || options_of(&[("loop", text("4MiB")), ("in", text(folder.to_str().unwrap()))]);
+    let node = |name: &str, layer: &str, on: Option<&str>| NodeSpec {
+        name: name.to_owned(),
+        layer: layer.to_owned(),
+        options: if layer == "loop" { image() } else { Options::default() },
+        inputs: on
+            .into_iter()
+            .map(|from| Input { from: GroundName(from.to_owned()), role: Role::Data, group: None })
+            .collect(),
+    };
+    let mut two = StackSpec::linear("two", vec![("loop", image())]);
+    two.nodes = vec![
+        node("a", "loop", None),
+        node("b", "loop", None),
+        node("fs", "ext2", Some("a")),
+        node("log", "ext2", Some("b")),
+    ];
+    two.data = GroundName("fs".to_owned());
+    two.wal = Some(GroundName("log".to_owned()));
+    let one = stack("one", vec![("loop", image()), ("ext2", Options::default())]);
+    let kept = StackSpec { reuse: true, ..one.clone() };
+    let specs = [one.clone(), two.clone(), one.clone(), kept.clone()];
+    assert_eq!(images::of_run(specs.iter()).len(), 3);
+    let mut images = Images::default();
+    for spec in &specs {
+        images.make(&place.site(""), spec, &|_, _| Ok(())).unwrap();
+    }
+    let of = |spec: &StackSpec| images.by_node(spec);
+    assert_ne!(of(&two)["a"], of(&two)["b"]);
+    assert_eq!(of(&one)["loop"], of(&two)["a"]);
+    assert!(of(&two).values().all(|path| *path != of(&kept)["loop"]));
+    let images_there = fs::read_dir(&folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "img"));
+    assert_eq!(images_there.count(), 3);
+    place.clean();
+}
+
+#[test]
+fn an_image_in_use_is_not_given_to_another_trial() {
+    let Some(place) = TestPlace::new() else { return };
+    let mut images = Images::default();
+    let spec = place.on_written("ext2", "4MiB");
+    on_images(&place, &mut images, &spec).unwrap();
+    let again = StackSpec { name: "again".to_owned(), ..spec };
+    let error = on_images(&place, &mut images, &again).unwrap_err().to_string();
+    assert!(error.contains("still has a loop device"), "{error}");
+    place.clean();
+}
+
+#[test]
+fn images_that_do_not_fit_together_are_refused_before_one_is_written() {
+    let Some(place) = TestPlace::new() else { return };
+    let spec = place.on_written("ext4", "512TiB");
+    let mark = place.ledger().mark();
+    let error = Images::default().make(&place.site(""), &spec, &|_, _| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("512 TiB of space on the filesystem of"), "{error}");
+    assert!(error.hint_text().unwrap().contains("smaller size"), "{error}");
+    assert_eq!(place.ledger().mark(), mark);
+    place.clean();
+}
+
+#[test]
+fn a_host_filesystem_that_tells_no_extents_is_named() {
+    let Some(place) = TestPlace::new() else { return };
+    let memory = place.build(&stack("small", vec![("tmpfs", options_of(&[("size", text("48MiB"))]))])).unwrap();
+    let folder = text(memory.folder().to_str().unwrap());
+    let image = options_of(&[
+        ("loop", text("40MiB")),
+        ("in", folder),
+        ("direct_io", crate::record::options::OptionValue::Boolean(false)),
+    ]);
+    let built = place.build(&stack("one", vec![("loop", image), ("ext2", Options::default())])).unwrap();
+    let details = &built.facts.nodes[0].details;
+    assert_eq!(details["holes and unwritten ranges"], "not known: tmpfs tells no extents");
+    assert_eq!(details["allocated"], "40 MiB");
+    place.clean();
+}
+
+/// Numbers of the loop devices that there are.
+fn loop_devices() -> BTreeMap<String, u64> {
+    let names = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let discards = |name: &str| fs::read_to_string(format!("/sys/block/{name}/queue/discard_max_bytes"));
+    let loops = names.filter(|name| name.starts_with("loop"));
+    loops.filter_map(|name| Some((name.clone(), discards(&name).ok()?.trim().parse().ok()?))).collect()
+}
+
+#[test]
+fn the_loop_device_goes_with_the_trial_and_one_of_somebody_else_stays() {
+    let Some(place) = TestPlace::new() else { return };
+    let built = place.build(&place.on_written("ext2", "4MiB")).unwrap();
+    let name = built.facts.devices()[0].1.name.clone();
+    assert_eq!(loop_devices()[&name], 0);
+    // The number of the ledger may be another one's by the time of the walk.
+    let theirs = place.path().join("theirs.img");
+    fs::write(&theirs, vec![0u8; 1 << 20]).unwrap();
+    let attached = place.host.run(&Command::new("losetup").args(["--show", "-f"]).arg(&theirs)).unwrap();
+    let number = attached.stdout.trim().trim_start_matches("/dev/loop").to_owned();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let thing = |number: &str, boot: &str| {
+        let thing = Thing::new("loop", "device").with("number", number).with("boot", boot.trim());
+        thing.with("image", "/pgstrata-another.img")
+    };
+    let layer = super::layer("loop").unwrap();
+    layer.undo(&place.host, &thing(&number, &boot)).unwrap();
+    layer.undo(&place.host, &thing("0", "another boot")).unwrap();
+    assert!(loop_devices().contains_key(&format!("loop{number}")));
+    place.host.run(&Command::new("losetup").args(["-d", &format!("/dev/loop{number}")])).unwrap();
+    fs::remove_file(&theirs).unwrap();
+    undo(&place, 0);
+    assert!(!Path::new("/sys/block").join(&name).exists(), "{name} is left");
+    place.clean();
+}
+
+#[test]
+fn a_run_that_dies_at_any_entry_of_a_written_image_leaves_nothing() {
+    // Entry 0 is the run's folder; image, device, loop, filesystem, mount point and mount follow.
+    for entry in 1..=7 {
+        for death in [Death::Before(entry), Death::After(entry)] {
+            let Some(mut place) = TestPlace::new() else { return };
+            let spec = place.on_written("ext2", "4MiB");
+            place.ledger().die(death);
+            let died = on_images(&place, &mut Images::default(), &spec).is_err();
+            assert_eq!(died, entry < 7, "entries 1 to 6");
+            drop(place.ledger.take());
+            place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+            place.clean();
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The images of a run: written in full once, before the first trial that needs them, and used by all trials in turn.
+//!
+//! Each is known by its folder, its size and its place among those alike in a stack, so that two images of one stack stay
+//! two. A stack that is kept for all its trials has images of its own. They lie in the ledger below everything of a
+//! trial and go with the run; a run that goes on makes them again ([ADR 18](../../docs/adr/0018-images-written-in-full.md)).
+
+use super::devices::DeviceWalk;
+use super::guard::BlockDevice;
+use super::image_file::{self, Refilled};
+use super::ledger::{Ledger, Thing};
+use super::{Site, Space, folder, layer, loop_image, needs};
+use crate::error::{Context, Error, Result};
+use crate::host::{files, folders, paths};
+use crate::record::stack::StackSpec;
+use crate::units::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// An image that a stack needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedImage {
+    /// The node that stands on it.
+    pub node: String,
+    pub folder: PathBuf,
+    pub size: Bytes,
+    /// How many of its folder and size the stack has before it.
+    slot: usize,
+}
+
+/// An image that is there.
+#[derive(Debug, Clone)]
+struct MadeImage {
+    wanted: WantedImage,
+    /// The stack that keeps it, where one does.
+    kept: Option<StackSpec>,
+    path: PathBuf,
+}
+
+/// The images of a run that are there.
+#[derive(Debug, Clone, Default)]
+pub struct Images(Vec<MadeImage>);
+
+/// Images written in full that a stack stands on.
+#[must_use]
+pub fn of_stack(spec: &StackSpec) -> Vec<WantedImage> {
+    let mut all: Vec<WantedImage> = Vec::new();
+    for node in &spec.nodes {
+        if let Some(Space::Image(folder, size)) = layer(&node.layer).and_then(|layer| layer.space(&node.options)) {
+            let slot = all.iter().filter(|known| (&known.folder, known.size) == (&folder, size)).count();
+            all.push(WantedImage { node: node.name.clone(), folder, size, slot });
+        }
+    }
+    all
+}
+
+/// Every image that the stacks of a run need, each once.
+pub fn of_run<'s>(stacks: impl Iterator<Item = &'s StackSpec>) -> Vec<WantedImage> {
+    let mut there = Images::default();
+    for spec in stacks {
+        let kept = spec.reuse.then(|| spec.clone());
+        let lacking = there.lacking(spec).into_iter();
+        there.0.extend(lacking.map(|wanted| MadeImage { wanted, kept: kept.clone(), path: PathBuf::new() }));
+    }
+    there.0.into_iter().map(|made| made.wanted).collect()
+}
+
+impl Images {
+    fn find(&self, spec: &StackSpec, wanted: &WantedImage) -> Option<&MadeImage> {
+        let alike = |made: &&MadeImage| {
+            let (made, kept) = (&made.wanted, &made.kept);
+            let same = (&made.folder, made.size, made.slot) == (&wanted.folder, wanted.size, wanted.slot);
+            same && kept.as_ref() == spec.reuse.then_some(spec)
+        };
+        self.0.iter().find(alike)
+    }
+
+    /// The images that a stack needs and that are not there.
+    #[must_use]
+    pub fn lacking(&self, spec: &StackSpec) -> Vec<WantedImage> {
+        of_stack(spec).into_iter().filter(|wanted| self.find(spec, wanted).is_none()).collect()
+    }
+
+    /// The images of a stack that are there, by node.
+    #[must_use]
+    pub fn by_node(&self, spec: &StackSpec) -> BTreeMap<String, PathBuf> {
+        let of = |wanted: WantedImage| self.find(spec, &wanted).map(|made| (wanted.node, made.path.clone()));
+        of_stack(spec).into_iter().filter_map(of).collect()
+    }
+
+    /// Makes what a stack lacks, each entered into the ledger first. `tell` hears how much of all is written.
+    ///
+    /// # Errors
+    /// Before anything is written, when there is too little space; interrupted. Then nothing of it counts as there: the
+    /// caller undoes the ledger down to where it was.
+    pub fn make(&mut self, site: &Site<'_>, spec: &StackSpec, tell: &dyn Fn(Bytes, Bytes) -> Result<()>) -> Result<()> {
+        let lacking = self.lacking(spec);
+        let of = Bytes(lacking.iter().fold(0, |sum, image| image.size.0.saturating_add(sum)));
+        let spaces: Vec<Space> = lacking.iter().map(|image| Space::Image(image.folder.clone(), image.size)).collect();
+        if let Some(unmet) = needs::lacking_space(site.host, &spaces).into_iter().next() {
+            return Err(
+                Error::host(format!("the images of the stack {} need {}", spec.name, unmet.what)).hint(unmet.hint)
+            );
+        }
+        let mut made = Vec::new();
+        let mut before = 0;
+        for wanted in lacking {
+            let name = format!("{}{}-image-{}.img", folder::PREFIX, site.ledger.run_id(), site.ledger.mark());
+            let path = make_file(site.ledger, &wanted.folder, &name, true)?;
+            let told = |done: Bytes| tell(Bytes(before + done.0), of);
+            image_file::fill(&path, wanted.size, site.interrupt, &told)?;
+            before += wanted.size.0;
+            made.push(MadeImage { wanted, kept: spec.reuse.then(|| spec.clone()), path });
+        }
+        self.0.extend(made);
+        Ok(())
+    }
+}
+
+/// Mark in the ledger of an image that is written in full.
+const WRITTEN: &str = "written";
+
+/// Makes an empty image file, which is going to be written in full or not, entered into the ledger first.
+pub(super) fn make_file(ledger: &Ledger, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
+    if place == Path::new(loop_image::DEFAULT_FOLDER) {
+        folders::make_all(place, 0o777)?;
+    }
+    // The kernel shows the path of the file without symlinks, and by that the device is found again.
+    let image = paths::resolve(place)?.join(name);
+    if paths::exists(&image) {
+        return Err(Error::host(format!("the image {} exists already", image.display())));
+    }
+    let thing = Thing::new("loop", "image").with_path("path", &image)?;
+    ledger.enter(if written { thing.with(WRITTEN, "in full") } else { thing })?;
+    files::create_new(&image, 0o600).or_host(|| format!("make the image {}", image.display()))?;
+    Ok(image)
+}
+
+/// Writes again what mkfs has left without a written block in the run's own written images below some devices. Nobody
+/// may write to them meanwhile.
+///
+/// # Errors
+/// When a device cannot be found or an image not be written; interrupted.
+pub(super) fn refill_below<'d>(site: &Site<'_>, tops: impl Iterator<Item = &'d &'d Path>) -> Result<Refilled> {
+    let things = site.ledger.open_things().into_iter().map(|(_, thing)| thing);
+    let written = things.filter(|thing| thing.kind == "image" && thing.marks.contains_key(WRITTEN));
+    let written: BTreeSet<String> = written.filter_map(|mut thing| thing.marks.remove("path")).collect();
+    let mut walk = DeviceWalk::new(site.host)?;
+    for top in tops {
+        // What mkfs wrote must be in the image before that is read.
+        files::open(top)?.sync_all().or_host(|| format!("sync {}", top.display()))?;
+        walk.node(BlockDevice::find(top)?.node);
+    }
+    let mut all = Refilled::default();
+    let files = walk.below.devices.iter().filter_map(|device| device.backing_file.as_ref());
+    for image in files.filter(|file| written.contains(*file)) {
+        let refilled = image_file::refill(Path::new(image), site.interrupt)?;
+        all = Refilled { ranges: all.ranges + refilled.ranges, bytes: all.bytes + refilled.bytes };
+    }
+    Ok(all)
+}
+
+/// Bytes a second at which a folder takes an image; `None` where that cannot be tried without leaving a trace.
+#[must_use]
+pub fn try_speed(folder: &Path) -> Option<f64> {
+    image_file::try_speed(&files::nearest_existing(folder))
+}
