@@ -133,6 +133,8 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         knobs: BTreeMap::new(),
         stack: None,
         server: None,
+        settle: None,
+        window: None,
         data: None,
         counts: Some(counts),
         waits: None,

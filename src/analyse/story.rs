@@ -272,6 +272,8 @@ impl Act {
             knobs: BTreeMap::new(),
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
+            settle: None,
+            window: None,
             data: Some(DataFacts {
                 database_bytes: 5 << 30,
                 fits: Fits::Neither,

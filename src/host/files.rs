@@ -6,7 +6,7 @@ use rustix::fs::{Access, Advice, AtFlags, CWD, Dir, FallocateFlags, FileType, Fl
 use rustix::io::Errno;
 use rustix::path::Arg;
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,18 @@ pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let read = || format!("read {length} bytes of {} from {offset} on", path.display());
     File::open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).or_host(read)?;
+    Ok(bytes)
+}
+
+/// Reads a file that grows from `offset` to its present end; nothing where it is no longer than that.
+///
+/// # Errors
+/// With the path.
+pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = || format!("read {} from byte {offset} on", path.display());
+    let mut file = File::open(path).or_host(read)?;
+    file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_to_end(&mut bytes)).or_host(read)?;
     Ok(bytes)
 }
 

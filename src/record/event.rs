@@ -15,6 +15,8 @@ pub enum Step {
     Build,
     /// The cluster is made: data copied in, settings written, server started.
     Load,
+    /// The machine is waited for to be quiet.
+    Settle,
     /// The workload runs, unmeasured.
     WarmUp,
     /// The workload runs, measured.
@@ -29,11 +31,12 @@ pub enum Step {
 
 impl Step {
     /// Every step in order.
-    pub const ALL: [Step; 9] = [
+    pub const ALL: [Step; 10] = [
         Step::Check,
         Step::Template,
         Step::Build,
         Step::Load,
+        Step::Settle,
         Step::WarmUp,
         Step::Measure,
         Step::ReadBack,
@@ -49,6 +52,7 @@ impl Step {
             Step::Template => "template",
             Step::Build => "build",
             Step::Load => "load",
+            Step::Settle => "settle",
             Step::WarmUp => "warm-up",
             Step::Measure => "measure",
             Step::ReadBack => "read back",
@@ -65,6 +69,7 @@ impl Step {
             Step::Template => "making the data",
             Step::Build => "building the stack",
             Step::Load => "copying the data in and starting the server",
+            Step::Settle => "waiting for a quiet machine",
             Step::WarmUp => "warming up",
             Step::Measure => "measuring",
             Step::ReadBack => "reading back what the measurement left",

@@ -7,6 +7,7 @@ use super::event::Step;
 use super::facts::{DataFacts, HostFacts, ServerFacts};
 use super::operation::Operation;
 use super::seconds::Column;
+use super::window::{SettleRecord, WindowRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,6 +70,10 @@ pub struct TrialRecord {
     pub server: Option<ServerFacts>,
     /// The data.
     pub data: Option<DataFacts>,
+    /// How it waited for a quiet machine.
+    pub settle: Option<SettleRecord>,
+    /// Its checkpoints, and how its measurement began and ended; of a trial with a server.
+    pub window: Option<WindowRecord>,
     /// What the workload counted; there in every trial that was measured.
     pub counts: Option<Counts>,
     /// What the clients' backends waited for.

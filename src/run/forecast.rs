@@ -1,5 +1,6 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
+use super::window;
 use crate::cluster::{install, server};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
@@ -225,10 +226,10 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
 /// For a workload that this program does not have.
 pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     let workload = workload(&case.workload.kind)?;
-    let (warm_up, measure) = workload.spans(&case.workload.options);
+    let (warm_up_us, measure_us) = window::expected_us(case)?;
     let data = workload.data_set(&case.workload.options, memory).map_or(0, |set| set.expected.0);
     let copy_us = data.saturating_mul(1_000_000) / COPY_BYTES_PER_S;
-    Ok([measure.0, TRIAL_OVERHEAD_US, copy_us].into_iter().fold(warm_up.0, u64::saturating_add))
+    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us].into_iter().fold(warm_up_us, u64::saturating_add))
 }
 
 /// Data sets that have to be made once: expected size by what tells them apart.

@@ -14,6 +14,7 @@ use crate::record::counts::Counts;
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
 use std::path::Path;
@@ -44,6 +45,22 @@ pub struct DataSet {
     pub key: String,
     /// Size that it will have, estimated.
     pub expected: Bytes,
+}
+
+/// How long a workload is to run, as its options say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// How long it runs unmeasured before; `None` leaves that to the checkpoint cycles.
+    pub warm_up: Option<Micros>,
+    pub extent: Extent,
+}
+
+/// When a workload that runs ends.
+pub struct Until<'a> {
+    /// At the latest; whole seconds.
+    pub longest: Micros,
+    /// Asked many times a second: whether it is over earlier.
+    pub is_over: &'a mut dyn FnMut() -> Result<bool>,
 }
 
 /// Where a workload runs.
@@ -121,7 +138,11 @@ pub trait Workload: Sync {
     /// Options that a plan would refuse.
     fn operation(&self, options: &Options) -> Result<Operation>;
     /// Warm-up and measurement as planned.
-    fn spans(&self, options: &Options) -> (Micros, Micros);
+    fn window(&self, options: &Options) -> Window;
+    /// Makes the window a short one, whatever it then lacks; what the plan gives stays.
+    fn make_quick(&self, options: &mut Options) {
+        let _ = options;
+    }
     /// Fills an empty database of a running server with the data set.
     ///
     /// # Errors
@@ -140,14 +161,21 @@ pub trait Workload: Sync {
         let _ = (place, options);
         Ok(())
     }
-    /// Runs unmeasured for the warm-up. Does nothing where the plan has none.
+    /// Runs unmeasured.
     ///
     /// # Errors
     /// With the tool's own words; interrupted.
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes, until: Until<'_>) -> Result<()>;
     /// Runs, measured. Rates and percentiles are not its business: `analyse` has them from the counts.
     ///
     /// # Errors
     /// With the tool's own words, or where those cannot be read; interrupted.
-    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts>;
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Bytes,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts>;
 }

@@ -138,6 +138,8 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         knobs: Default::default(),
         stack: Some(stack),
         server: Some(server),
+        settle: None,
+        window: None,
         data: None,
         counts: Some(Counts { elapsed_us: SECONDS * 1_000_000, measures: vec![measure], ..Counts::default() }),
         waits: None,

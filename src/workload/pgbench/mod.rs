@@ -11,14 +11,15 @@ mod seconds;
 #[cfg(test)]
 mod tests;
 
-use super::{DataSet, Listener, Place, Workload};
+use super::{DataSet, Listener, Place, Until, Window, Workload};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::record::counts::Counts;
-use crate::record::operation::{CacheState, Operation, Writes};
+use crate::record::operation::{CacheState, Operation};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
-use crate::units::{Bytes, Micros};
-use options::{BYTES_PER_SCALE, DEFAULT_SCRIPT, Script, ScriptSource, Settings};
+use crate::record::window::Extent;
+use crate::units::Bytes;
+use options::{BYTES_PER_SCALE, DEFAULT_SCRIPT, ScriptSource, Settings};
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,7 +27,8 @@ use std::time::Duration;
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Options that are kept as the plan gave them: figures may depend on them.
-const SETTINGS: [&str; 6] = ["duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace"];
+const SETTINGS: [&str; 8] =
+    ["cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace"];
 
 /// Options that name a tablespace, and what is moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
@@ -92,7 +94,7 @@ impl Workload for Pgbench {
         Ok(Operation {
             noun: "transaction".to_owned(),
             unit: "tps".to_owned(),
-            writes: writes(&settings.scripts),
+            writes: settings.writes(),
             clients: settings.clients,
             rate: settings.rate,
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
@@ -104,8 +106,13 @@ impl Workload for Pgbench {
         })
     }
 
-    fn spans(&self, options: &Options) -> (Micros, Micros) {
-        Settings::from(options).map_or((Micros(0), Micros(0)), |settings| (settings.warmup, settings.duration))
+    fn window(&self, options: &Options) -> Window {
+        let nothing = Window { warm_up: None, extent: Extent::Span { span_us: 0 } };
+        Settings::from(options).map_or(nothing, |settings| settings.window)
+    }
+
+    fn make_quick(&self, options: &mut Options) {
+        options::make_quick(options);
     }
 
     fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()> {
@@ -130,34 +137,23 @@ impl Workload for Pgbench {
         Ok(())
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes, until: Until<'_>) -> Result<()> {
         let settings = settings(options)?;
-        if settings.warmup.0 == 0 {
-            return Ok(());
-        }
-        drive::warm_up(place, &settings, settings.units(memory))
+        drive::warm_up(place, &settings, settings.units(memory), until)
     }
 
-    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts> {
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Bytes,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
         let settings = settings(options)?;
-        let tally = drive::measure(place, &settings, settings.units(memory), listener)?;
+        let tally = drive::measure(place, &settings, settings.units(memory), until, listener)?;
         let out = place.raw.join("pgbench.out");
         read::counts(&settings, &tally, &files::read_text(&out)?)
-    }
-}
-
-/// Whether each transaction of these scripts writes WAL.
-fn writes(scripts: &[Script]) -> Writes {
-    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
-        ScriptSource::Builtin(name) => names.contains(name),
-        ScriptSource::File(_) => false,
-    };
-    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
-        Writes::Always
-    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
-        Writes::Never
-    } else {
-        Writes::Unknown
     }
 }
 
