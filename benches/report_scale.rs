@@ -76,6 +76,7 @@ fn make(results: &Path) -> std::path::PathBuf {
         seed: 1,
         blocks: 1,
         baseline: BTreeMap::new(),
+        quick: false,
         started: "2026-01-01T00:00:00Z".to_owned(),
         cases: cases.clone(),
         order,

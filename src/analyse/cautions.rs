@@ -5,6 +5,7 @@ use super::case::CaseSums;
 use super::findings::{CaseFinding, MachineFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
+use super::window;
 use crate::record::built::StackFacts;
 use crate::record::facts::{DeviceFacts, Fits, HostFacts};
 use crate::record::promise::Claim;
@@ -30,6 +31,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
         remarks.push(Remark::plain(Weight::Unsafe, what));
     }
     remarks.extend(trials(found, blocks));
+    remarks.extend(window::remarks(found, sums));
     remarks.extend(bound_elsewhere(found, sums));
     if let Some(stolen) = sums.machine.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
         let what = "{} of the CPUs' time went to other guests of the hypervisor";

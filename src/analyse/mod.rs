@@ -29,6 +29,8 @@ pub mod shelf;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
+pub(crate) mod window;
+mod work;
 
 #[cfg(test)]
 mod stories;
@@ -46,6 +48,8 @@ mod stories_length;
 mod stories_ranks;
 #[cfg(test)]
 mod stories_table;
+#[cfg(test)]
+mod stories_windows;
 #[cfg(test)]
 mod story;
 
@@ -118,7 +122,10 @@ impl Analysis {
             self.case_finding(case, judged, of_machines)
         });
         let (found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
-        let headline = headline::headline(&contests, &found, &not_run);
+        let mut headline = headline::headline(&contests, &found, &not_run);
+        if self.input.run.quick {
+            headline = format!("{} {headline}", window::quick_sentence(&self.cases));
+        }
         let rankings = contests.into_iter().map(|contest| contest.ranking).collect();
         let finished = self.input.pending.is_empty();
         let of_run = cautions::of_run(&machines, &self.cases, finished);

@@ -25,6 +25,8 @@ pub enum Weight {
     SingleTrial,
     /// Trials are missing, or carry no interval.
     Unsure,
+    /// The window lacked what every production has.
+    Short,
     /// Something else than storage was measured.
     Elsewhere,
     /// Others used the machine.

@@ -2,7 +2,7 @@
 
 use super::Analysis;
 use super::findings::Findings;
-use super::input::{RunInput, Seconds, TrialInput};
+use super::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
@@ -370,6 +370,7 @@ impl Story {
             seed: 42,
             blocks,
             baseline: baseline.into_iter().collect(),
+            quick: false,
             started: "2025-01-01T00:00:00Z".to_owned(),
             cases: Vec::new(),
             order: Vec::new(),
@@ -400,7 +401,8 @@ impl Story {
             let mut latencies: Histogram<u64> = Histogram::new(3).unwrap();
             latencies.record_n(900, done.iter().sum()).unwrap();
             let latencies = vec![("transactions".to_owned(), latencies)];
-            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies });
+            let phases = PhaseLatencies::default();
+            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies, phases });
             self.input.run.order.push(TrialKey { case: spec.id.clone(), trial: *trial });
         }
         self.input.run.cases.push(spec);

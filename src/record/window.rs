@@ -48,6 +48,8 @@ pub struct WindowRecord {
     pub settled: Option<bool>,
     /// Wall clock when the client was started, microseconds since 1970.
     pub began_us: u64,
+    /// Wall clock when the first operation began, microseconds since 1970: where the seconds of the trial begin.
+    pub first_operation_us: u64,
     /// The checkpoint with whose start the measurement begins, as its place in `checkpoints` from 0: the warm-up ended
     /// with it, and the client was started at once. `None` where it began at any time.
     pub from_checkpoint: Option<usize>,

@@ -19,8 +19,8 @@ use crate::store::seconds::SecondsWriter;
 use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
-use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Listener, Place, Until, Workload};
+use crate::units::Micros;
+use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Workload};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Mutex;
@@ -35,8 +35,7 @@ pub struct Measurement<'a> {
     pub run: &'a str,
     pub workload: &'a dyn Workload,
     pub options: &'a Options,
-    /// Memory of the machine.
-    pub memory: Bytes,
+    pub memory: Memory,
     /// How long it should take.
     pub expected: Micros,
     /// What telemetry looks at.

@@ -106,7 +106,8 @@ fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
     set.unwrap_or_else(|| (1 << room.ilog2()).max(LEAST_WAL))
 }
 
-fn asked<'a>(postgres: &'a PostgresSpec, name: &str) -> Option<&'a str> {
+/// What the plan sets.
+pub fn asked<'a>(postgres: &'a PostgresSpec, name: &str) -> Option<&'a str> {
     postgres.settings.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
 }
 

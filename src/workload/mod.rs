@@ -47,6 +47,15 @@ pub struct DataSet {
     pub expected: Bytes,
 }
 
+/// What sizes of data refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Memory of the machine.
+    pub total: Bytes,
+    /// The server's `shared_buffers`; 0 without a server.
+    pub shared_buffers: Bytes,
+}
+
 /// How long a workload is to run, as its options say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -119,7 +128,7 @@ pub trait Workload: Sync {
     /// The key and what is wrong with it.
     fn check(&self, options: &Options) -> Result<(), OptionProblem>;
     /// What a person should know before the run ("more clients than scale: row locks").
-    fn warnings(&self, options: &Options, memory: Bytes) -> Vec<String> {
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
         let _ = (options, memory);
         Vec::new()
     }
@@ -131,7 +140,7 @@ pub trait Workload: Sync {
     /// Whether it needs a server.
     fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.
-    fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet>;
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet>;
     /// What one operation is. Pure.
     ///
     /// # Errors
@@ -147,7 +156,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own words.
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()>;
     /// The tablespaces that the options name.
     fn tablespaces(&self, options: &Options) -> Vec<String> {
         let _ = options;
@@ -165,7 +174,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own words; interrupted.
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes, until: Until<'_>) -> Result<()>;
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()>;
     /// Runs, measured. Rates and percentiles are not its business: `analyse` has them from the counts.
     ///
     /// # Errors
@@ -174,7 +183,7 @@ pub trait Workload: Sync {
         &self,
         place: &Place<'_>,
         options: &Options,
-        memory: Bytes,
+        memory: Memory,
         until: Until<'_>,
         listener: &dyn Listener,
     ) -> Result<Counts>;

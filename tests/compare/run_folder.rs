@@ -41,6 +41,7 @@ pub fn make(folder: &Path) -> PathBuf {
         seed: 1,
         blocks: BLOCKS,
         baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
+        quick: false,
         started: "2026-03-02T09:14:33Z".to_owned(),
         cases: cases.clone(),
         order: keys().collect(),

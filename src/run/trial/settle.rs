@@ -1,8 +1,9 @@
 //! The step `settle`: waits until the trial before and the making of this one have left the machine quiet.
 
 use super::Trial;
-use crate::error::Result;
+use crate::error::{Context, Result};
 use crate::host::Host;
+use crate::host::folders;
 use crate::host::time::{micros, now, sleep};
 use crate::parse::{diskstats, meminfo};
 use crate::record::window::{DeviceTraffic, SettleRecord};
@@ -33,6 +34,10 @@ pub(super) fn settle(trial: &mut Trial<'_, '_>) -> Result<()> {
     let (_, measure_us) = window::expected_us(trial.case)?;
     let limit_us = (measure_us / 3).min(LONGEST_US);
     let begun = now();
+    // What the making of the data left in the page cache; on the stack they were synced when they were copied.
+    if let Some(template) = &trial.template {
+        folders::sync_filesystem(&template.data).or_host(|| "write back what making the data left".to_owned())?;
+    }
     let mut settled = SettleRecord { limit_us, ..SettleRecord::default() };
     let mut quiet_looks = 0;
     while quiet_looks < QUIET_LOOKS {

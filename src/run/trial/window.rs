@@ -66,6 +66,7 @@ impl Watch {
                 warm_up: Vec::new(),
                 settled: None,
                 began_us: 0,
+                first_operation_us: 0,
                 from_checkpoint: None,
                 ended_us: 0,
                 end: WindowEnd::Time,
@@ -158,8 +159,8 @@ impl Watch {
     }
 
     /// Everything that is stored of the window.
-    pub(super) fn finish(mut self, wall_us: u64) -> Result<WindowRecord> {
-        self.record.ended_us = wall_us;
+    pub(super) fn finish(mut self, first_operation_us: u64, wall_us: u64) -> Result<WindowRecord> {
+        (self.record.first_operation_us, self.record.ended_us) = (first_operation_us, wall_us);
         self.record.wal_segments_after = Some(numbers::<1>(&mut self.client, SEGMENTS)?[0]);
         self.log.read()?;
         self.record.checkpoints = self.log.checkpoints;

@@ -27,7 +27,7 @@ fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) ->
     if longest.0 == 0 {
         return Ok(());
     }
-    let (place, memory) = (trial.place(raw)?, trial.session.memory());
+    let (place, memory) = (trial.place(raw)?, trial.session.memory_of(trial.case));
     match watch {
         None => trial.workload.warm_up(&place, options, memory, Until { longest, is_over: &mut || Ok(false) }),
         Some(watch) => {
@@ -63,7 +63,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         run: &trial.session.record.id,
         workload: trial.workload,
         options,
-        memory: trial.session.memory(),
+        memory: trial.session.memory_of(trial.case),
         expected: span,
         target: &target,
         events: &trial.session.events,
@@ -74,12 +74,13 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         &trial.staging.seconds(),
         &trial.staging.latencies(),
     )?;
-    if measured.began_us.is_none() {
+    let ended_us = wall_us();
+    let Some(began_us) = measured.began_us else {
         return Err(
             Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
         );
-    }
-    trial.record.window = watch.map(|watch| watch.finish(wall_us())).transpose()?;
+    };
+    trial.record.window = watch.map(|watch| watch.finish(began_us, ended_us)).transpose()?;
     trial.record.counts = Some(measured.counts);
     trial.record.waits = measured.waits;
     trial.record.columns = measured.columns;

@@ -11,7 +11,7 @@ mod seconds;
 #[cfg(test)]
 mod tests;
 
-use super::{DataSet, Listener, Place, Until, Window, Workload};
+use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::record::counts::Counts;
@@ -58,7 +58,7 @@ impl Workload for Pgbench {
         options::check_files(&Settings::from(options)?)
     }
 
-    fn warnings(&self, options: &Options, memory: Bytes) -> Vec<String> {
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
         let Ok(settings) = Settings::from(options) else { return Vec::new() };
         let (units, clients) = (settings.units(memory), settings.clients);
         let has_branches = settings.scripts.iter().any(|s| s.source == ScriptSource::Builtin("tpcb-like"));
@@ -79,7 +79,7 @@ impl Workload for Pgbench {
         true
     }
 
-    fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet> {
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
         let units = Settings::from(options).ok()?.units(memory);
         Some(DataSet { key: format!("pgbench-scale-{units}"), expected: Bytes(units.saturating_mul(BYTES_PER_SCALE)) })
     }
@@ -115,7 +115,7 @@ impl Workload for Pgbench {
         options::make_quick(options);
     }
 
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()> {
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
         drive::load(place, settings(options)?.units(memory))?;
         let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
@@ -137,7 +137,7 @@ impl Workload for Pgbench {
         Ok(())
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes, until: Until<'_>) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
         let settings = settings(options)?;
         drive::warm_up(place, &settings, settings.units(memory), until)
     }
@@ -146,7 +146,7 @@ impl Workload for Pgbench {
         &self,
         place: &Place<'_>,
         options: &Options,
-        memory: Bytes,
+        memory: Memory,
         until: Until<'_>,
         listener: &dyn Listener,
     ) -> Result<Counts> {

@@ -5,7 +5,7 @@ use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::Window;
+use crate::workload::{Memory, Window};
 use std::path::{Path, PathBuf};
 
 /// Bytes of tables and indexes that one unit of scale takes: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages
@@ -41,7 +41,8 @@ pub const SPECS: &[OptionSpec] = &[
         kind: OptionKind::IntegerOrShare,
         required: true,
         default: None,
-        doc: "size of the data: units of 100 000 accounts (15 MiB each), or a share of memory: `50% of RAM`",
+        doc: "size of the data: units of 100 000 accounts (15 MiB each); a share of memory: `50% of RAM`; or `in \
+              shared_buffers` (half of it), `in memory` (40 % of RAM), `twice memory`",
     },
     OptionSpec {
         key: "clients",
@@ -148,7 +149,17 @@ pub enum Scale {
     Units(u64),
     /// As many units as fill this share of the machine's memory, 0.5 for a half.
     ShareOfMemory(f64),
+    /// As many as fill this share of shared_buffers.
+    ShareOfBuffers(f64),
 }
+
+/// Sizes in the trade's words. Data grow while they are worked on, and the page cache shares memory with
+/// shared_buffers: so half of the one, and less than half of the other.
+const PRESETS: [(&str, Scale); 3] = [
+    ("in shared_buffers", Scale::ShareOfBuffers(0.5)),
+    ("in memory", Scale::ShareOfMemory(0.4)),
+    ("twice memory", Scale::ShareOfMemory(2.0)),
+];
 
 /// One script with its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,10 +241,12 @@ impl Settings {
 
     /// Units of scale on a machine with so much memory; at least 1.
     #[must_use]
-    pub fn units(&self, memory: Bytes) -> u64 {
+    pub fn units(&self, memory: Memory) -> u64 {
+        let of = |bytes: Bytes, share: f64| ((bytes.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1);
         match self.scale {
             Scale::Units(units) => units,
-            Scale::ShareOfMemory(share) => ((memory.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1),
+            Scale::ShareOfMemory(share) => of(memory.total, share),
+            Scale::ShareOfBuffers(share) => of(memory.shared_buffers, share),
         }
     }
 
@@ -391,11 +404,15 @@ impl ScriptSource {
 }
 
 fn scale(options: &Options) -> Result<Scale, OptionProblem> {
-    const FORMS: &str = "write a whole number of at least 1, or a share of memory: \"50% of RAM\"";
+    const FORMS: &str = "write a whole number of at least 1, a share of memory as \"50% of RAM\", or one of \"in \
+                         shared_buffers\", \"in memory\", \"twice memory\"";
     let wrong = |message: String| OptionProblem::at("scale", message).help(FORMS);
     match options.get("scale") {
         Some(OptionValue::Integer(units)) if *units >= 1 => Ok(Scale::Units(units.unsigned_abs())),
         Some(OptionValue::Text(text)) => {
+            if let Some((_, preset)) = PRESETS.iter().find(|(name, _)| *name == text.trim()) {
+                return Ok(*preset);
+            }
             let share = text.trim().strip_suffix("of RAM").and_then(|share| share.trim().strip_suffix('%'));
             let percent = share.and_then(|share| share.trim().parse::<f64>().ok());
             match percent.filter(|percent| *percent > 0.0 && percent.is_finite()) {
@@ -445,6 +462,11 @@ mod tests {
         options
     }
 
+    /// A machine of so many GiB, and a server with 1 GiB of shared_buffers.
+    fn memory(gib: u64) -> Memory {
+        Memory { total: Bytes(gib << 30), shared_buffers: Bytes(1 << 30) }
+    }
+
     fn text(text: &str) -> OptionValue {
         OptionValue::Text(text.to_owned())
     }
@@ -453,7 +475,7 @@ mod tests {
     fn a_scale_alone_is_a_whole_workload() {
         let settings = Settings::from(&options(&[])).unwrap();
         assert_eq!(settings.scripts[0].name, "tpcb-like");
-        assert_eq!((settings.clients, settings.jobs, settings.units(Bytes(1 << 30))), (1, 1, 10));
+        assert_eq!((settings.clients, settings.jobs, settings.units(memory(1))), (1, 1, 10));
         assert_eq!(settings.window, Window { warm_up: None, extent: Extent::Cycles { cycles: 3, limit_us: None } });
         assert!(settings.statements && settings.uses_builtin());
     }
@@ -489,8 +511,10 @@ mod tests {
     #[test]
     fn a_share_of_memory_becomes_units() {
         let half = Settings::from(&options(&[("scale", text("50% of RAM"))])).unwrap();
-        assert_eq!(half.units(Bytes(16 << 30)), 547);
-        assert_eq!(half.units(Bytes(1)), 1);
+        assert_eq!(half.units(memory(16)), 547);
+        assert_eq!(half.units(memory(0)), 1);
+        let units = |preset: &str| Settings::from(&options(&[("scale", text(preset))])).unwrap().units(memory(16));
+        assert_eq!(["in shared_buffers", "in memory", "twice memory"].map(units), [34, 438, 2190]);
         assert!(Settings::from(&options(&[("scale", text("50%"))])).is_err());
         assert!(Settings::from(&options(&[("scale", text("-5% of RAM"))])).is_err());
         assert!(Settings::from(&options(&[("scale", OptionValue::Integer(0))])).is_err());

@@ -12,13 +12,13 @@ use crate::record::operation::{CacheState, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Listener, Place, Until, Window, Workload};
+use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Window, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use tempfile::TempDir;
 
-const MEMORY: Bytes = Bytes(1 << 30);
+const MEMORY: Memory = Memory { total: Bytes(1 << 30), shared_buffers: Bytes(128 << 20) };
 
 /// A server with pgbench's tables at scale 1, and folders beside it.
 struct Bench {

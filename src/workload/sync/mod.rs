@@ -3,7 +3,7 @@
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
 //! with them. A failed sync ends its row and is reported as such: it is never a fast success.
 
-use super::{ClientSecond, DataSet, Listener, Place, Until, Window, Workload, empty_histogram};
+use super::{ClientSecond, DataSet, Listener, Memory, Place, Until, Window, Workload, empty_histogram};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -89,7 +89,7 @@ impl Workload for Sync {
         false
     }
 
-    fn data_set(&self, _options: &Options, _memory: Bytes) -> Option<DataSet> {
+    fn data_set(&self, _options: &Options, _memory: Memory) -> Option<DataSet> {
         None
     }
 
@@ -116,11 +116,11 @@ impl Workload for Sync {
         Window { warm_up: Some(of("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
     }
 
-    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Bytes) -> Result<()> {
+    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Memory) -> Result<()> {
         Ok(())
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Bytes, until: Until<'_>) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Memory, until: Until<'_>) -> Result<()> {
         probed(place.host, &request(place.folder, options, until.longest), place.interrupt, &Nobody).map(drop)
     }
 
@@ -128,7 +128,7 @@ impl Workload for Sync {
         &self,
         place: &Place<'_>,
         options: &Options,
-        _memory: Bytes,
+        _memory: Memory,
         until: Until<'_>,
         listener: &dyn Listener,
     ) -> Result<Counts> {
