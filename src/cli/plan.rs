@@ -217,6 +217,9 @@ fn stacks_shown(plan: &Plan) -> String {
 
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
     let mut text = format!("\nExpected duration: {}\n", Micros(forecast.expected_us));
+    for window in &forecast.windows {
+        text.push_str(&wrapped("  measured, ", window));
+    }
     if !forecast.space.is_empty() {
         let mut lines = table(&["space on", "needs", "has", ""]);
         for space in &forecast.space {
@@ -322,6 +325,7 @@ mod tests {
         let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
         Forecast {
             expected_us: 7_500_000_000,
+            windows: vec!["w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them".into()],
             space: vec![SpaceLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
             unmet: vec![unmet("ext4.sync"), unmet(&"x".repeat(100))],
             warnings: vec!["word ".repeat(40)],
@@ -355,6 +359,7 @@ mod tests {
       block 2   1 2
 
     Expected duration: 2 h 5 min
+      measured, w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them
 
     ───────────────────────────────────────────
      space on   needs   has

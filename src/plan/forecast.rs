@@ -10,6 +10,8 @@ use serde::Serialize;
 pub struct Forecast {
     /// Estimated duration of the whole run, microseconds.
     pub expected_us: u64,
+    /// What each workload is measured for, in words.
+    pub windows: Vec<String>,
     /// Everything of which the run needs space.
     pub space: Vec<SpaceLine>,
     /// What is missing, for each case that lacks something.

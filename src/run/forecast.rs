@@ -82,7 +82,14 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let templates = templates(plan, memory)?;
     let space = spaces(plan, memory, &templates, state)?;
     let expected_us = expected_us(plan, memory, &templates)?;
-    Ok(Forecast { expected_us, space, unmet, warnings: warnings.into_iter().collect() })
+    let mut windows = Vec::new();
+    for case in &plan.cases {
+        let line = format!("{}: {}", case.workload.name, window::described(case)?);
+        if !windows.contains(&line) {
+            windows.push(line);
+        }
+    }
+    Ok(Forecast { expected_us, windows, space, unmet, warnings: warnings.into_iter().collect() })
 }
 
 /// Refuses settings and initdb arguments that servers under test depend on.
@@ -135,10 +142,11 @@ fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
             Err(_) => return Ok(None),
         },
     };
-    let own = telemetry::CONNECTIONS;
+    // Telemetry's, and the one that looks after the window.
+    let own = telemetry::CONNECTIONS + 1;
     Ok((clients.saturating_add(own) > most).then(|| {
         format!(
-            "{clients} clients and {own} connections for telemetry are more than max_connections = {most}, so some are \
+            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some are \
              refused; set max_connections to at least {}",
             clients.saturating_add(own)
         )
@@ -273,7 +281,11 @@ pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     let (warm_up_us, measure_us) = window::expected_us(case)?;
     let data = workload.data_set(&case.workload.options, memory_of(case, memory)).map_or(0, |set| set.expected.0);
     let copy_us = data.saturating_mul(1_000_000) / COPY_BYTES_PER_S;
-    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us].into_iter().fold(warm_up_us, u64::saturating_add))
+    // Each segment is made and then filled.
+    let cycles = matches!(workload.window(&case.workload.options).extent, Extent::Cycles { .. });
+    let prefill = case.postgres.as_ref().filter(|_| cycles).and_then(|postgres| window::prefill(postgres, u64::MAX));
+    let prefill_us = prefill.unwrap_or(0).saturating_mul(2 * 1_000_000) / COPY_BYTES_PER_S;
+    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us].into_iter().fold(warm_up_us, u64::saturating_add))
 }
 
 /// Data sets that have to be made once: expected size by what tells them apart.

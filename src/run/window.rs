@@ -6,6 +6,7 @@ use crate::cluster::setting;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, PostgresSpec};
 use crate::record::window::Extent;
+use crate::units::Micros;
 use std::collections::BTreeMap;
 
 /// Time between two checkpoints where the plan does not say: the least that PostgreSQL takes.
@@ -69,6 +70,31 @@ pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
             });
             let measure = cycles.saturating_mul(timeout_us).min(limit_us(window.extent, timeout_us));
             (warm_up, measure)
+        }
+    })
+}
+
+/// What a case is measured for: `3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them`.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn described(case: &CaseSpec) -> Result<String> {
+    let window = forecast::workload(&case.workload.kind)?.window(&case.workload.options);
+    let timeout = Micros(timeout_us(case, window.extent));
+    Ok(match (window.extent, window.warm_up) {
+        (Extent::Span { span_us }, warm_up) => match warm_up.unwrap_or_default() {
+            Micros(0) => Micros(span_us).to_string(),
+            warm_up => format!("{}, after a warm-up of {warm_up}", Micros(span_us)),
+        },
+        (Extent::Cycles { cycles, .. }, warm_up) => {
+            let plural = if cycles == 1 { "" } else { "s" };
+            let on_request = case.postgres.as_ref().is_some_and(|postgres| asked(postgres, "max_wal_size").is_some());
+            let at_most = if on_request { " at most" } else { "" };
+            let before = warm_up.map_or_else(
+                || format!("2 to {MOST_WARM_UP_CYCLES} of them"),
+                |least| format!("{least} and up to the next checkpoint"),
+            );
+            format!("{cycles} checkpoint cycle{plural} of {timeout}{at_most}, after a warm-up of {before}")
         }
     })
 }

@@ -9,6 +9,7 @@ use crate::host::signals::Interrupt;
 use crate::host::time::{Instant, micros, now};
 use crate::record::window::{CycleRecord, Extent, PrefillRecord, WindowEnd, WindowRecord};
 use crate::run::window::{MOST_WARM_UP_CYCLES, limit_us};
+use crate::telemetry::APPLICATION_NAME;
 use crate::workload::Window;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,6 +55,8 @@ impl Watch {
     pub(super) fn begin(server: &Server, window: Window, settings: BTreeMap<String, String>) -> Result<Watch> {
         let mut client = server.connect(server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
+        // So that it is not taken for one of the workload's clients.
+        client.query(&format!("SET application_name = '{APPLICATION_NAME}'"))?;
         let sql = "SELECT setting::bigint FROM pg_settings WHERE name = 'checkpoint_timeout'";
         let timeout_us = numbers::<1>(&mut client, sql)?[0] * 1_000_000;
         Ok(Watch {
