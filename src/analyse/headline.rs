@@ -120,7 +120,7 @@ impl HeadlineSentence<'_> {
                 let only = self.together_only(&ratio, first, reference);
                 format!(": {} times {}{only}{}", times(&ratio), reference.label, self.wal_aside(first, reference))
             }
-            _ => format!(", but no difference to {} is seen", reference.label),
+            _ => format!(", but no difference to {} is seen{}", reference.label, self.wal_aside(first, reference)),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} is the fastest {}{against}{}", first.label, self.kind(1), self.list_slower(&rest))

@@ -133,7 +133,7 @@ fn what_a_window_lacks_is_said() {
         "no whole checkpoint cycle lies in the window of 2 of 2 trials",
         "the time limit ended 2 of 2 trials before the checkpoint cycles that were asked for",
         "the warm-up of 2 of 2 trials ended without two checkpoint cycles that agree",
-        "the machine was not quiet when 2 of 2 trials began",
+        "the machine was not yet quiet when 2 of 2 trials began",
     ] {
         assert!(texts.iter().any(|text| text.starts_with(wanted)), "{wanted}: {texts:?}");
     }

@@ -318,7 +318,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
         sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count() as u64;
     let all = sums.trials.len() as u64;
     if loud > 0 {
-        let words = "the machine was not quiet when {} trials began, as long as they waited";
+        let words = "the machine was not yet quiet when {} trials began, at the end of their wait";
         remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud, all)));
     }
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();

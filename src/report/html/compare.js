@@ -98,13 +98,13 @@ function points(series, values) {
 /** Bands of more trials than this hide each other. */
 var MOST_WITH_CHECKPOINTS = 3;
 
-/** A series without a line, whose bands are the checkpoints of a trial: from the start of each to its end. */
+/** A series without points, whose bands are the checkpoints of a trial: from the start of each to its end. */
 function checkpointBands(trial, length, colour, axes) {
   var all = trial.window ? trial.window.checkpoints : [];
   var bands = all.filter(function (one) { return one.start_s < length; }).map(function (one) {
     return [{ xAxis: Math.max(0, one.start_s) }, { xAxis: Math.min(length, one.end_s === null ? length : one.end_s) }];
   });
-  return Object.assign({ type: "line", data: [], silent: true, tooltip: { show: false },
+  return Object.assign({ type: "scatter", data: [], silent: true, tooltip: { show: false },
     markArea: { silent: true, animation: false, itemStyle: { color: colour, opacity: 0.09, borderColor: colour, borderWidth: 1 }, data: bands } }, axes);
 }
 

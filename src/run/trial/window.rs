@@ -88,18 +88,15 @@ impl Watch {
         })
     }
 
-    /// Writes WAL until pg_wal holds `bytes` in segments, then has them recycled.
+    /// Writes so many bytes of WAL, in whole segments, then has them recycled.
     pub(super) fn prefill(&mut self, bytes: u64, interrupt: &Interrupt) -> Result<()> {
         let begun = now();
         let sql = "SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'";
         let [segment] = numbers::<1>(&mut self.client, sql)?;
-        let wanted = bytes / segment.max(1);
-        // A checkpoint that comes in between recycles what is there: twice is more than enough.
-        for _ in 0..wanted * 2 {
+        let wanted = (bytes / segment.max(1)).max(1);
+        // On the way checkpoints come on request, as they would: they recycle what is there, and it is written again.
+        for _ in 0..wanted {
             interrupt.check()?;
-            if numbers::<1>(&mut self.client, SEGMENTS)?[0] >= wanted {
-                break;
-            }
             self.client.query("SELECT pg_logical_emit_message(false, 'pgstrata', ''); SELECT pg_switch_wal()")?;
         }
         self.client.query("CHECKPOINT")?;

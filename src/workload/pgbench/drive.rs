@@ -120,9 +120,10 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
 
 /// Runs unmeasured.
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
+    let Until { longest, is_over } = until;
     let server = server_of(place)?;
-    let args = run_args(place, server, settings, units, until.longest)?;
-    run_to_end(place, server, &args, "pgbench-warmup", until.is_over)
+    let args = run_args(place, server, settings, units, longest)?;
+    run_to_end(place, server, &args, "pgbench-warmup", is_over)
 }
 
 /// Runs a pgbench whose transactions nobody counts.
@@ -147,8 +148,9 @@ pub fn measure(
     until: Until<'_>,
     listener: &dyn Listener,
 ) -> Result<Tally> {
+    let Until { longest, is_over } = until;
     let server = server_of(place)?;
-    let mut args = run_args(place, server, settings, units, until.longest)?;
+    let mut args = run_args(place, server, settings, units, longest)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
     let streams = settings.jobs as usize;
@@ -172,7 +174,7 @@ pub fn measure(
                 }
             });
         }
-        let status = attend(&mut running, place, &heard, until.is_over, listener);
+        let status = attend(&mut running, place, &heard, is_over, listener);
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
