@@ -437,10 +437,10 @@ mod tests {
     #[test]
     fn clients_for_whom_the_server_has_no_connection_are_warned_of() {
         let warning = |clients, settings| too_many_clients(&case(clients, settings)).unwrap();
-        assert_eq!(warning(98, &[]), None);
-        assert!(warning(99, &[]).unwrap().contains("max_connections to at least 101"));
+        assert_eq!(warning(97, &[]), None);
+        assert!(warning(98, &[]).unwrap().contains("max_connections to at least 101"));
         assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
-        assert_eq!(warning(200, &[("max_connections", "202")]), None);
+        assert_eq!(warning(200, &[("max_connections", "203")]), None);
         assert_eq!(warning(200, &[("max_connections", "many")]), None);
     }
 

@@ -132,9 +132,13 @@ fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
     set.unwrap_or_else(|| (1 << room.ilog2()).max(LEAST_WAL))
 }
 
-/// What the plan sets.
+/// What the plan sets: among the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
 pub fn asked<'a>(postgres: &'a PostgresSpec, name: &str) -> Option<&'a str> {
-    postgres.settings.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    let of_initdb = postgres.initdb.iter().filter_map(|argument| {
+        ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.trim().split_once('='))
+    });
+    let settings = postgres.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    settings.chain(of_initdb).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
 /// `off` as PostgreSQL reads it, with any of its short forms.
@@ -176,6 +180,12 @@ mod tests {
         let plan = postgres(&[("Max_WAL_size", "48MB"), ("checkpoint_timeout", "5min")]);
         assert_eq!(settings(&plan, 500 << 30), BTreeMap::from([("min_wal_size".to_owned(), "80MB".to_owned())]));
         assert_eq!(prefill(&plan, 500 << 30), Some(48 * MIB));
+        let mut by_initdb = postgres(&[]);
+        by_initdb.initdb = ["-c", "max_wal_size=64MB", "--set=min_wal_size=32MB"].map(str::to_owned).to_vec();
+        assert_eq!(
+            settings(&by_initdb, 500 << 30),
+            BTreeMap::from([("checkpoint_timeout".to_owned(), "30s".to_owned())])
+        );
         assert_eq!(prefill(&postgres(&[("wal_recycle", "off")]), 500 << 30), None);
     }
 

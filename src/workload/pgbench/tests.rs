@@ -293,17 +293,14 @@ fn an_operation_is_told_with_its_defaults_and_whether_it_writes() {
 fn a_pgbench_that_is_told_to_end_finishes_its_transactions_and_agrees_with_what_was_counted() {
     let Some(bench) = Bench::new() else { return };
     let begun = std::time::Instant::now();
-    // Asked at once: pgbench has not yet connected then.
-    let mut asked = 0;
-    let mut is_over = || {
-        asked += 1;
-        Ok(begun.elapsed().as_millis() > 1200 || asked == 1)
-    };
-    let until = Until { longest: Micros(60_000_000), is_over: &mut is_over };
-    let counts = bench.measure_until(&options(&[]), until, &Ears::default()).unwrap();
-    assert!(begun.elapsed().as_secs() < 20);
+    let ears = Ears::default();
+    let mut is_over = || Ok(!ears.began.lock().unwrap().is_empty());
+    let until = Until { longest: Micros(600_000_000), is_over: &mut is_over };
+    let counts = bench.measure_until(&options(&[]), until, &ears).unwrap();
+    assert!(begun.elapsed().as_secs() < 300);
     assert_agrees(&counts);
-    assert!(counts.measures[0].done > Some(0) && counts.elapsed_us < 20_000_000);
+    assert!(counts.measures[0].done > Some(0));
+    // Asked at once: pgbench has not yet connected then, and the alarm would kill it.
     let mut begun = false;
     let mut at_once = || Ok(std::mem::replace(&mut begun, true));
     let until = Until { longest: Micros(60_000_000), is_over: &mut at_once };
