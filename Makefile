@@ -21,7 +21,7 @@ build: ## build target/release/pgstrata
 demo: ## compare ext4, xfs, btrfs and tmpfs under PostgreSQL and write a report (root; 10 minutes after the build)
 	@scripts/setup demo
 	cargo build --release --locked
-	target/release/pgstrata run demo/which-filesystem.toml || [ $$? -eq 1 ] # 1: a stack could not be built here; it says which
+	target/release/pgstrata run --quick demo/which-filesystem.toml || [ $$? -eq 1 ] # 1: a stack could not be built here; it says which
 
 check: ## formatting, lints, rules of the house, licences and advisories of the dependencies
 	@scripts/setup check

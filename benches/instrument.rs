@@ -13,9 +13,9 @@ use pgstrata::record::latency::LatencyInterval;
 use pgstrata::record::options::{OptionValue, Options};
 use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
-use pgstrata::units::Bytes;
+use pgstrata::units::{Bytes, Micros};
 use pgstrata::workload::pgbench::Pgbench;
-use pgstrata::workload::{ClientSecond, Listener, Place, Workload};
+use pgstrata::workload::{ClientSecond, Listener, Memory, Place, Until, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -74,8 +74,8 @@ impl Shop {
         shop
     }
 
-    fn memory(&self) -> Bytes {
-        Bytes(machine::facts(&self.host).memory_bytes)
+    fn memory(&self) -> Memory {
+        Memory { total: Bytes(machine::facts(&self.host).memory_bytes), shared_buffers: Bytes(128 << 20) }
     }
 
     fn options(&self) -> Options {
@@ -180,7 +180,8 @@ fn run_logged(shop: &Shop, log_sample: f64) -> f64 {
     let interrupt = Interrupt::never();
     let mut options = shop.options();
     options.set("log_sample", OptionValue::Number(log_sample));
-    Pgbench.measure(&shop.place(&interrupt), &options, shop.memory(), &Deaf).unwrap();
+    let until = Until { longest: Micros(u64::from(SECONDS) * 1_000_000), is_over: &mut || Ok(false) };
+    Pgbench.measure(&shop.place(&interrupt), &options, shop.memory(), until, &Deaf).unwrap();
     tps(&std::fs::read_to_string(shop.folder.join("raw/pgbench.out")).unwrap())
 }
 

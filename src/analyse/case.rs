@@ -13,6 +13,7 @@ use super::series::Buckets;
 use super::steadiness::{SteadinessSums, whole_seconds};
 use super::strata::{StrataSums, noun};
 use super::synced::SyncedSums;
+use super::window::{self, WindowSums};
 use crate::record::case::CaseSpec;
 use crate::record::counts::{Counts, StatementFigures};
 use crate::record::facts::{DataFacts, Fits};
@@ -42,6 +43,7 @@ pub struct CaseSums {
     database_bytes: Option<u64>,
     statements: Vec<(StatementFigures, u32)>,
     synced: SyncedSums,
+    windows: WindowSums,
 }
 
 impl CaseSums {
@@ -63,12 +65,13 @@ impl CaseSums {
             database_bytes: None,
             statements: Vec::new(),
             synced: SyncedSums::default(),
+            windows: WindowSums::default(),
         }
     }
 
     /// Adds a trial that was measured.
     pub(crate) fn add(&mut self, input: TrialInput, buckets: Buckets) {
-        let TrialInput { record, seconds, latencies } = input;
+        let TrialInput { record, seconds, latencies, phases } = input;
         let counts = record.counts.clone().unwrap_or_default();
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
         let unit = operation.unit.clone();
@@ -93,6 +96,8 @@ impl CaseSums {
         if let Some(probe) = &counts.probe {
             self.synced.add(probe);
         }
+        self.windows.add(&record, &seconds, &phases);
+        let window = window::of_trial(&record, &counts, &seconds);
         self.strata.add(&record, &seconds, &Operations::of(&seconds));
         let processes = cpu_use::processes(&seconds);
         self.cpu.add(&seconds, &processes);
@@ -104,7 +109,8 @@ impl CaseSums {
         let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
         let rate = counts.measures.iter().find_map(rate_of);
         let place = self.trials.partition_point(|known| known.trial < record.trial);
-        let finding = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
+        let series = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
+        let finding = TrialFinding { window, ..series };
         self.trials.insert(place, finding);
     }
 
@@ -193,6 +199,7 @@ impl CaseSums {
             database_bytes: self.database_bytes,
             statements: self.statements(),
             synced: self.synced.finding(),
+            window: self.windows.finding(&self.trials),
             cautions: Vec::new(),
         }
     }
@@ -230,6 +237,8 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         stack: record.stack,
         server: record.server,
         cache_state,
+        settle: record.settle,
+        window: None,
         checks: checks::of(counts, &record.operation),
         notes: record.notes,
     }

@@ -5,6 +5,7 @@ use super::cpu_use::{CpuUse, LOSS_WORTH_SAYING};
 use super::findings::{CaseFinding, MachineFinding, TrialFinding};
 use super::remark::{Number, Remark, Weight};
 use super::synced;
+use super::window;
 use crate::record::built::{NodeFacts, StackFacts};
 use crate::record::facts::{DeviceFacts, Fits, HostFacts};
 use crate::record::promise::Claim;
@@ -27,6 +28,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
+    remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
         let what = "{} of the CPUs' time went to other guests of the hypervisor";

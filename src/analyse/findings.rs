@@ -2,6 +2,7 @@
 
 // What was read back stands in findings as it was recorded; renderers know these types by this name only.
 pub use super::probe::findings::{CredibilityKind, Family, LatencyFinding};
+pub use super::window::{CaseWindow, CheckpointFinding, PagesWritten, Phase, Trend, TrialWindow};
 pub use crate::record::built::StackFacts;
 pub use crate::record::case::TrialKey;
 pub use crate::record::counts::StatementFigures;
@@ -9,6 +10,7 @@ pub use crate::record::event::Step;
 pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteCache};
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::trial::{Gap, StepTime};
+pub use crate::record::window::{CheckpointDone, SettleRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -281,6 +283,8 @@ pub struct CaseFinding {
     pub database_bytes: Option<u64>,
     /// Mean latency of statements, over trials.
     pub statements: Vec<StatementFigures>,
+    /// What its windows held, where it has a server.
+    pub window: Option<CaseWindow>,
     /// The probe's rows, where the case measured synced writes without a server.
     pub synced: Option<Synced>,
     /// What a reader should know, in this case's own figures: "the CPUs were 97 % busy".
@@ -571,6 +575,10 @@ pub struct TrialFinding {
     pub server: Option<ServerFacts>,
     /// Cache state, origin of the data.
     pub cache_state: Option<String>,
+    /// How it waited for a quiet machine.
+    pub settle: Option<SettleRecord>,
+    /// What its window held, where it has a server.
+    pub window: Option<TrialWindow>,
     /// The tool's own figures beside ours.
     pub checks: Vec<CrossCheck>,
     /// Notes of the trial.

@@ -1,8 +1,10 @@
 //! The answer in words, from the most important ranking. It says no more than the intervals carry.
 
 use super::backend_time::storage_clause;
+use super::case::CaseSums;
 use super::findings::{CaseFinding, ClassRanking, DurabilityClass, NotRun, RankRow, RankedBy};
 use super::ranking::Contest;
+use super::work;
 use crate::stats::ratio::Ratio;
 use crate::units::{beyond, significant};
 
@@ -84,7 +86,7 @@ impl HeadlineSentence<'_> {
                 );
             }
             [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
-            rows => self.among(rows),
+            rows => self.unequal_work(rows).unwrap_or_else(|| self.among(rows)),
         };
         if self.head.class == DurabilityClass::Volatile {
             text.push_str("; everything may be lost at a power cut, and nothing safer was measured");
@@ -114,9 +116,10 @@ impl HeadlineSentence<'_> {
         let reference = baseline.filter(|base| base.case != first.case).unwrap_or(&rows[1]);
         let against = match self.main.ratio(&first.case, &reference.case) {
             Some(ratio) if self.main.faster(&first.case, &reference.case) => {
-                format!(": {} times {}{}", times(&ratio), reference.label, self.together_only(&ratio, first, reference))
+                let only = self.together_only(&ratio, first, reference);
+                format!(": {} times {}{only}{}", times(&ratio), reference.label, self.wal_aside(first, reference))
             }
-            _ => format!(", but no difference to {} is seen", reference.label),
+            _ => format!(", but no difference to {} is seen{}", reference.label, self.wal_aside(first, reference)),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest))
@@ -134,6 +137,21 @@ impl HeadlineSentence<'_> {
     fn together_only(&self, ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
         let decided = self.main.decided(&first.case, &reference.case).filter(|_| !ratio.tells_apart());
         decided.map(|decided| format!(" ({})", decided.together_only())).unwrap_or_default()
+    }
+
+    fn case(&self, row: &RankRow) -> Option<&CaseSums> {
+        self.main.entries.iter().map(|entry| entry.case).find(|case| case.spec.id == row.case)
+    }
+
+    fn unequal_work(&self, rows: &[RankRow]) -> Option<String> {
+        let cases: Vec<(&str, &CaseSums)> =
+            rows.iter().filter_map(|row| Some((row.label.as_str(), self.case(row)?))).collect();
+        work::unequal_cycles(&cases)
+    }
+
+    fn wal_aside(&self, first: &RankRow, reference: &RankRow) -> String {
+        let cases = self.case(first).zip(self.case(reference));
+        cases.map_or_else(String::new, |(first, reference)| work::wal_aside(first, reference))
     }
 
     fn list_slower(&self, rows: &[&RankRow]) -> String {

@@ -36,6 +36,15 @@ pub struct TrialInput {
     pub seconds: Seconds,
     /// `latency.hist`: latencies of each measure, microseconds, by the measure's name.
     pub latencies: Vec<(String, Histogram<u64>)>,
+    /// Latencies of the main measure by checkpoint.
+    pub phases: PhaseLatencies,
+}
+
+/// Latencies of a trial's main measure in the intervals that lie wholly in a checkpoint, and in those wholly outside.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PhaseLatencies {
+    pub inside: Option<Histogram<u64>>,
+    pub outside: Option<Histogram<u64>>,
 }
 
 /// Marks a reading that is absent among whole numbers. No counter of a kernel or a server gets there.

@@ -1,7 +1,8 @@
 //! A run folder to findings: reads what analysis asks for, one trial at a time.
 
 use super::findings::Findings;
-use super::input::{RunInput, Seconds, TrialInput};
+use super::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
+use super::window::in_checkpoint;
 use super::{Analysis, reads};
 use crate::error::{Error, Result};
 use crate::record::case::TrialKey;
@@ -73,7 +74,12 @@ fn trials(folder: &RunFolder) -> Vec<TrialKey> {
 
 fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result<TrialInput> {
     if record.outcome != Outcome::Measured {
-        return Ok(TrialInput { record, seconds: Seconds::new(0), latencies: Vec::new() });
+        return Ok(TrialInput {
+            record,
+            seconds: Seconds::new(0),
+            latencies: Vec::new(),
+            phases: PhaseLatencies::default(),
+        });
     }
     let path = folder.trial_path(key);
     let Some(counts) = &record.counts else {
@@ -86,7 +92,19 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
     }
     let seconds = rows(seconds::read(&path, reads::wanted)?);
     let latencies = latency::read(&path)?;
-    Ok(TrialInput { record, seconds, latencies })
+    let phases = phases(&path, &record)?;
+    Ok(TrialInput { record, seconds, latencies, phases })
+}
+
+/// The main measure's latencies in checkpoints and outside; none for a trial without a checkpoint.
+fn phases(path: &Path, record: &TrialRecord) -> Result<PhaseLatencies> {
+    let main = record.counts.as_ref().and_then(|counts| counts.measures.first());
+    let (Some(window), Some(main)) = (record.window.as_ref().filter(|it| !it.checkpoints.is_empty()), main) else {
+        return Ok(PhaseLatencies::default());
+    };
+    let inside = |start_us, length_us| in_checkpoint(window, start_us, length_us);
+    let [outside, inside] = latency::read_apart(path, &main.name, inside)?;
+    Ok(PhaseLatencies { inside, outside })
 }
 
 fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {

@@ -33,6 +33,8 @@ pub mod shelf;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
+pub(crate) mod window;
+mod work;
 
 #[cfg(test)]
 mod stories;
@@ -52,6 +54,8 @@ mod stories_ranks;
 mod stories_rate;
 #[cfg(test)]
 mod stories_table;
+#[cfg(test)]
+mod stories_windows;
 #[cfg(test)]
 mod story;
 
@@ -124,7 +128,10 @@ impl Analysis {
             self.case_finding(case, judged, of_machines)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
-        let headline = headline::headline(&contests, &found, &not_run);
+        let mut headline = headline::headline(&contests, &found, &not_run);
+        if self.input.run.quick {
+            headline = format!("{} {headline}", window::quick_sentence(&self.cases));
+        }
         let rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         percentiles::compare(&rankings, &self.cases, &mut found);
         let finished = self.input.pending.is_empty();

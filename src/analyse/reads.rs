@@ -26,6 +26,7 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
         columns::PG_WAL_SYNCS,
         columns::PG_XIDS,
         columns::PG_BUFFERS_CHECKPOINT,
+        columns::PG_BUFFERS_BGWRITER,
         columns::PG_BUFFERS_BACKEND,
         columns::PG_CHECKPOINTS_TIMED,
         columns::PG_CHECKPOINTS_REQUESTED,

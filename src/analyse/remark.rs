@@ -25,6 +25,8 @@ pub enum Weight {
     SingleTrial,
     /// Trials are missing, or carry no interval.
     Unsure,
+    /// The window lacked what every production has.
+    Short,
     /// What the figures may be about besides storage.
     Elsewhere,
     /// Others used the machine.

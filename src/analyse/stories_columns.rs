@@ -1,7 +1,8 @@
 //! Trials that have every column that analysis reads, and what becomes of the findings when one is missing.
 
-use super::input::{Seconds, TrialInput};
+use super::input::{PhaseLatencies, Seconds, TrialInput};
 use super::reads;
+use super::stories_windows::three_cycles;
 use super::story::{Act, Story, disk};
 use crate::analyse::Analysis;
 use crate::record::columns;
@@ -63,11 +64,12 @@ pub fn rows(rows: usize, stall: usize) -> Seconds {
 /// What is found of a trial without the columns that `missing` says, as JSON.
 fn found_without(missing: impl Fn(&str) -> bool) -> String {
     const ROWS: usize = 61;
-    let (story, record) = run(ROWS);
+    let (story, mut record) = run(ROWS);
+    three_cycles(&mut record);
     let mut seconds = rows(ROWS, 30);
     seconds.retain(|name| !missing(name));
     let mut analysis = Analysis::new(story.input);
-    analysis.add_trial(TrialInput { record, seconds, latencies: Vec::new() });
+    analysis.add_trial(TrialInput { record, seconds, latencies: Vec::new(), phases: PhaseLatencies::default() });
     serde_json::to_string(&analysis.finish()).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! A run of days: what is kept of it stays small, and no stall is lost in it.
 
-use super::input::TrialInput;
+use super::input::{PhaseLatencies, TrialInput};
 use super::stories_columns::{rows, run};
 use crate::analyse::Analysis;
 use crate::record::case::TrialKey;
@@ -16,7 +16,12 @@ fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
     let (mut story, record) = run(ROWS);
     story.input.run.order = (0..CASES).map(|case| TrialKey { case: format!("case{case}"), trial: 1 }).collect();
     let mut analysis = Analysis::new(story.input);
-    analysis.add_trial(TrialInput { record, seconds: rows(ROWS, STALL), latencies: Vec::new() });
+    analysis.add_trial(TrialInput {
+        record,
+        seconds: rows(ROWS, STALL),
+        latencies: Vec::new(),
+        phases: PhaseLatencies::default(),
+    });
     let found = analysis.finish();
     let json = serde_json::to_string(&found).unwrap();
     assert!(json.len() * CASES < 6_000_000, "{} bytes for one of {CASES}", json.len());

@@ -2,7 +2,7 @@
 
 use super::Analysis;
 use super::findings::Findings;
-use super::input::{RunInput, Seconds, TrialInput};
+use super::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
@@ -322,6 +322,8 @@ impl Act {
             stack: Some(self.facts()),
             server: (self.workload != "sync").then_some(server),
             idle: None,
+            settle: None,
+            window: None,
             data: Some(DataFacts {
                 database_bytes: 5 << 30,
                 fits: Fits::Neither,
@@ -425,6 +427,7 @@ impl Story {
             seed: 42,
             blocks,
             baseline: baseline.into_iter().collect(),
+            quick: false,
             started: "2025-01-01T00:00:00Z".to_owned(),
             cases: Vec::new(),
             order: Vec::new(),
@@ -453,7 +456,8 @@ impl Story {
             let mut record = act.record(*trial, &done);
             (act.touch)(&mut record);
             let latencies = vec![("transactions".to_owned(), act.latencies(*trial, done.iter().sum()))];
-            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies });
+            let phases = PhaseLatencies::default();
+            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies, phases });
             self.input.run.order.push(TrialKey { case: spec.id.clone(), trial: *trial });
         }
         self.input.run.cases.push(spec);

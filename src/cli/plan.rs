@@ -9,7 +9,7 @@ use crate::plan::{self, Paint, Plan, drawing};
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::Options;
 use crate::record::stack::StackSpec;
-use crate::run::forecast::{forecast, must_fit};
+use crate::run::forecast::{forecast, make_quick, must_fit};
 use crate::units::{Bytes, Micros};
 use comfy_table::{ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
@@ -23,6 +23,7 @@ Examples:
   pgstrata plan --example > plan.toml     a commented plan to start from
   pgstrata plan plan.toml                 check it, and see what it will do
   pgstrata plan plan.toml --json          the same for programs
+  pgstrata plan plan.toml --quick         how long a quick run of it takes
   pgstrata plan --schema > schema.json    for editors that check TOML
 
 Exit code: 0 the plan can be run, 2 it has mistakes, 3 it does not fit on this machine (said after all is shown).")]
@@ -33,6 +34,9 @@ pub struct Args {
     /// Print JSON
     #[arg(long, requires = "file")]
     json: bool,
+    /// As `pgstrata run --quick` would run it
+    #[arg(long, requires = "file")]
+    quick: bool,
     /// Print a commented plan that shows every layer and workload
     #[arg(long, conflicts_with_all = ["file", "schema"])]
     example: bool,
@@ -53,7 +57,7 @@ pub fn run(args: &Args) -> Result<u8> {
     } else if args.schema {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {
-        let plan = read(file)?;
+        let plan = read(file, args.quick)?;
         let places = args.places.places()?;
         let forecast = forecast(&Host::this(), &plan, &places.state)?;
         if args.json {
@@ -68,13 +72,18 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(0)
 }
 
-/// Reads a plan for this program; its mistakes are coloured where standard error takes it.
+/// Reads a plan for this program, with short windows where it is to be a quick run; its mistakes are coloured where
+/// standard error takes it.
 ///
 /// # Errors
 /// The plan's mistakes.
-pub fn read(file: &Path) -> Result<Plan> {
+pub fn read(file: &Path, quick: bool) -> Result<Plan> {
     let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
-    plan::read(file, &super::catalogue(), paint)
+    let mut plan = plan::read(file, &super::catalogue(), paint)?;
+    if quick {
+        make_quick(&mut plan)?;
+    }
+    Ok(plan)
 }
 
 /// Everything about a plan, for programs.
@@ -209,6 +218,9 @@ fn stacks_shown(plan: &Plan) -> String {
 
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
     let mut text = format!("\nExpected duration: {}\n", Micros(forecast.expected_us));
+    for window in &forecast.windows {
+        text.push_str(&wrapped("  measured, ", window));
+    }
     text.push_str(&images_shown(forecast));
     if !forecast.space.is_empty() {
         let mut lines = table(&["space on", "needs", "has", ""]);
@@ -321,6 +333,7 @@ mod tests {
             baseline: BTreeMap::from([("stack".into(), "s".into())]),
             order: vec![key(1, 1), key(0, 1), key(0, 2), key(1, 2)],
             cases,
+            quick: false,
             sha256: "00".into(),
             text: String::new(),
         }
@@ -346,6 +359,7 @@ mod tests {
                     expected_us: None,
                 },
             ],
+            windows: vec!["w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them".into()],
             space: vec![SpaceLine { what: "/var".into(), needs: Bytes(6 << 30), has: None, fits: false }],
             unmet: vec![unmet("ext4.sync"), unmet(&"x".repeat(100))],
             warnings: vec!["word ".repeat(40)],
@@ -379,6 +393,7 @@ mod tests {
       block 2   1 2
 
     Expected duration: 2 h 5 min
+      measured, w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them
       2 images in /var, 7 GiB, written in full once: about 71.7 s, included (a short test wrote 100
       MiB/s)
       1 image in /srv, 1 GiB, written in full once: the time is not included: no test can be written

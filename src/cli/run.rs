@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pgstrata run which-filesystem.toml            run a plan, show progress, write the report
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
+  pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
 
 One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
@@ -39,6 +40,10 @@ pub struct Args {
     /// Print every event as a line of JSON instead of progress
     #[arg(long)]
     json: bool,
+    /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of whole checkpoint
+    /// cycles; the report begins with what that left out
+    #[arg(long, conflicts_with = "resume")]
+    quick: bool,
     /// Do not ask before a disk that the plan marks `overwrite = true` is overwritten
     #[arg(long)]
     yes: bool,
@@ -92,7 +97,7 @@ impl Task {
             (plan, Some(folder)) => {
                 session::stored(folder, plan.as_deref()).map(|stored| Task::Resume(Box::new(stored)))
             }
-            (Some(path), None) => super::plan::read(path).map(Task::Start),
+            (Some(path), None) => super::plan::read(path, args.quick).map(Task::Start),
             (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
         }
     }

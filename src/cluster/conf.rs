@@ -9,7 +9,7 @@ use std::path::Path;
 const FILE: &str = "pgstrata.conf";
 
 /// Settings that pgstrata needs for itself, each with the reason that a person gets who asks for another value.
-const OURS: [(&str, &str); 12] = [
+const OURS: [(&str, &str); 16] = [
     ("listen_addresses", "servers listen on a private socket only"),
     ("port", "the socket's name depends on it"),
     ("unix_socket_directories", "servers listen in a private folder"),
@@ -22,6 +22,10 @@ const OURS: [(&str, &str); 12] = [
     ("external_pid_file", "pgstrata holds the server itself"),
     ("logging_collector", "the log goes to the run folder, not onto the stack"),
     ("log_destination", "the log goes to the run folder, not onto the stack"),
+    ("log_line_prefix", "pgstrata reads checkpoints from the log"),
+    ("log_timezone", "pgstrata reads checkpoints from the log"),
+    ("log_checkpoints", "pgstrata reads checkpoints from the log"),
+    ("lc_messages", "pgstrata reads checkpoints from the log"),
 ];
 
 /// Why a plan may not set `name`; `None` where it may.
@@ -122,7 +126,15 @@ pub fn write(spec: &ServerSpec) -> Result<()> {
 
 fn text(spec: &ServerSpec) -> Result<String> {
     let mut text = String::from("# Written by pgstrata at every start.\n");
-    let ours = [("log_line_prefix", "%m [%p] ")];
+    let ours = [
+        ("log_line_prefix", "%m [%p] "),
+        // The one time zone that needs no files.
+        ("log_timezone", "GMT"),
+        ("log_checkpoints", "on"),
+        ("lc_messages", "C"),
+        // A plan may have it otherwise: what autovacuum took is then told in part.
+        ("log_autovacuum_min_duration", "0"),
+    ];
     let asked = spec.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in asked.clone() {
         if let Some(reason) = reserved(name) {

@@ -7,7 +7,9 @@ pub(crate) mod client;
 mod conf;
 mod copy;
 pub mod install;
+pub(crate) mod log;
 pub mod server;
+pub(crate) mod setting;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod undo;

@@ -187,6 +187,11 @@ impl Server {
         self.child.id()
     }
 
+    /// Where in its log file this start begins.
+    pub(super) fn log_start(&self) -> u64 {
+        self.log_start as u64
+    }
+
     /// The last lines of its log since it was started, indented; empty when it said nothing.
     #[must_use]
     pub(crate) fn log_tail(&self) -> String {

@@ -6,7 +6,7 @@ use rustix::fs::{Access, Advice, AtFlags, CWD, Dir, FallocateFlags, FileType, Fl
 use rustix::io::Errno;
 use rustix::path::Arg;
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,18 @@ pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::R
 /// Writes `bytes` into an open file, from `offset` on.
 pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     file.write_all_at(bytes, offset)
+}
+
+/// Reads a file that grows from `offset` to its present end; nothing where it is no longer than that.
+///
+/// # Errors
+/// With the path.
+pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = || format!("read {} from byte {offset} on", path.display());
+    let mut file = File::open(path).or_host(read)?;
+    file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_to_end(&mut bytes)).or_host(read)?;
+    Ok(bytes)
 }
 
 /// Writes a file of a run folder whole or not at all: beside its place, synced, renamed into it, folder synced.

@@ -170,6 +170,15 @@ impl Signal {
     }
 }
 
+/// Whether a process has a handler for a signal; not while it becomes another program.
+#[must_use]
+pub(crate) fn catches(host: &Host, pid: u32, signal: rustix::process::Signal) -> bool {
+    let mut status = Vec::new();
+    let read = host.read_into(format!("/proc/{pid}/status"), &mut status);
+    let number = u32::try_from(signal.as_raw()).unwrap_or(0);
+    read.is_ok() && proc_pid_status::catches(&String::from_utf8_lossy(&status), number)
+}
+
 fn pids(host: &Host) -> Result<Vec<u32>> {
     let mut pids = pids_with_ours(host)?;
     pids.retain(|pid| *pid != std::process::id());

@@ -1,4 +1,4 @@
-//! `/proc/PID/status`: as whom a process runs.
+//! `/proc/PID/status`: as whom a process runs, which signals it catches.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -13,6 +13,14 @@ pub fn effective_uid(source: &str, text: &str) -> Result<u32> {
     let mut fields = Fields::new(source, number, uids);
     fields.text("real Uid")?;
     fields.count("effective Uid")
+}
+
+/// Whether a process has a handler for the signal of this number, from the text of its `/proc/PID/status`. A process that
+/// tells nothing has none.
+#[must_use]
+pub fn catches(text: &str, signal: u32) -> bool {
+    let mask = text.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| signal > 0 && mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -33,6 +41,14 @@ mod tests {
         assert_eq!(text, "/proc/7/status line 2: `effective Uid` is `root`, not a whole number (u32)");
         assert!(effective_uid(PLACE, "").unwrap_err().to_string().contains("`Uid:` is missing"));
         assert!(effective_uid(PLACE, "Uid:\t1\n").unwrap_err().to_string().contains("`effective Uid` is missing"));
+    }
+
+    #[test]
+    fn a_signal_is_caught_where_its_bit_is_set() {
+        // pgbench with `-T`: SIGINT, SIGPIPE is ignored, SIGALRM.
+        let text = "Name:\tpgbench\nSigIgn:\t0000000000001000\nSigCgt:\t0000000000002002\n";
+        assert_eq!([2, 13, 14].map(|signal| catches(text, signal)), [true, false, true]);
+        assert!(!catches("Name:\tsh\n", 14) && !catches(text, 0));
     }
 
     proptest! {

@@ -12,6 +12,8 @@ pub struct Forecast {
     pub expected_us: u64,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
+    /// What each workload is measured for, in words.
+    pub windows: Vec<String>,
     /// Everything of which the run needs space.
     pub space: Vec<SpaceLine>,
     /// What is missing, for each case that lacks something.

@@ -119,6 +119,8 @@ pub struct Plan {
     pub cases: Vec<CaseSpec>,
     /// The trials, in the order of execution.
     pub order: Vec<TrialKey>,
+    /// Whether its windows were made short ones.
+    pub quick: bool,
     /// SHA-256 of the file's bytes, hex.
     pub sha256: String,
     pub text: String,
@@ -199,7 +201,17 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let ids = ids::ids(&parts);
     let order = order::order(&ids, blocks, seed);
     let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
-    Some(Plan { name, seed, blocks, baseline, cases, order, sha256: sha256(text.as_bytes()), text: text.to_owned() })
+    Some(Plan {
+        name,
+        seed,
+        blocks,
+        baseline,
+        cases,
+        order,
+        quick: false,
+        sha256: sha256(text.as_bytes()),
+        text: text.to_owned(),
+    })
 }
 
 /// SHA-256 of a plan's bytes, hex: how a run knows its plan again.

@@ -17,6 +17,8 @@ pub enum Step {
     Build,
     /// The cluster is made: data copied in, settings written, server started.
     Load,
+    /// The machine is waited for to be quiet.
+    Settle,
     /// The workload runs, unmeasured.
     WarmUp,
     /// The workload runs, measured.
@@ -31,12 +33,13 @@ pub enum Step {
 
 impl Step {
     /// Every step in order.
-    pub const ALL: [Step; 10] = [
+    pub const ALL: [Step; 11] = [
         Step::Check,
         Step::Template,
         Step::Images,
         Step::Build,
         Step::Load,
+        Step::Settle,
         Step::WarmUp,
         Step::Measure,
         Step::ReadBack,
@@ -53,6 +56,7 @@ impl Step {
             Step::Images => "images",
             Step::Build => "build",
             Step::Load => "load",
+            Step::Settle => "settle",
             Step::WarmUp => "warm-up",
             Step::Measure => "measure",
             Step::ReadBack => "read back",
@@ -70,6 +74,7 @@ impl Step {
             Step::Images => "writing the images in full",
             Step::Build => "building the stack",
             Step::Load => "copying the data in and starting the server",
+            Step::Settle => "waiting for a quiet machine",
             Step::WarmUp => "warming up",
             Step::Measure => "measuring",
             Step::ReadBack => "reading back what the measurement left",

@@ -24,3 +24,4 @@ pub mod run;
 pub mod seconds;
 pub mod stack;
 pub mod trial;
+pub mod window;

@@ -26,6 +26,8 @@ pub struct RunRecord {
     pub blocks: u32,
     /// What the baseline cases have in their axes: `{stack: ext4}`. Empty = no comparison.
     pub baseline: BTreeMap<String, String>,
+    /// Whether windows were made short ones (`--quick`).
+    pub quick: bool,
     /// When it began, RFC 3339.
     pub started: String,
     /// The cases.

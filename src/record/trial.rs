@@ -9,6 +9,7 @@ use super::operation::Operation;
 use super::options::Options;
 use super::probe::DeviceCounts;
 use super::seconds::Column;
+use super::window::{SettleRecord, WindowRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -74,6 +75,10 @@ pub struct TrialRecord {
     pub idle: Option<IdleTraffic>,
     /// The data.
     pub data: Option<DataFacts>,
+    /// How it waited for a quiet machine.
+    pub settle: Option<SettleRecord>,
+    /// Its checkpoints, and how its measurement began and ended; of a trial with a server.
+    pub window: Option<WindowRecord>,
     /// What the workload counted; there in every trial that was measured.
     pub counts: Option<Counts>,
     /// What the clients' backends waited for.

@@ -67,6 +67,8 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
         stack: trial.stack.clone(),
         server: trial.server.clone(),
         cache_state: trial.cache_state.clone(),
+        settle: trial.settle.clone(),
+        window: trial.window.clone(),
         checks: trial.checks.clone(),
         notes: trial.notes.clone(),
     }

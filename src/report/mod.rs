@@ -19,6 +19,7 @@ pub(crate) mod shelf;
 mod table;
 mod terminal;
 mod trials;
+mod windows;
 mod words;
 
 use crate::analyse::findings::Findings;

@@ -12,6 +12,7 @@ use super::latencies::CLOSED_LOOP;
 use super::rankings::{kinds, ranking_tables};
 use super::table::{Table, TableGroup};
 use super::trials::{Trials, not_run_table};
+use super::windows::Windows;
 use super::words::{case_labels, caution_cases, fits_title, moment, percent, server_versions, visible, write_visible};
 use crate::analyse::findings::{Caution, Findings};
 use crate::error::{Context, Error, Result};
@@ -245,6 +246,9 @@ struct Tables {
     backend_time: Table,
     waits: Table,
     steadiness: Table,
+    phases: Table,
+    windows: Table,
+    checkpoints: Table,
     synced: Table,
     statements: Table,
     trials: Table,
@@ -263,6 +267,7 @@ impl Tables {
     fn new(findings: &Findings, labels: &BTreeMap<String, String>) -> Tables {
         let cases = Cases { cases: &findings.cases, labels };
         let trials = Trials { trials: &findings.trials, labels };
+        let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
         Tables {
             latencies: cases.latencies(),
             strata: cases.strata(),
@@ -270,6 +275,9 @@ impl Tables {
             backend_time: cases.backend_time(),
             waits: cases.waits(),
             steadiness: cases.steadiness(),
+            phases: windows.phases(),
+            windows: windows.windows(),
+            checkpoints: windows.checkpoints(),
             synced: cases.synced(),
             statements: cases.statements(),
             trials: trials.overview(),

@@ -1,6 +1,7 @@
 //! What a plan will take before anything is built: time, space, and what this machine lacks for which case.
 
-use crate::cluster::{install, server};
+use super::window;
+use crate::cluster::{install, server, setting};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, paths};
 use crate::plan::Plan;
@@ -8,11 +9,13 @@ use crate::plan::forecast::{CaseUnmet, Forecast, ImagesLine, SpaceLine};
 use crate::provision::images::{self, Images};
 use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::case::CaseSpec;
+use crate::record::operation::Writes;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
+use crate::record::window::Extent;
 use crate::telemetry;
-use crate::units::Bytes;
-use crate::workload::{self, Workload};
+use crate::units::{Bytes, Micros};
+use crate::workload::{self, Memory, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +30,10 @@ const LOAD_BYTES_PER_S: u64 = 40 << 20;
 const EMPTY_CLUSTER: u64 = 64 << 20;
 /// `max_connections` where a plan does not set it.
 const DEFAULT_MAX_CONNECTIONS: u64 = 100;
+/// `shared_buffers` where a plan does not set it.
+const DEFAULT_SHARED_BUFFERS: u64 = 128 << 20;
+/// What a `shared_buffers` without a unit counts.
+const BUFFER_BYTES: u64 = 8192;
 /// Share of a stack's capacity that data may take at the start: what is left is for WAL (max_wal_size is 1 GB by
 /// default), growth and the filesystem's own structures.
 const DATA_SHARE: f64 = 0.8;
@@ -43,6 +50,18 @@ pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
         .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
 }
 
+/// Gives every case a short window, whatever it then lacks.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn make_quick(plan: &mut Plan) -> Result<()> {
+    for case in &mut plan.cases {
+        workload(&case.workload.kind)?.make_quick(&mut case.workload.options);
+    }
+    plan.quick = true;
+    Ok(())
+}
+
 /// Looks at plan and machine; changes nothing.
 ///
 /// # Errors
@@ -57,15 +76,23 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
         for missing in known.of(host, case) {
             unmet.push(CaseUnmet { case: case.id.clone(), what: missing.what, hint: missing.hint });
         }
-        warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory));
+        warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));
         warnings.extend(too_many_clients(case)?);
+        warnings.extend(if plan.quick { None } else { without_cycles(case)? });
     }
     let templates = templates(plan, memory)?;
     let images = images(plan);
     let space = spaces(plan, memory, &templates, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
     let expected_us = expected_us(plan, memory, &templates)?.saturating_add(writing);
-    Ok(Forecast { expected_us, images, space, unmet, warnings: warnings.into_iter().collect() })
+    let mut windows = Vec::new();
+    for case in &plan.cases {
+        let line = format!("{}: {}", case.workload.name, window::described(case)?);
+        if !windows.contains(&line) {
+            windows.push(line);
+        }
+    }
+    Ok(Forecast { expected_us, images, windows, space, unmet, warnings: warnings.into_iter().collect() })
 }
 
 /// The images that the plan writes in full. How long that takes is measured, not assumed: disks differ a hundredfold.
@@ -104,6 +131,21 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
     Err(Error::user(refused.join("\n")).hint("leave it out of [postgres]"))
 }
 
+/// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
+fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
+    let (workload, options) = (workload(&case.workload.kind)?, &case.workload.options);
+    let Extent::Span { span_us } = workload.window(options).extent else { return Ok(None) };
+    if !workload.needs_server() || workload.operation(options)?.writes == Writes::Never {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{} is measured for {}, whatever falls into it: maybe no checkpoint, and full-page images at the share that they \
+         happen to have then; leave `duration` out to measure whole checkpoint cycles",
+        case.workload.name,
+        Micros(span_us)
+    )))
+}
+
 /// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
 /// server reserves (`superuser_reserved_connections`) serve them too.
 fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
@@ -118,10 +160,11 @@ fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
             Err(_) => return Ok(None),
         },
     };
-    let own = telemetry::CONNECTIONS;
+    // Telemetry's, and the one that looks after the window.
+    let own = telemetry::CONNECTIONS + 1;
     Ok((clients.saturating_add(own) > most).then(|| {
         format!(
-            "{clients} clients and {own} connections for telemetry are more than max_connections = {most}, so some are \
+            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some are \
              refused; set max_connections to at least {}",
             clients.saturating_add(own)
         )
@@ -237,16 +280,30 @@ pub fn recheck(cases: &[CaseSpec]) -> Result<()> {
     Ok(())
 }
 
+/// What the sizes of a case's data refer to on a machine with so much memory.
+#[must_use]
+pub fn memory_of(case: &CaseSpec, total: Bytes) -> Memory {
+    let set = case.postgres.as_ref().map(|postgres| {
+        let value = window::asked(postgres, "shared_buffers");
+        value.and_then(|value| setting::bytes(value, BUFFER_BYTES)).unwrap_or(DEFAULT_SHARED_BUFFERS)
+    });
+    Memory { total, shared_buffers: Bytes(set.unwrap_or(0)) }
+}
+
 /// Microseconds that one trial of a case should take, its template not counted.
 ///
 /// # Errors
 /// For a workload that this program does not have.
 pub fn trial_us(case: &CaseSpec, memory: Bytes) -> Result<u64> {
     let workload = workload(&case.workload.kind)?;
-    let (warm_up, measure) = workload.spans(&case.workload.options);
-    let data = workload.data_set(&case.workload.options, memory).map_or(0, |set| set.expected.0);
+    let (warm_up_us, measure_us) = window::expected_us(case)?;
+    let data = workload.data_set(&case.workload.options, memory_of(case, memory)).map_or(0, |set| set.expected.0);
     let copy_us = data.saturating_mul(1_000_000) / COPY_BYTES_PER_S;
-    Ok([measure.0, TRIAL_OVERHEAD_US, copy_us].into_iter().fold(warm_up.0, u64::saturating_add))
+    // Each segment is made and then filled.
+    let cycles = matches!(workload.window(&case.workload.options).extent, Extent::Cycles { .. });
+    let prefill = case.postgres.as_ref().filter(|_| cycles).and_then(|postgres| window::prefill(postgres, u64::MAX));
+    let prefill_us = prefill.unwrap_or(0).saturating_mul(2 * 1_000_000) / COPY_BYTES_PER_S;
+    Ok([measure_us, TRIAL_OVERHEAD_US, copy_us, prefill_us].into_iter().fold(warm_up_us, u64::saturating_add))
 }
 
 /// Data sets that have to be made once: expected size by what tells them apart.
@@ -254,7 +311,7 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
     let mut templates = BTreeMap::new();
     for case in &plan.cases {
         let Some(postgres) = &case.postgres else { continue };
-        let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory);
+        let set = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory));
         let (key, bytes) = set.map_or_else(|| ("empty".to_owned(), 0), |set| (set.key, set.expected.0));
         templates.insert(
             format!("{} {} {key}", postgres.bin, postgres.initdb.join(" ")),
@@ -369,7 +426,9 @@ fn by_filesystem(disks: BTreeMap<PathBuf, u64>) -> Vec<(PathBuf, u64)> {
 
 /// Whether the data of a case fit on its stack.
 fn data_space(case: &CaseSpec, memory: Bytes) -> Result<Option<SpaceLine>> {
-    let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory) else { return Ok(None) };
+    let Some(set) = workload(&case.workload.kind)?.data_set(&case.workload.options, memory_of(case, memory)) else {
+        return Ok(None);
+    };
     let Some(capacity) = provision::stack::capacity(&case.stack, &case.stack.data) else { return Ok(None) };
     let needs = Bytes(set.expected.0.saturating_add(EMPTY_CLUSTER));
     let usable = Bytes((capacity.0 as f64 * DATA_SHARE) as u64);
@@ -403,10 +462,10 @@ mod tests {
     #[test]
     fn clients_for_whom_the_server_has_no_connection_are_warned_of() {
         let warning = |clients, settings| too_many_clients(&case(clients, settings)).unwrap();
-        assert_eq!(warning(98, &[]), None);
-        assert!(warning(99, &[]).unwrap().contains("max_connections to at least 101"));
+        assert_eq!(warning(97, &[]), None);
+        assert!(warning(98, &[]).unwrap().contains("max_connections to at least 101"));
         assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
-        assert_eq!(warning(200, &[("max_connections", "202")]), None);
+        assert_eq!(warning(200, &[("max_connections", "203")]), None);
         assert_eq!(warning(200, &[("max_connections", "many")]), None);
     }
 

@@ -19,8 +19,8 @@ use crate::store::seconds::SecondsWriter;
 use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
-use crate::units::Bytes;
-use crate::workload::{ClientSecond, Listener, Place, Workload};
+use crate::units::Micros;
+use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Workload};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Mutex;
@@ -35,8 +35,9 @@ pub struct Measurement<'a> {
     pub run: &'a str,
     pub workload: &'a dyn Workload,
     pub options: &'a Options,
-    /// Memory of the machine.
-    pub memory: Bytes,
+    pub memory: Memory,
+    /// How long it should take.
+    pub expected: Micros,
     /// What telemetry looks at.
     pub target: &'a Target,
     /// The stream of events.
@@ -103,11 +104,11 @@ impl Listener for Ear<'_> {
 }
 
 impl Measurement<'_> {
-    /// Runs it and writes `seconds.parquet` at `seconds`, `latency.hist` at `latencies`.
+    /// Runs it until then and writes `seconds.parquet` at `seconds`, `latency.hist` at `latencies`.
     ///
     /// # Errors
     /// The workload's, or the store's.
-    pub fn run(&self, place: &Place<'_>, seconds: &Path, latencies: &Path) -> Result<Measured> {
+    pub fn run(&self, place: &Place<'_>, until: Until<'_>, seconds: &Path, latencies: &Path) -> Result<Measured> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry_columns = recorder.columns().len();
         let columns: Vec<Column> =
@@ -123,7 +124,7 @@ impl Measurement<'_> {
             let recording = scope.spawn(|| record(recorder, &gate, ticks));
             let waits = scope.spawn(|| self.waits(&gate));
             let ear = Ear { gate: &gate, halves: Mutex::new(halves), intervals: Mutex::new(intervals) };
-            let counts = self.workload.measure(place, self.options, self.memory, &ear);
+            let counts = self.workload.measure(place, self.options, self.memory, until, &ear);
             gate.over.store(true, Ordering::SeqCst);
             drop(ear);
             (counts, rows.join(), latencies.join(), recording.join(), waits.join())
@@ -157,8 +158,7 @@ impl Measurement<'_> {
     /// Writes latencies as they are reported. Returns the CPU time that this cost, microseconds.
     fn write_latencies(&self, path: &Path, gate: &Gate, told: Receiver<LatencyInterval>) -> Result<u64> {
         let cpu_before = thread_cpu_us();
-        let (_, expected) = self.workload.spans(self.options);
-        latency::write(path, expected.0, || *gate.lock(), told.into_iter())?;
+        latency::write(path, self.expected.0, || *gate.lock(), told.into_iter())?;
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 

@@ -12,3 +12,4 @@ pub(crate) mod session;
 pub(crate) mod template;
 pub(crate) mod trial;
 pub(crate) mod undo;
+mod window;

@@ -24,6 +24,7 @@ use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
+use crate::workload::Memory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -117,6 +118,7 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         seed: plan.seed,
         blocks: plan.blocks,
         baseline: plan.baseline.clone(),
+        quick: plan.quick,
         started: time::rfc3339(time::wall_us()),
         cases: settled(host, &plan.cases),
         order: plan.order.clone(),
@@ -325,6 +327,12 @@ impl<'a> Session<'a> {
     #[must_use]
     pub fn memory(&self) -> Bytes {
         Bytes(self.machine.memory_bytes)
+    }
+
+    /// What the sizes of a case's data refer to.
+    #[must_use]
+    pub(crate) fn memory_of(&self, case: &CaseSpec) -> Memory {
+        forecast::memory_of(case, self.memory())
     }
 
     /// Whether a stack is kept for all its trials and stands already.

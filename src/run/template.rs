@@ -76,7 +76,7 @@ pub fn template(
     workload: &dyn Workload,
     raw: &Path,
 ) -> Result<Template> {
-    let set = workload.data_set(&case.workload.options, session.memory());
+    let set = workload.data_set(&case.workload.options, session.memory_of(case));
     let name = set.map_or_else(|| "empty".to_owned(), |set| set.key);
     let key = format!("{} {} {name}", install.bin.display(), postgres.initdb.join(" "));
     if let Some(template) = session.templates.made.get(&key) {
@@ -140,7 +140,7 @@ fn make(
         interrupt: &session.interrupt,
         raw,
     };
-    workload.load(&place, &case.workload.options, session.memory())?;
+    workload.load(&place, &case.workload.options, session.memory_of(case))?;
     let mut client = server.connect(server::DATABASE)?;
     client.query("CHECKPOINT")?;
     let database_bytes = database_bytes(&server)?;

@@ -395,6 +395,7 @@ mod tests {
             seed: 1,
             blocks: 1,
             baseline: std::collections::BTreeMap::new(),
+            quick: false,
             started: "2026-11-21T02:41:47Z".into(),
             cases: Vec::new(),
             order: Vec::new(),

@@ -103,9 +103,44 @@ pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
     merged(BufReader::new(file)).map_err(|e| e.while_doing(doing()))
 }
 
+/// Reads two distributions of one measure: of its intervals for which `which` says false, and of those for which it says
+/// true. It is asked for the start and the length of each, microseconds; an interval without an answer is in neither.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_apart(
+    trial: &Path,
+    measure: &str,
+    which: impl Fn(u64, u64) -> Option<bool>,
+) -> Result<[Option<Histogram<u64>>; 2]> {
+    let path = trial.join("latency.hist");
+    if !path.exists() {
+        return Ok([None, None]);
+    }
+    let doing = || format!("read {}", path.display());
+    let file = File::open(&path).or_store(doing)?;
+    let name = |tag: &str, start_us, length_us| {
+        let side = which(start_us, length_us).filter(|_| tag == measure)?;
+        Some(if side { "1" } else { "0" }.to_owned())
+    };
+    let found = merged_as(BufReader::new(file), name).map_err(|e| e.while_doing(doing()))?;
+    let mut apart = [None, None];
+    for (side, whole) in found {
+        apart[usize::from(side == "1")] = Some(whole);
+    }
+    Ok(apart)
+}
+
 /// Merges the intervals of each measure while it reads: of the file no more than a line is held.
-fn merged(mut log: impl BufRead) -> Result<Vec<Distribution>> {
+fn merged(log: impl BufRead) -> Result<Vec<Distribution>> {
+    merged_as(log, |tag, _, _| Some(tag.to_owned()))
+}
+
+/// Merges the intervals to which `name` gives the same name by their tag, start and length in microseconds; those without
+/// a name are left out.
+fn merged_as(mut log: impl BufRead, name: impl Fn(&str, u64, u64) -> Option<String>) -> Result<Vec<Distribution>> {
     let damaged = |what: String| Error::store(format!("not an HdrHistogram log: {what}"));
+    let us = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     let mut deserializer = Deserializer::new();
     let mut distributions: Vec<Distribution> = Vec::new();
     let mut text = Vec::new();
@@ -113,15 +148,16 @@ fn merged(mut log: impl BufRead) -> Result<Vec<Distribution>> {
         for entry in IntervalLogIterator::new(&text) {
             let LogEntry::Interval(line) = entry.map_err(|e| damaged(format!("{e:?}")))? else { continue };
             let tag = line.tag().ok_or_else(|| damaged("a line without its tag".to_owned()))?;
+            let Some(name) = name(tag.as_str(), us(line.start_timestamp()), us(line.duration())) else { continue };
             let encoded = STANDARD.decode(line.encoded_histogram()).map_err(|e| damaged(e.to_string()))?;
             let interval: Histogram<u64> =
                 deserializer.deserialize(&mut encoded.as_slice()).map_err(|e| damaged(format!("{e:?}")))?;
-            match distributions.iter_mut().find(|(measure, _)| measure == tag.as_str()) {
+            match distributions.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, whole)) => whole.add(&interval).map_err(|e| damaged(e.to_string()))?,
                 None => {
                     let mut whole = interval;
                     whole.auto(true);
-                    distributions.push((tag.as_str().to_owned(), whole));
+                    distributions.push((name, whole));
                 }
             }
         }
@@ -188,6 +224,26 @@ mod tests {
         let names = ["transactions", "own"];
         let expected: Vec<Distribution> = names.map(|name| (name.to_owned(), whole(&intervals, name))).to_vec();
         assert_eq!(read(trial.path()).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_intervals_of_a_measure_are_read_apart_by_where_they_lie() {
+        let intervals = [
+            interval("transactions", 0, &[1, 2]),
+            interval("own", 0, &[9]),
+            interval("transactions", 1, &[3]),
+            interval("transactions", 2, &[4]),
+            interval("transactions", 3, &[5]),
+        ];
+        let (trial, _) = written(60, &intervals);
+        let which = |start_us, length_us| match (start_us, length_us) {
+            (0, 1_000_000) => None,
+            (start_us, _) => Some(start_us == 2_000_000),
+        };
+        let [no, yes] = read_apart(trial.path(), "transactions", which).unwrap();
+        let of = |intervals: &[LatencyInterval]| Some(whole(intervals, "transactions"));
+        assert_eq!((no, yes), (of(&[intervals[2].clone(), intervals[4].clone()]), of(&intervals[3..4])));
+        assert_eq!(read_apart(trial.path(), "nothing", which).unwrap(), [None, None]);
     }
 
     #[test]

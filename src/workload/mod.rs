@@ -14,6 +14,7 @@ use crate::record::counts::Counts;
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::Operation;
 use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
 use std::path::Path;
@@ -46,6 +47,31 @@ pub struct DataSet {
     pub key: String,
     /// Size that it will have, estimated.
     pub expected: Bytes,
+}
+
+/// What sizes of data refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Memory of the machine.
+    pub total: Bytes,
+    /// The server's `shared_buffers`; 0 without a server.
+    pub shared_buffers: Bytes,
+}
+
+/// How long a workload is to run, as its options say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// How long it runs unmeasured before; `None` leaves that to the checkpoint cycles.
+    pub warm_up: Option<Micros>,
+    pub extent: Extent,
+}
+
+/// When a workload that runs ends.
+pub struct Until<'a> {
+    /// At the latest; whole seconds.
+    pub longest: Micros,
+    /// Asked many times a second: whether it is over earlier.
+    pub is_over: &'a mut dyn FnMut() -> Result<bool>,
 }
 
 /// Where a workload runs.
@@ -104,7 +130,7 @@ pub trait Workload: Sync {
     /// The key and what is wrong with it.
     fn check(&self, options: &Options) -> Result<(), OptionProblem>;
     /// What a person should know before the run ("more clients than scale: row locks").
-    fn warnings(&self, options: &Options, memory: Bytes) -> Vec<String> {
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
         let _ = (options, memory);
         Vec::new()
     }
@@ -116,19 +142,23 @@ pub trait Workload: Sync {
     /// Whether it needs a server.
     fn needs_server(&self) -> bool;
     /// The data that it needs; `memory` turns "50% of RAM" into a number.
-    fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet>;
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet>;
     /// What one operation is. Pure, but for custom script files, which are read.
     ///
     /// # Errors
     /// Options that a plan would refuse.
     fn operation(&self, options: &Options) -> Result<Operation>;
     /// Warm-up and measurement as planned.
-    fn spans(&self, options: &Options) -> (Micros, Micros);
+    fn window(&self, options: &Options) -> Window;
+    /// Makes the window a short one, whatever it then lacks; what the plan gives stays.
+    fn make_quick(&self, options: &mut Options) {
+        let _ = options;
+    }
     /// Fills an empty database of a running server with the data set.
     ///
     /// # Errors
     /// With the tool's own words.
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()>;
     /// The tablespaces that the options name.
     fn tablespaces(&self, options: &Options) -> Vec<String> {
         let _ = options;
@@ -142,11 +172,11 @@ pub trait Workload: Sync {
         let _ = (place, options);
         Ok(())
     }
-    /// Runs unmeasured for the warm-up. Does nothing where the plan has none.
+    /// Runs unmeasured.
     ///
     /// # Errors
     /// With the tool's own words; interrupted.
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()>;
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()>;
     /// Options that the plan leaves open and that must be the same for all cases with this workload. Asked after the
     /// warm-up of the first of them, which has left its output in `place.raw`.
     ///
@@ -160,5 +190,12 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// With the tool's own words, or where those cannot be read; interrupted.
-    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts>;
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts>;
 }

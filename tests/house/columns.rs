@@ -11,7 +11,7 @@ use pgstrata::record::stack::GroundName;
 use pgstrata::telemetry::{ALL, Target};
 
 /// Columns that analysis does not read, and what people who query the file want them for.
-const KEPT_FOR_READERS: [(ColumnDef, &str); 34] = [
+const KEPT_FOR_READERS: [(ColumnDef, &str); 33] = [
     (columns::RUN, "key: files of several runs make one table"),
     (columns::CASE, "key: files of several cases make one table"),
     (columns::TRIAL, "key: files of several trials make one table"),
@@ -38,7 +38,6 @@ const KEPT_FOR_READERS: [(ColumnDef, &str); 34] = [
     (columns::PG_WAL_WRITES, "writes of the WAL in each sync"),
     (columns::PG_WAL_WRITE_US, "what a write of the WAL takes, where the server times it"),
     (columns::PG_WAL_SYNC_US, "what a sync of the WAL takes, where the server times it"),
-    (columns::PG_BUFFERS_BGWRITER, "pages written by neither checkpoints nor backends"),
     (columns::PG_BACKEND_SYNCS, "whether backends had to sync data files"),
     (columns::PG_CHECKPOINT_WRITE_US, "when checkpoints wrote"),
     (columns::PG_CHECKPOINT_SYNC_US, "when checkpoints synced"),

@@ -6,6 +6,7 @@ mod facts;
 mod page;
 mod sample;
 mod text;
+mod windows;
 
 use pgstrata::analyse::findings::Findings;
 use pgstrata::report::ALL;

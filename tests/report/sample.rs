@@ -4,6 +4,7 @@ use pgstrata::analyse::findings::*;
 use pgstrata::record::event::Step;
 
 use crate::facts::{host, server_facts, stack_facts};
+use crate::windows::{trial_window, window};
 use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
@@ -347,6 +348,7 @@ fn cases() -> Vec<CaseFinding> {
                 fits: Some(Fits::Memory),
                 database_bytes: Some(784 << 20),
                 statements: if clients == 16 { statements() } else { vec![] },
+                window: Some(window()),
                 synced: None,
                 cautions,
             });
@@ -371,6 +373,7 @@ fn cases() -> Vec<CaseFinding> {
             fits: None,
             database_bytes: None,
             statements: vec![],
+            window: None,
             synced: None,
             cautions: vec![],
         }
@@ -459,6 +462,8 @@ fn trial(stack: &Stack, at: usize, number: u32) -> TrialFinding {
         stack: Some(stack_facts(stack.name, number)),
         server: Some(server_facts()),
         cache_state: Some("page cache cold, shared_buffers empty; data copied from a template".to_owned()),
+        settle: Some(SettleRecord { waited_us: 1_500_000, quiet: number != 2, ..SettleRecord::default() }),
+        window: Some(trial_window(number)),
         checks: vec![
             CrossCheck {
                 what: "transactions".to_owned(),

@@ -95,6 +95,19 @@ function points(series, values) {
   });
 }
 
+/** Bands of more trials than this hide each other. */
+var MOST_WITH_CHECKPOINTS = 3;
+
+/** A series without points, whose bands are the checkpoints of a trial: from the start of each to its end. */
+function checkpointBands(trial, length, colour, axes) {
+  var all = trial.window ? trial.window.checkpoints : [];
+  var bands = all.filter(function (one) { return one.start_s < length; }).map(function (one) {
+    return [{ xAxis: Math.max(0, one.start_s) }, { xAxis: Math.min(length, one.end_s === null ? length : one.end_s) }];
+  });
+  return Object.assign({ type: "scatter", data: [], silent: true, tooltip: { show: false },
+    markArea: { silent: true, animation: false, itemStyle: { color: colour, opacity: 0.09, borderColor: colour, borderWidth: 1 }, data: bands } }, axes);
+}
+
 function most(series) { return series.max.length ? series.max : series.min; }
 
 function secondsOption(entry, width) {
@@ -116,6 +129,9 @@ function secondsOption(entry, width) {
   option.tooltip.formatter = secondsTip(shownTrials);
   option.series = [];
   shownTrials.forEach(function (one) { addThroughput(option.series, one); addSlowest(option.series, one); });
+  if (shownTrials.length <= MOST_WITH_CHECKPOINTS) shownTrials.forEach(function (one) {
+    option.series.push(checkpointBands(one.trial, length, one.colour, { xAxisIndex: 0, yAxisIndex: 0 }));
+  });
   if (!shownTrials.length) option.title = { text: "No case is chosen", left: "center", top: 110, textStyle: { color: variable("muted"), fontWeight: 400, fontSize: 14 } };
   return { option: option, height: 500 };
 }

@@ -74,7 +74,7 @@ function telemetryGroups(trial) {
       var few = alike.some(function (s) { return s.max.length; }) ? BANDS_MAX : LINES_MAX;
       for (var i = 0; i < alike.length; i += few) {
         var part = alike.slice(i, i + few);
-        made.push({ title: (GROUP_TITLES[name] || name) + (part.length === 1 ? ": " + part[0].title : ""), unit: unit, series: part });
+        made.push({ title: (GROUP_TITLES[name] || name) + (part.length === 1 ? ": " + part[0].title : ""), unit: unit, series: part, trial: trial });
       }
     });
     return { charts: made };
@@ -116,5 +116,6 @@ function telemetryOption(one) {
       option.series.push(Object.assign({}, line, { data: points(series, series.min) }));
     }
   });
+  option.series.push(checkpointBands(one.trial, length, variable("muted"), {}));
   return { option: option, height: 150 };
 }

@@ -1,6 +1,7 @@
 //! The steps `load` and `read back`: the cluster on the stack, and what the measurement made of it.
 
 use super::Trial;
+use super::window::Watch;
 use crate::cluster::server::{self, Server, ServerSpec};
 use crate::error::{Error, Result};
 use crate::host::files;
@@ -8,8 +9,10 @@ use crate::host::time::now;
 use crate::record::facts::{DataFacts, Fits, ServerFacts};
 use crate::record::operation::CacheState;
 use crate::record::stack::End;
+use crate::record::window::Extent;
 use crate::run::template;
 use crate::run::undo;
+use crate::run::window;
 use crate::workload::Place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +28,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     if trial.case.postgres.is_none() {
         return Ok(());
     }
-    let spec = server_spec(trial, &folder)?;
+    let mut spec = server_spec(trial, &folder)?;
     let tablespaces = tablespace_folders(trial)?;
     let template = trial.template.clone().ok_or_else(|| Error::bug("data were to be loaded before they were made"))?;
     let session = &trial.session;
@@ -34,8 +37,16 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     let copy_s = begun.elapsed().as_secs_f64();
     let cache = trial.record.operation.cache.unwrap_or(CacheState::Warm);
     template::set_cache(&spec.data, cache)?;
+    let window = trial.workload.window(&trial.case.workload.options);
+    let free = files::free_bytes(spec.wal.as_deref().and_then(Path::parent).unwrap_or(&folder))?;
+    let (ours, prefill) = match (&trial.case.postgres, window.extent) {
+        (Some(postgres), Extent::Cycles { .. }) => (window::settings(postgres, free), window::prefill(postgres, free)),
+        _ => (BTreeMap::new(), None),
+    };
+    spec.settings.extend(ours.clone());
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;
+    let mut watch = Watch::begin(&server, window, ours)?;
     let mut client = server.connect(server::DATABASE)?;
     client.set_limit(CHECKPOINT_LIMIT)?;
     for (name, folder) in &tablespaces {
@@ -52,6 +63,9 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     };
     trial.workload.place_data(&place, &trial.case.workload.options)?;
     client.query("CHECKPOINT")?;
+    if let Some(bytes) = prefill {
+        watch.prefill(bytes, &session.interrupt).map_err(|e| e.while_doing("fill pg_wal"))?;
+    }
     let facts = server.facts()?;
     trial.record.data = Some(DataFacts {
         database_bytes: template.database_bytes,
@@ -62,7 +76,7 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
         template_s: Some(template.seconds),
     });
     trial.record.server = Some(facts);
-    trial.server = Some(server);
+    (trial.server, trial.watch) = (Some(server), Some(watch));
     Ok(())
 }
 

@@ -6,13 +6,16 @@
 
 mod cluster;
 mod idle;
+mod settle;
 mod stack;
 mod store;
+mod window;
 mod work;
 
 use super::forecast;
 use super::session::Session;
 use super::template::{self, Template};
+use super::window::expected_us;
 use crate::cluster::install::{self, Installation};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
@@ -27,17 +30,19 @@ use crate::store::staging::Staging;
 use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use window::Watch;
 
 /// What is done in a step.
 type Act = fn(&mut Trial<'_, '_>) -> Result<()>;
 
 /// The steps that may fail, in order; tear-down and storing follow whatever happens.
-const STEPS: [(Step, Act); 8] = [
+const STEPS: [(Step, Act); 9] = [
     (Step::Check, check),
     (Step::Template, make_template),
     (Step::Images, stack::write_images),
     (Step::Build, stack::build),
     (Step::Load, cluster::load),
+    (Step::Settle, settle::settle),
     (Step::WarmUp, work::warm_up),
     (Step::Measure, work::measure),
     (Step::ReadBack, cluster::read_back),
@@ -63,6 +68,8 @@ struct Trial<'s, 'a> {
     /// Folder on the stack for the workload, or for the cluster.
     folder: Option<PathBuf>,
     server: Option<Server>,
+    /// Its checkpoints, from the start of the server on.
+    watch: Option<Watch>,
 }
 
 /// Runs one trial and stores it. Returns the microseconds that were measured (0 for one not run).
@@ -111,6 +118,8 @@ impl<'s, 'a> Trial<'s, 'a> {
             server: None,
             idle: None,
             data: None,
+            settle: None,
+            window: None,
             counts: None,
             waits: None,
             columns: Vec::new(),
@@ -137,6 +146,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             stack: None,
             folder: None,
             server: None,
+            watch: None,
         })
     }
 
@@ -182,10 +192,10 @@ impl<'s, 'a> Trial<'s, 'a> {
             self.end_step();
         }
         (self.step, self.step_began) = (step, now());
-        let (warm_up, measure) = self.workload.spans(&self.case.workload.options);
+        let (warm_up_us, measure_us) = expected_us(self.case)?;
         let expected_us = match step {
-            Step::WarmUp => Some(warm_up.0),
-            Step::Measure => Some(measure.0),
+            Step::WarmUp => Some(warm_up_us),
+            Step::Measure => Some(measure_us),
             _ => None,
         };
         self.session.events.emit(Event::StepStarted { trial: self.key.clone(), step, expected_us })

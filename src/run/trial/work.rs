@@ -1,19 +1,43 @@
 //! The steps `warm-up` and `measure`: the workload on the stack.
 
 use super::Trial;
+use super::window::{WarmUp, Watch};
 use crate::cluster::server;
 use crate::error::{Error, Result};
+use crate::host::time::wall_us;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
 use crate::run::measure::Measurement;
+use crate::run::window;
 use crate::telemetry::{ServerAddress, Target};
-use crate::workload::Place;
+use crate::units::Micros;
+use crate::workload::{Place, Until};
 use std::path::Path;
 
 pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
     let raw = trial.staging.raw();
-    let place = trial.place(&raw)?;
-    trial.workload.warm_up(&place, &trial.case.workload.options, trial.session.memory())
+    let mut watch = trial.watch.take();
+    let done = warm_up_with(trial, &raw, watch.as_mut());
+    trial.watch = watch;
+    done
+}
+
+fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) -> Result<()> {
+    let options = &trial.case.workload.options;
+    let least = trial.workload.window(options).warm_up;
+    let longest = Micros(watch.as_ref().map_or(least.unwrap_or_default().0, |watch| watch.longest_warm_up_us()));
+    if longest.0 == 0 {
+        return Ok(());
+    }
+    let (place, memory) = (trial.place(raw)?, trial.session.memory_of(trial.case));
+    match watch {
+        None => trial.workload.warm_up(&place, options, memory, Until { longest, is_over: &mut || Ok(false) }),
+        Some(watch) => {
+            let mut warm_up = WarmUp::of(watch)?;
+            let until = Until { longest, is_over: &mut || warm_up.is_over() };
+            trial.workload.warm_up(&place, options, memory, until)
+        }
+    }
 }
 
 pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -28,22 +52,38 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         }),
     };
     let raw = trial.staging.raw();
+    let mut watch = trial.watch.take();
+    if let Some(watch) = &mut watch {
+        watch.measure_begins(wall_us())?;
+    }
+    let (_, expected_us) = window::expected_us(trial.case)?;
+    let span = Micros(expected_us);
+    let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
+    let mut is_over = || watch.as_mut().map_or(Ok(false), Watch::measure_is_over);
     let measured = Measurement {
         host: &trial.session.host,
         key: trial.key,
         run: &trial.session.record.id,
         workload: trial.workload,
         options,
-        memory: trial.session.memory(),
+        memory: trial.session.memory_of(trial.case),
+        expected: span,
         target: &target,
         events: &trial.session.events,
     }
-    .run(&trial.place(&raw)?, &trial.staging.seconds(), &trial.staging.latencies())?;
-    if measured.began_us.is_none() {
+    .run(
+        &trial.place(&raw)?,
+        Until { longest, is_over: &mut is_over },
+        &trial.staging.seconds(),
+        &trial.staging.latencies(),
+    )?;
+    let ended_us = wall_us();
+    let Some(began_us) = measured.began_us else {
         return Err(
             Error::tool("the workload ended without having done anything").hint("a longer duration or a higher rate")
         );
-    }
+    };
+    trial.record.window = watch.map(|watch| watch.finish(began_us, ended_us)).transpose()?;
     trial.record.counts = Some(measured.counts);
     trial.record.waits = measured.waits;
     trial.record.columns = measured.columns;

@@ -5,14 +5,15 @@ use super::pipes::Pipes;
 use super::seconds::{Collector, Tally, Told};
 use crate::cluster::server::{DATABASE, PORT, ROLE, Server};
 use crate::error::{Context, Error, Result};
+use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::host::files;
-use crate::host::signals::Interrupt;
+use crate::host::processes;
 use crate::host::time::{now, sleep};
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
-use crate::workload::{Listener, Place};
-use rustix::process::{Pid, Signal, kill_process_group};
+use crate::workload::{Listener, Place, Until};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,7 @@ const ERROR_LINES: usize = 12;
 struct Running {
     child: Child,
     ended: bool,
+    told_to_end: bool,
 }
 
 impl Running {
@@ -42,7 +44,7 @@ impl Running {
         let create = |extension: &str| files::create(&place.raw.join(format!("{name}.{extension}")));
         let command = command.clone().user(place.user);
         let child = place.host.spawn(&command, Stdio::from(create("out")?), Stdio::from(create("err")?))?;
-        Ok(Running { child, ended: false })
+        Ok(Running { child, ended: false, told_to_end: false })
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
@@ -51,14 +53,29 @@ impl Running {
         Ok(status)
     }
 
-    fn wait(&mut self, interrupt: &Interrupt) -> Result<ExitStatus> {
+    fn wait(&mut self, place: &Place<'_>, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.has_ended()? {
                 return Ok(status);
             }
-            interrupt.check()?;
+            place.interrupt.check()?;
+            if !self.told_to_end && is_over()? {
+                self.tell_to_end(place.host)?;
+            }
             sleep(POLL_INTERVAL);
         }
+    }
+
+    /// Has pgbench end as if its duration were over: each client finishes its transaction, then the summary is printed.
+    /// `-T` is an alarm clock (`setalarm` in pgbench.c), which may as well ring earlier.
+    fn tell_to_end(&mut self, host: &Host) -> Result<()> {
+        let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
+        // While it connects, the alarm would kill it.
+        if !self.ended && processes::catches(host, self.child.id(), Signal::ALARM) {
+            self.told_to_end = true;
+            kill_process(pid, Signal::ALARM).or_host(|| "tell pgbench that its time is over".to_owned())?;
+        }
+        Ok(())
     }
 
     fn kill(&mut self) {
@@ -101,28 +118,42 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
     args.extend(address(server));
     args.push(DATABASE.to_owned());
-    run_to_end(place, server, &args, "pgbench-init")
+    run_to_end(place, server, &args, "pgbench-init", &mut || Ok(false))
 }
 
 /// Runs unmeasured.
-pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64) -> Result<()> {
+pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
+    let Until { longest, is_over } = until;
     let server = server_of(place)?;
-    let args = run_args(place, server, settings, units, settings.warmup)?;
-    run_to_end(place, server, &args, WARM_UP)
+    let args = run_args(place, server, settings, units, longest)?;
+    run_to_end(place, server, &args, WARM_UP, is_over)
 }
 
 /// Runs a pgbench whose transactions nobody counts.
-fn run_to_end(place: &Place<'_>, server: &Server, args: &[String], name: &str) -> Result<()> {
+fn run_to_end(
+    place: &Place<'_>,
+    server: &Server,
+    args: &[String],
+    name: &str,
+    is_over: &mut dyn FnMut() -> Result<bool>,
+) -> Result<()> {
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), args);
-    let status = Running::start(place, &command, name)?.wait(place.interrupt)?;
+    let status = Running::start(place, &command, name)?.wait(place, is_over)?;
     judged(place, status, name)
 }
 
 /// Runs measured. What was counted from the log.
-pub fn measure(place: &Place<'_>, settings: &Settings, units: u64, listener: &dyn Listener) -> Result<Tally> {
+pub fn measure(
+    place: &Place<'_>,
+    settings: &Settings,
+    units: u64,
+    until: Until<'_>,
+    listener: &dyn Listener,
+) -> Result<Tally> {
+    let Until { longest, is_over } = until;
     let server = server_of(place)?;
-    let mut args = run_args(place, server, settings, units, settings.duration)?;
+    let mut args = run_args(place, server, settings, units, longest)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     args.splice(0..0, ["-l".to_owned(), pipes.log_prefix()]);
     let log_sample = settings.log_sample.unwrap_or(1.0);
@@ -150,7 +181,7 @@ pub fn measure(place: &Place<'_>, settings: &Settings, units: u64, listener: &dy
                 }
             });
         }
-        let status = attend(&mut running, place.interrupt, &heard, listener);
+        let status = attend(&mut running, place, &heard, is_over, listener);
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
@@ -167,8 +198,9 @@ pub fn measure(place: &Place<'_>, settings: &Settings, units: u64, listener: &dy
 /// Passes on what the readers tell until pgbench ends.
 fn attend(
     running: &mut Running,
-    interrupt: &Interrupt,
+    place: &Place<'_>,
     heard: &Receiver<Told>,
+    is_over: &mut dyn FnMut() -> Result<bool>,
     listener: &dyn Listener,
 ) -> Result<ExitStatus> {
     loop {
@@ -181,9 +213,12 @@ fn attend(
             Ok(told) => pass_on(told, listener)?,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
-        interrupt.check()?;
+        place.interrupt.check()?;
         if let Some(status) = running.has_ended()? {
             return Ok(status);
+        }
+        if !running.told_to_end && is_over()? {
+            running.tell_to_end(place.host)?;
         }
     }
 }

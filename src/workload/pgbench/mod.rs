@@ -13,15 +13,16 @@ mod seconds;
 #[cfg(test)]
 mod tests;
 
-use super::{DataSet, Listener, Place, Workload};
+use super::{DataSet, Listener, Memory, Place, Until, Window, Workload};
 use crate::error::{Error, Result};
 use crate::host::files;
 use crate::parse::pgbench_summary;
 use crate::record::counts::Counts;
 use crate::record::facts::FoundSetting;
-use crate::record::operation::{CacheState, Operation, Writes};
+use crate::record::operation::{CacheState, Operation};
 use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
-use crate::units::{Bytes, Micros};
+use crate::record::window::Extent;
+use crate::units::Bytes;
 use options::{BYTES_PER_SCALE, DEFAULT_SCRIPT, Script, ScriptSource, Settings};
 use std::path::Path;
 use std::time::Duration;
@@ -30,7 +31,8 @@ use std::time::Duration;
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Options that are kept as the plan gave them: figures may depend on them.
-const SETTINGS: [&str; 6] = ["duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace"];
+const SETTINGS: [&str; 8] =
+    ["cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace"];
 
 /// Options that name a tablespace, and what is moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
@@ -60,7 +62,7 @@ impl Workload for Pgbench {
         options::check_files(&Settings::from(options)?)
     }
 
-    fn warnings(&self, options: &Options, memory: Bytes) -> Vec<String> {
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
         let Ok(settings) = Settings::from(options) else { return Vec::new() };
         let (units, clients) = (settings.units(memory), settings.clients);
         let has_branches = settings.scripts.iter().any(|s| s.source == ScriptSource::Builtin("tpcb-like"));
@@ -81,7 +83,7 @@ impl Workload for Pgbench {
         true
     }
 
-    fn data_set(&self, options: &Options, memory: Bytes) -> Option<DataSet> {
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
         let units = Settings::from(options).ok()?.units(memory);
         Some(DataSet { key: format!("pgbench-scale-{units}"), expected: Bytes(units.saturating_mul(BYTES_PER_SCALE)) })
     }
@@ -96,7 +98,7 @@ impl Workload for Pgbench {
         Ok(Operation {
             noun: "transaction".to_owned(),
             unit: "tps".to_owned(),
-            writes: writes(&settings.scripts),
+            writes: settings.writes(),
             clients: settings.clients,
             rate: settings.rate,
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
@@ -110,11 +112,16 @@ impl Workload for Pgbench {
         })
     }
 
-    fn spans(&self, options: &Options) -> (Micros, Micros) {
-        Settings::from(options).map_or((Micros(0), Micros(0)), |settings| (settings.warmup, settings.duration))
+    fn window(&self, options: &Options) -> Window {
+        let nothing = Window { warm_up: None, extent: Extent::Span { span_us: 0 } };
+        Settings::from(options).map_or(nothing, |settings| settings.window)
     }
 
-    fn load(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()> {
+    fn make_quick(&self, options: &mut Options) {
+        options::make_quick(options);
+    }
+
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
         drive::load(place, settings(options)?.units(memory))?;
         let mut client = drive::server_of(place)?.connect(crate::cluster::server::DATABASE)?;
         client.set_limit(CHECKPOINT_LIMIT)?;
@@ -136,12 +143,9 @@ impl Workload for Pgbench {
         Ok(())
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Bytes) -> Result<()> {
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
         let settings = settings(options)?;
-        if settings.warmup.0 == 0 {
-            return Ok(());
-        }
-        drive::warm_up(place, &settings, settings.units(memory))
+        drive::warm_up(place, &settings, settings.units(memory), until)
     }
 
     fn decide(&self, place: &Place<'_>, options: &Options) -> Result<Options> {
@@ -154,15 +158,22 @@ impl Workload for Pgbench {
                 // No warm-up, so that nobody knows the rate.
                 Err(_) => None,
             };
-            let sample = tps.map_or(1.0, |tps| sample::for_rate(tps, writes(&settings.scripts)));
+            let sample = tps.map_or(1.0, |tps| sample::for_rate(tps, settings.writes()));
             decided.set("log_sample", OptionValue::Number(sample));
         }
         Ok(decided)
     }
 
-    fn measure(&self, place: &Place<'_>, options: &Options, memory: Bytes, listener: &dyn Listener) -> Result<Counts> {
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
         let settings = settings(options)?;
-        let tally = drive::measure(place, &settings, settings.units(memory), listener)?;
+        let tally = drive::measure(place, &settings, settings.units(memory), until, listener)?;
         let out = place.raw.join("pgbench.out");
         read::counts(&settings, &tally, &files::read_text(&out)?)
     }
@@ -178,21 +189,6 @@ fn script_settings(scripts: &[Script]) -> Vec<FoundSetting> {
         script_settings::settings_in(&String::from_utf8_lossy(&bytes), &name)
     };
     scripts.iter().flat_map(of).collect()
-}
-
-/// Whether each transaction of these scripts writes WAL.
-fn writes(scripts: &[Script]) -> Writes {
-    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
-        ScriptSource::Builtin(name) => names.contains(name),
-        ScriptSource::File(_) => false,
-    };
-    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
-        Writes::Always
-    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
-        Writes::Never
-    } else {
-        Writes::Unknown
-    }
 }
 
 /// The settings of options that the plan has checked.

@@ -1,8 +1,11 @@
 //! The options of a pgbench workload: their specs, their checks, and the typed settings that the rest works with.
 
 use crate::host::paths;
+use crate::record::operation::Writes;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
+use crate::workload::{Memory, Window};
 use std::path::{Path, PathBuf};
 
 /// Bytes of tables and indexes that one unit of scale takes: `pgbench -i -s 50` on PostgreSQL 15 with 8 kB pages
@@ -14,8 +17,14 @@ pub const BUILTINS: [&str; 3] = ["tpcb-like", "simple-update", "select-only"];
 
 /// The script of a plan that names none.
 pub const DEFAULT_SCRIPT: &str = "tpcb-like";
+
+/// Checkpoint cycles of a plan that says nothing: three, so that the first can be set against the last.
+const DEFAULT_CYCLES: u64 = 3;
+/// For scripts that write no WAL, and so have no checkpoints.
 const DEFAULT_DURATION: Micros = Micros(60_000_000);
 const DEFAULT_WARMUP: Micros = Micros(10_000_000);
+const QUICK_DURATION: &str = "10s";
+const QUICK_WARMUP: &str = "2s";
 
 /// Specs, in the order of the manual.
 pub const SPECS: &[OptionSpec] = &[
@@ -32,7 +41,8 @@ pub const SPECS: &[OptionSpec] = &[
         kind: OptionKind::IntegerOrShare,
         required: true,
         default: None,
-        doc: "size of the data: units of 100 000 accounts (15 MiB each), or a share of memory: `50% of RAM`",
+        doc: "size of the data: units of 100 000 accounts (15 MiB each); a share of memory: `50% of RAM`; or `in \
+              shared_buffers` (half of it), `in memory` (40 % of RAM), `twice memory`",
     },
     OptionSpec {
         key: "clients",
@@ -73,18 +83,37 @@ pub const SPECS: &[OptionSpec] = &[
               ranked by the share done in time, too",
     },
     OptionSpec {
+        key: "cycles",
+        kind: OptionKind::Integer { min: 1 },
+        required: false,
+        default: Some("3"),
+        doc: "whole checkpoint cycles that are measured: from the start of a checkpoint to the start of the one so many \
+              later. Where the plan sets neither checkpoint_timeout nor max_wal_size, they come every 30 s. Scripts that \
+              write no WAL have none and are measured for `duration`",
+    },
+    OptionSpec {
+        key: "limit",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("twice the cycles by checkpoint_timeout"),
+        doc: "longest time that the measured cycles may take, in whole seconds; a trial that ends by it lacks cycles, and \
+              says so",
+    },
+    OptionSpec {
         key: "duration",
         kind: OptionKind::Span,
         required: false,
-        default: Some("60s"),
-        doc: "how long it is measured, in whole seconds",
+        default: Some("60s for scripts that write no WAL; whole cycles for all others"),
+        doc: "how long it is measured, in whole seconds, instead of whole checkpoint cycles: what the checkpoints cost is \
+              then not in the figures, or by chance",
     },
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
         required: false,
-        default: Some("10s"),
-        doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all",
+        default: Some("with cycles, until two whole ones agree, five at most; with a duration 10s"),
+        doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all. With cycles, the measurement \
+              then begins with the next checkpoint",
     },
     OptionSpec {
         key: "tablespace",
@@ -130,7 +159,17 @@ pub enum Scale {
     Units(u64),
     /// As many units as fill this share of the machine's memory, 0.5 for a half.
     ShareOfMemory(f64),
+    /// As many as fill this share of shared_buffers.
+    ShareOfBuffers(f64),
 }
+
+/// Sizes in the trade's words. Data grow while they are worked on, and the page cache shares memory with
+/// shared_buffers: so half of the one, and less than half of the other.
+const PRESETS: [(&str, Scale); 3] = [
+    ("in shared_buffers", Scale::ShareOfBuffers(0.5)),
+    ("in memory", Scale::ShareOfMemory(0.4)),
+    ("twice memory", Scale::ShareOfMemory(2.0)),
+];
 
 /// One script with its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,10 +206,8 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// Limit for late transactions.
     pub latency_limit: Option<Micros>,
-    /// Whole seconds, at least one.
-    pub duration: Micros,
-    /// Whole seconds.
-    pub warmup: Micros,
+    /// Whole seconds, at least one, or cycles.
+    pub window: Window,
     /// Share of the transactions that are logged; `None` where the plan leaves that open.
     pub log_sample: Option<f64>,
     /// Whether statements are timed.
@@ -204,20 +241,16 @@ impl Settings {
         if latency_limit == Some(Micros(0)) {
             return Err(OptionProblem::at("latency_limit", "must be above 0"));
         }
-        let duration = whole_seconds(options, "duration")?.unwrap_or(DEFAULT_DURATION);
-        if duration.0 == 0 {
-            return Err(OptionProblem::at("duration", "must be at least 1s"));
-        }
+        let scripts = scripts(options)?;
         Ok(Settings {
-            scripts: scripts(options)?,
+            window: window(options, writes(&scripts))?,
+            scripts,
             scale: scale(options)?,
             clients,
             jobs,
             mode: options.text("mode").unwrap_or("simple").to_owned(),
             rate,
             latency_limit,
-            duration,
-            warmup: whole_seconds(options, "warmup")?.unwrap_or(DEFAULT_WARMUP),
             log_sample,
             statements: options.boolean("statements").unwrap_or(true),
         })
@@ -225,17 +258,77 @@ impl Settings {
 
     /// Units of scale on a machine with so much memory; at least 1.
     #[must_use]
-    pub fn units(&self, memory: Bytes) -> u64 {
+    pub fn units(&self, memory: Memory) -> u64 {
+        let of = |bytes: Bytes, share: f64| ((bytes.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1);
         match self.scale {
             Scale::Units(units) => units,
-            Scale::ShareOfMemory(share) => ((memory.0 as f64 * share / BYTES_PER_SCALE as f64) as u64).max(1),
+            Scale::ShareOfMemory(share) => of(memory.total, share),
+            Scale::ShareOfBuffers(share) => of(memory.shared_buffers, share),
         }
+    }
+
+    /// Whether each transaction writes WAL.
+    #[must_use]
+    pub fn writes(&self) -> Writes {
+        writes(&self.scripts)
     }
 
     /// Whether a built-in script is among the scripts: pgbench then finds the scale out by itself.
     #[must_use]
     pub fn uses_builtin(&self) -> bool {
         self.scripts.iter().any(|script| matches!(script.source, ScriptSource::Builtin(_)))
+    }
+}
+
+fn writes(scripts: &[Script]) -> Writes {
+    let is_one_of = |script: &Script, names: &[&str]| match &script.source {
+        ScriptSource::Builtin(name) => names.contains(name),
+        ScriptSource::File(_) => false,
+    };
+    if scripts.iter().all(|script| is_one_of(script, &["tpcb-like", "simple-update"])) {
+        Writes::Always
+    } else if scripts.iter().all(|script| is_one_of(script, &["select-only"])) {
+        Writes::Never
+    } else {
+        Writes::Unknown
+    }
+}
+
+/// A duration where the plan gives one or nothing is written, whole checkpoint cycles otherwise.
+fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
+    let duration = whole_seconds(options, "duration")?;
+    let limit = whole_seconds(options, "limit")?;
+    let cycles = count(options, "cycles")?;
+    for (key, span) in [("duration", duration), ("limit", limit)] {
+        if span == Some(Micros(0)) {
+            return Err(OptionProblem::at(key, "must be at least 1s"));
+        }
+    }
+    if let (Some(_), Some(key)) = (duration, cycles.map(|_| "cycles").or(limit.map(|_| "limit"))) {
+        return Err(OptionProblem::at(key, "stands beside `duration`")
+            .help("`duration` measures for a time, `cycles` whole checkpoint cycles: leave one of them out"));
+    }
+    let warm_up = whole_seconds(options, "warmup")?;
+    Ok(match duration.or((writes == Writes::Never).then_some(DEFAULT_DURATION)) {
+        Some(span) => {
+            Window { warm_up: Some(warm_up.unwrap_or(DEFAULT_WARMUP)), extent: Extent::Span { span_us: span.0 } }
+        }
+        None => {
+            let limit_us = limit.map(|limit| limit.0);
+            Window { warm_up, extent: Extent::Cycles { cycles: cycles.unwrap_or(DEFAULT_CYCLES), limit_us } }
+        }
+    })
+}
+
+/// A short duration in place of cycles; what the plan gives stays.
+pub fn make_quick(options: &mut Options) {
+    for key in ["cycles", "limit"] {
+        options.0.remove(key);
+    }
+    for (key, value) in [("duration", QUICK_DURATION), ("warmup", QUICK_WARMUP)] {
+        if options.get(key).is_none() {
+            options.set(key, OptionValue::Text(value.to_owned()));
+        }
     }
 }
 
@@ -328,11 +421,15 @@ impl ScriptSource {
 }
 
 fn scale(options: &Options) -> Result<Scale, OptionProblem> {
-    const FORMS: &str = "write a whole number of at least 1, or a share of memory: \"50% of RAM\"";
+    const FORMS: &str = "write a whole number of at least 1, a share of memory as \"50% of RAM\", or one of \"in \
+                         shared_buffers\", \"in memory\", \"twice memory\"";
     let wrong = |message: String| OptionProblem::at("scale", message).help(FORMS);
     match options.get("scale") {
         Some(OptionValue::Integer(units)) if *units >= 1 => Ok(Scale::Units(units.unsigned_abs())),
         Some(OptionValue::Text(text)) => {
+            if let Some((_, preset)) = PRESETS.iter().find(|(name, _)| *name == text.trim()) {
+                return Ok(*preset);
+            }
             let share = text.trim().strip_suffix("of RAM").and_then(|share| share.trim().strip_suffix('%'));
             let percent = share.and_then(|share| share.trim().parse::<f64>().ok());
             match percent.filter(|percent| *percent > 0.0 && percent.is_finite()) {
@@ -382,6 +479,11 @@ mod tests {
         options
     }
 
+    /// A machine of so many GiB, and a server with 1 GiB of shared_buffers.
+    fn memory(gib: u64) -> Memory {
+        Memory { total: Bytes(gib << 30), shared_buffers: Bytes(1 << 30) }
+    }
+
     fn text(text: &str) -> OptionValue {
         OptionValue::Text(text.to_owned())
     }
@@ -390,16 +492,46 @@ mod tests {
     fn a_scale_alone_is_a_whole_workload() {
         let settings = Settings::from(&options(&[])).unwrap();
         assert_eq!(settings.scripts[0].name, "tpcb-like");
-        assert_eq!((settings.clients, settings.jobs, settings.units(Bytes(1 << 30))), (1, 1, 10));
-        assert_eq!((settings.duration, settings.warmup), (Micros(60_000_000), Micros(10_000_000)));
+        assert_eq!((settings.clients, settings.jobs, settings.units(memory(1))), (1, 1, 10));
+        assert_eq!(settings.window, Window { warm_up: None, extent: Extent::Cycles { cycles: 3, limit_us: None } });
         assert!(settings.statements && settings.uses_builtin());
+    }
+
+    #[test]
+    fn a_window_is_whole_cycles_unless_the_plan_gives_a_time_or_nothing_is_written() {
+        let window = |pairs: &[(&str, OptionValue)]| Settings::from(&options(pairs)).unwrap().window;
+        let span = |warm_up: u64, span_us| Window { warm_up: Some(Micros(warm_up)), extent: Extent::Span { span_us } };
+        let limited = window(&[("cycles", OptionValue::Integer(5)), ("limit", text("10min"))]);
+        assert_eq!(limited.extent, Extent::Cycles { cycles: 5, limit_us: Some(600_000_000) });
+        assert_eq!(window(&[("duration", text("7s"))]), span(10_000_000, 7_000_000));
+        assert_eq!(window(&[("script", text("select-only"))]), span(10_000_000, 60_000_000));
+        assert_eq!(window(&[("warmup", text("0s"))]).warm_up, Some(Micros(0)));
+        for key in ["cycles", "limit"] {
+            let value = if key == "limit" { text("9s") } else { OptionValue::Integer(2) };
+            let problem = Settings::from(&options(&[("duration", text("7s")), (key, value)])).unwrap_err();
+            assert_eq!(problem.key.as_deref(), Some(key));
+        }
+    }
+
+    #[test]
+    fn quick_means_a_short_duration_and_leaves_what_the_plan_gives() {
+        let quick = |pairs: &[(&str, OptionValue)]| {
+            let mut options = options(pairs);
+            make_quick(&mut options);
+            Settings::from(&options).unwrap().window
+        };
+        let span = |warm_up: u64, span_us| Window { warm_up: Some(Micros(warm_up)), extent: Extent::Span { span_us } };
+        assert_eq!(quick(&[("cycles", OptionValue::Integer(5)), ("limit", text("9s"))]), span(2_000_000, 10_000_000));
+        assert_eq!(quick(&[("duration", text("3s")), ("warmup", text("0s"))]), span(0, 3_000_000));
     }
 
     #[test]
     fn a_share_of_memory_becomes_units() {
         let half = Settings::from(&options(&[("scale", text("50% of RAM"))])).unwrap();
-        assert_eq!(half.units(Bytes(16 << 30)), 547);
-        assert_eq!(half.units(Bytes(1)), 1);
+        assert_eq!(half.units(memory(16)), 547);
+        assert_eq!(half.units(memory(0)), 1);
+        let units = |preset: &str| Settings::from(&options(&[("scale", text(preset))])).unwrap().units(memory(16));
+        assert_eq!(["in shared_buffers", "in memory", "twice memory"].map(units), [34, 438, 2190]);
         assert!(Settings::from(&options(&[("scale", text("50%"))])).is_err());
         assert!(Settings::from(&options(&[("scale", text("-5% of RAM"))])).is_err());
         assert!(Settings::from(&options(&[("scale", OptionValue::Integer(0))])).is_err());

@@ -10,14 +10,15 @@ use crate::record::counts::Counts;
 use crate::record::latency::LatencyInterval;
 use crate::record::operation::{CacheState, Writes};
 use crate::record::options::{OptionValue, Options};
+use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Listener, Place, Workload};
+use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Window, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use tempfile::TempDir;
 
-const MEMORY: Bytes = Bytes(1 << 30);
+const MEMORY: Memory = Memory { total: Bytes(1 << 30), shared_buffers: Bytes(128 << 20) };
 
 /// A server with pgbench's tables at scale 1, and folders beside it.
 struct Bench {
@@ -42,7 +43,12 @@ impl Bench {
 
     fn measure(&self, options: &Options, listener: &dyn Listener) -> Result<Counts> {
         Pgbench.check(options).unwrap();
-        Pgbench.measure(&self.place(), options, MEMORY, listener)
+        let Extent::Span { span_us } = Pgbench.window(options).extent else { panic!("cycles") };
+        self.measure_until(options, Until { longest: Micros(span_us), is_over: &mut || Ok(false) }, listener)
+    }
+
+    fn measure_until(&self, options: &Options, until: Until<'_>, listener: &dyn Listener) -> Result<Counts> {
+        Pgbench.measure(&self.place(), options, MEMORY, until, listener)
     }
 
     fn place(&self) -> Place<'_> {
@@ -134,7 +140,8 @@ fn assert_agrees(counts: &Counts) {
 fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let Some(bench) = Bench::new() else { return };
     let options = options(&[]);
-    Pgbench.warm_up(&bench.place(), &self::options(&[("warmup", text("1s"))]), MEMORY).unwrap();
+    let until = Until { longest: Micros(1_000_000), is_over: &mut || Ok(false) };
+    Pgbench.warm_up(&bench.place(), &options, MEMORY, until).unwrap();
     let ears = Ears::default();
     let counts = bench.measure(&options, &ears).unwrap();
     assert_agrees(&counts);
@@ -312,13 +319,33 @@ fn an_operation_is_told_with_its_defaults_and_whether_it_writes() {
 }
 
 #[test]
+fn a_pgbench_that_is_told_to_end_finishes_its_transactions_and_agrees_with_what_was_counted() {
+    let Some(bench) = Bench::new() else { return };
+    let begun = std::time::Instant::now();
+    let ears = Ears::default();
+    let mut is_over = || Ok(!ears.began.lock().unwrap().is_empty());
+    let until = Until { longest: Micros(600_000_000), is_over: &mut is_over };
+    let counts = bench.measure_until(&options(&[]), until, &ears).unwrap();
+    assert!(begun.elapsed().as_secs() < 300);
+    assert_agrees(&counts);
+    assert!(counts.measures[0].done > Some(0));
+    // Asked at once: pgbench has not yet connected then, and the alarm would kill it.
+    let mut begun = false;
+    let mut at_once = || Ok(std::mem::replace(&mut begun, true));
+    let until = Until { longest: Micros(60_000_000), is_over: &mut at_once };
+    Pgbench.warm_up(&bench.place(), &options(&[]), MEMORY, until).unwrap();
+    bench.assert_clean();
+}
+
+#[test]
 fn more_clients_than_scale_is_warned_of() {
     assert!(Pgbench.warnings(&options(&[]), MEMORY)[0].contains("2 clients at scale 1"));
     assert!(Pgbench.warnings(&options(&[("script", text("select-only"))]), MEMORY).is_empty());
     let half = Pgbench.data_set(&options(&[("scale", text("50% of RAM"))]), MEMORY).unwrap();
     assert_eq!(half.key, "pgbench-scale-34");
     assert!(half.expected > Bytes(500 << 20) && half.expected < Bytes(520 << 20));
-    assert_eq!(Pgbench.spans(&options(&[])), (Micros(10_000_000), Micros(3_000_000)));
+    let window = Window { warm_up: Some(Micros(10_000_000)), extent: Extent::Span { span_us: 3_000_000 } };
+    assert_eq!(Pgbench.window(&options(&[])), window);
 }
 
 #[test]

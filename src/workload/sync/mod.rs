@@ -3,7 +3,7 @@
 //! Its measures are the methods of `wal_sync_method` as a server writes its WAL; all further rows of the probe are kept
 //! with them. A failed sync ends its row and is reported as such: it is never a fast success.
 
-use super::{ClientSecond, DataSet, Listener, Place, Workload, empty_histogram};
+use super::{ClientSecond, DataSet, Listener, Memory, Place, Until, Window, Workload, empty_histogram};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
@@ -13,6 +13,7 @@ use crate::record::latency::LatencyInterval;
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::probe::{Family, ProbeRecord, RowRecord, SecondLatencies, Segment};
+use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
 use std::cell::RefCell;
@@ -88,7 +89,7 @@ impl Workload for Sync {
         false
     }
 
-    fn data_set(&self, _options: &Options, _memory: Bytes) -> Option<DataSet> {
+    fn data_set(&self, _options: &Options, _memory: Memory) -> Option<DataSet> {
         None
     }
 
@@ -111,25 +112,29 @@ impl Workload for Sync {
         })
     }
 
-    fn spans(&self, options: &Options) -> (Micros, Micros) {
+    fn window(&self, options: &Options) -> Window {
         let of = |key| span(options, key).ok().flatten();
-        (of("warmup").unwrap_or_default(), of("duration").unwrap_or(DEFAULT_DURATION))
+        let span_us = of("duration").unwrap_or(DEFAULT_DURATION).0;
+        Window { warm_up: Some(of("warmup").unwrap_or_default()), extent: Extent::Span { span_us } }
     }
 
-    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Bytes) -> Result<()> {
+    fn load(&self, _place: &Place<'_>, _options: &Options, _memory: Memory) -> Result<()> {
         Ok(())
     }
 
-    fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Bytes) -> Result<()> {
-        match self.spans(options).0 {
-            Micros(0) => Ok(()),
-            warmup => probed(place.host, &request(place.folder, options, warmup), place.interrupt, &Nobody).map(drop),
-        }
+    fn warm_up(&self, place: &Place<'_>, options: &Options, _memory: Memory, until: Until<'_>) -> Result<()> {
+        probed(place.host, &request(place.folder, options, until.longest), place.interrupt, &Nobody).map(drop)
     }
 
-    fn measure(&self, place: &Place<'_>, options: &Options, _memory: Bytes, listener: &dyn Listener) -> Result<Counts> {
-        let request = request(place.folder, options, self.spans(options).1);
-        probed(place.host, &request, place.interrupt, listener)
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        _memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        probed(place.host, &request(place.folder, options, until.longest), place.interrupt, listener)
     }
 }
 

@@ -100,7 +100,8 @@ fn spans_and_writers_without_sense_are_refused() {
     let mut options = Options::default();
     options.set("writers", OptionValue::Integer(1000));
     assert_eq!(Sync.check(&options).unwrap_err().key.as_deref(), Some("writers"));
-    assert_eq!(Sync.spans(&Options::default()), (Micros(0), Micros(10_000_000)));
+    let window = Window { warm_up: Some(Micros(0)), extent: Extent::Span { span_us: 10_000_000 } };
+    assert_eq!(Sync.window(&Options::default()), window);
 }
 
 #[test]

@@ -1,0 +1,116 @@
+//! What a running server logs of its checkpoints and of autovacuum, as it comes.
+
+use super::server::Server;
+use crate::error::Result;
+use crate::host::files;
+use crate::parse::server_log::{self, LogEntry, LogReader};
+use crate::record::window::{CheckpointDone, CheckpointRecord, VacuumRecord};
+use std::path::PathBuf;
+
+/// The log of one server since it was started.
+#[derive(Debug)]
+pub struct ServerLog {
+    path: PathBuf,
+    offset: u64,
+    /// The start of a line whose end is not there yet.
+    begun: Vec<u8>,
+    reader: LogReader,
+    /// In order.
+    pub checkpoints: Vec<CheckpointRecord>,
+    /// In the order of their ends.
+    pub vacuums: Vec<VacuumRecord>,
+}
+
+impl ServerLog {
+    /// The log of a server; nothing is read yet.
+    #[must_use]
+    pub fn of(server: &Server) -> ServerLog {
+        ServerLog {
+            path: server.spec.log.clone(),
+            offset: server.log_start(),
+            begun: Vec::new(),
+            reader: LogReader::default(),
+            checkpoints: Vec::new(),
+            vacuums: Vec::new(),
+        }
+    }
+
+    /// Reads what has come since the last time.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line about a checkpoint is of an unknown form.
+    pub fn read(&mut self) -> Result<()> {
+        let new = files::read_from(&self.path, self.offset)?;
+        self.offset += new.len() as u64;
+        self.begun.extend(new);
+        let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
+        let rest = self.begun.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.begun, rest);
+        for line in String::from_utf8_lossy(&lines).lines() {
+            if let Some(entry) = self.reader.line(line)? {
+                self.take(entry);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, entry: LogEntry) {
+        match entry {
+            LogEntry::CheckpointStarted { at_us, cause } => {
+                self.checkpoints.push(CheckpointRecord { started_us: at_us, cause, done: None });
+            }
+            LogEntry::CheckpointEnded { at_us, done } => {
+                if let Some(last) = self.checkpoints.last_mut() {
+                    last.done = Some(recorded(at_us, &done));
+                }
+            }
+            LogEntry::Vacuumed { at_us, what, elapsed_us } => {
+                self.vacuums.push(VacuumRecord { ended_us: at_us, elapsed_us, what });
+            }
+        }
+    }
+}
+
+fn recorded(ended_us: u64, done: &server_log::CheckpointDone) -> CheckpointDone {
+    CheckpointDone {
+        ended_us,
+        buffers: done.buffers,
+        slru_buffers: done.slru_buffers,
+        wal_added: done.wal_added,
+        wal_removed: done.wal_removed,
+        wal_recycled: done.wal_recycled,
+        write_us: done.write_us,
+        sync_us: done.sync_us,
+        total_us: done.total_us,
+        files: done.files,
+        longest_us: done.longest_us,
+        distance_bytes: done.distance_bytes,
+        estimate_bytes: done.estimate_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::server::DATABASE;
+    use crate::cluster::testing::server_in;
+    use crate::host::Host;
+
+    #[test]
+    fn a_checkpoint_is_seen_as_soon_as_it_begins_and_its_figures_when_it_has_ended() {
+        let host = Host::this();
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = server_in(&host, folder.path()) else { return };
+        let mut log = ServerLog::of(&server);
+        log.read().unwrap();
+        let before = log.checkpoints.len();
+        server.connect(DATABASE).unwrap().query("create table t as select 1; checkpoint").unwrap();
+        log.read().unwrap();
+        let checkpoint = log.checkpoints[before].clone();
+        assert!(checkpoint.cause.contains("force"), "{checkpoint:?}");
+        let done = checkpoint.done.unwrap();
+        assert!(done.buffers > 0 && done.ended_us >= checkpoint.started_us, "{done:?}");
+        assert!(checkpoint.started_us.abs_diff(crate::host::time::wall_us()) < 60_000_000);
+        server.stop(&host).unwrap();
+    }
+}

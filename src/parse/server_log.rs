@@ -1,0 +1,240 @@
+//! What a server logs of its checkpoints and of autovacuum, versions 12 to 18, under `log_line_prefix = '%m [%p] '`,
+//! `log_timezone = 'GMT'` and messages in English (`LogCheckpointStart`, `LogCheckpointEnd` in xlog.c, vacuumlazy.c).
+//!
+//! All other lines are passed over: a log holds whatever the server had to say.
+
+use crate::error::{Error, Result};
+use crate::units::Micros;
+
+/// Something that a log tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LogEntry {
+    CheckpointStarted {
+        /// Wall clock, microseconds since 1970.
+        at_us: u64,
+        /// The server's own words: `time`, `wal`, `immediate force wait`.
+        cause: String,
+    },
+    CheckpointEnded {
+        /// Wall clock, microseconds since 1970.
+        at_us: u64,
+        done: CheckpointDone,
+    },
+    /// Autovacuum ended its work on a table.
+    Vacuumed {
+        /// Wall clock, microseconds since 1970.
+        at_us: u64,
+        /// `automatic vacuum of table "postgres.public.pgbench_accounts"`.
+        what: String,
+        elapsed_us: u64,
+    },
+}
+
+/// What a checkpoint did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckpointDone {
+    pub buffers: u64,
+    /// Told apart since PostgreSQL 17.
+    pub slru_buffers: Option<u64>,
+    /// WAL segments made new by the checkpointer; those that backends make are not in it.
+    pub wal_added: u64,
+    pub wal_removed: u64,
+    pub wal_recycled: u64,
+    pub write_us: u64,
+    pub sync_us: u64,
+    pub total_us: u64,
+    pub files: u64,
+    pub longest_us: u64,
+    /// WAL between the redo points of this checkpoint and the one before.
+    pub distance_bytes: u64,
+    pub estimate_bytes: u64,
+}
+
+/// Reads a log line by line. Some messages go over several lines.
+#[derive(Debug, Clone, Default)]
+pub struct LogReader {
+    /// An autovacuum whose elapsed time is still to come.
+    vacuum: Option<(u64, String)>,
+}
+
+impl LogReader {
+    /// The next line, without its line end.
+    ///
+    /// # Errors
+    /// A line about a checkpoint that cannot be understood: with the line.
+    pub fn line(&mut self, line: &str) -> Result<Option<LogEntry>> {
+        let Some((at_us, message)) = message(line) else { return Ok(self.continued(line)) };
+        self.vacuum = None;
+        if let Some(cause) = message.strip_prefix("checkpoint starting:") {
+            return Ok(Some(LogEntry::CheckpointStarted { at_us, cause: cause.trim().to_owned() }));
+        }
+        if let Some(rest) = message.strip_prefix("checkpoint complete:") {
+            let done = done(rest).map_err(|item| {
+                Error::tool(format!("the server's log: wanted {item} of a checkpoint, found `{line}`"))
+            })?;
+            return Ok(Some(LogEntry::CheckpointEnded { at_us, done }));
+        }
+        if message.starts_with("automatic ") {
+            let what = message.split_once("\": ").map_or(message, |(what, _)| what);
+            let what = what.split_once("\" system usage").map_or(what, |(what, _)| what).trim_end_matches('"');
+            self.vacuum = Some((at_us, format!("{what}\"")));
+            return Ok(self.continued(message));
+        }
+        Ok(None)
+    }
+
+    /// A further line of a message.
+    fn continued(&mut self, line: &str) -> Option<LogEntry> {
+        let (_, elapsed) = line.rsplit_once("elapsed: ")?;
+        let elapsed_us = Micros::parse(elapsed.trim()).ok()?.0;
+        let (at_us, what) = self.vacuum.take()?;
+        Some(LogEntry::Vacuumed { at_us, what, elapsed_us })
+    }
+}
+
+/// When a line was written, and what it says with the level LOG; `None` for all others.
+fn message(line: &str) -> Option<(u64, &str)> {
+    let (stamp, rest) = line.split_once(" GMT [")?;
+    let (_, message) = rest.split_once("] LOG:  ")?;
+    let at: jiff::Timestamp = format!("{}Z", stamp.replacen(' ', "T", 1)).parse().ok()?;
+    Some((u64::try_from(at.as_microsecond()).ok()?, message))
+}
+
+/// The figures behind `checkpoint complete:`; the name of the first that is missing otherwise.
+fn done(text: &str) -> std::result::Result<CheckpointDone, &'static str> {
+    let before = |word: &'static str| {
+        let (head, _) = text.split_once(word).ok_or(word)?;
+        head.trim_end().rsplit([' ', '=']).next().and_then(|number| number.parse().ok()).ok_or(word)
+    };
+    let after = |word: &'static str| {
+        let (_, rest) = text.split_once(word).ok_or(word)?;
+        rest.split([',', ';']).next().ok_or(word)
+    };
+    let span = |word| after(word).and_then(|text| Micros::parse(text).map(|span| span.0).map_err(|_| word));
+    let kilobytes = |word| {
+        let number = after(word)?.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
+        number.map(|number| number * 1024).ok_or(word)
+    };
+    Ok(CheckpointDone {
+        buffers: before(" buffers (")?,
+        slru_buffers: before(" SLRU buffers").ok(),
+        wal_added: before(" WAL file(s) added")?,
+        wal_removed: before(" removed")?,
+        wal_recycled: before(" recycled")?,
+        write_us: span("write=")?,
+        sync_us: span("sync=")?,
+        total_us: span("total=")?,
+        files: after("sync files=")?.trim().parse().map_err(|_| "sync files=")?,
+        longest_us: span("longest=")?,
+        distance_bytes: kilobytes("distance=")?,
+        estimate_bytes: kilobytes("estimate=")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::proptest;
+
+    fn entries(log: &str) -> Vec<LogEntry> {
+        let mut reader = LogReader::default();
+        log.lines().filter_map(|line| reader.line(line).unwrap()).collect()
+    }
+
+    fn fixture(version: u32) -> Vec<LogEntry> {
+        let path = format!("{}/tests/fixtures/server_log/{version}.log", env!("CARGO_MANIFEST_DIR"));
+        entries(&std::fs::read_to_string(path).unwrap())
+    }
+
+    fn causes(entries: &[LogEntry]) -> Vec<&str> {
+        let mut causes: Vec<&str> = Vec::new();
+        for entry in entries {
+            if let LogEntry::CheckpointStarted { cause, .. } = entry {
+                causes.push(cause);
+            }
+        }
+        causes
+    }
+
+    #[test]
+    fn checkpoints_of_every_kind_are_read_with_their_causes_and_each_ends() {
+        for version in [15, 18] {
+            let entries = fixture(version);
+            let causes = causes(&entries);
+            assert_eq!(causes.first(), Some(&"wal"), "{version}");
+            for wanted in ["time", "immediate force wait", "shutdown immediate"] {
+                let there = causes.iter().any(|cause| cause.starts_with(wanted));
+                assert!(there, "{version}: {wanted} in {causes:?}");
+            }
+            let ends = entries.iter().filter(|entry| matches!(entry, LogEntry::CheckpointEnded { .. })).count();
+            assert_eq!(ends, causes.len(), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_is_read_in_full_in_the_words_of_each_version() {
+        let line = "2026-11-22 05:17:22.460 GMT [16865] LOG:  checkpoint complete: wrote 3591 buffers (21.9%); 0 WAL file(s) \
+                    added, 3 removed, 2 recycled; write=0.427 s, sync=0.001 s, total=0.429 s; sync files=14, longest=0.004 s, \
+                    average=0.001 s; distance=28668 kB, estimate=28669 kB";
+        let done = CheckpointDone {
+            buffers: 3591,
+            slru_buffers: None,
+            wal_added: 0,
+            wal_removed: 3,
+            wal_recycled: 2,
+            write_us: 427_000,
+            sync_us: 1_000,
+            total_us: 429_000,
+            files: 14,
+            longest_us: 4_000,
+            distance_bytes: 28_668 << 10,
+            estimate_bytes: 28_669 << 10,
+        };
+        let at_us = 1_795_324_642_460_000;
+        assert_eq!(entries(line), [LogEntry::CheckpointEnded { at_us, done: done.clone() }]);
+        let newer = line.replace("(21.9%);", "(21.9%), wrote 4 SLRU buffers;") + "; lsn=0/5003A70, redo lsn=0/4003AB0";
+        let done = CheckpointDone { slru_buffers: Some(4), ..done };
+        assert_eq!(entries(&newer), [LogEntry::CheckpointEnded { at_us, done }]);
+    }
+
+    #[test]
+    fn the_time_that_autovacuum_took_is_found_on_whichever_line_it_stands() {
+        let log = "2026-11-22 05:17:16.079 GMT [9] LOG:  automatic analyze of table \"postgres.public.a\"\n\
+                   \tavg read rate: 0.000 MB/s\n\tsystem usage: CPU: user: 0.06 s, system: 0.00 s, elapsed: 0.20 s\n\
+                   2026-11-22 05:17:17.079 GMT [9] LOG:  automatic analyze of table \"postgres.public.b\" system usage: CPU: \
+                   user: 0.00 s, system: 0.00 s, elapsed: 1.50 s\n\
+                   2026-11-22 05:17:18.000 GMT [9] LOG:  automatic vacuum of table \"postgres.public.c\": index scans: 1\n\
+                   2026-11-22 05:17:19.000 GMT [9] LOG:  something else\n\tsystem usage: elapsed: 7.00 s\n";
+        let seen: Vec<(String, u64)> = entries(log)
+            .into_iter()
+            .filter_map(|entry| match entry {
+                LogEntry::Vacuumed { what, elapsed_us, .. } => Some((what, elapsed_us)),
+                _ => None,
+            })
+            .collect();
+        let of = |table: &str, us| (format!("automatic analyze of table \"postgres.public.{table}\""), us);
+        assert_eq!(seen, [of("a", 200_000), of("b", 1_500_000)]);
+        for version in [15, 18] {
+            assert!(fixture(version).iter().any(|entry| matches!(entry, LogEntry::Vacuumed { elapsed_us: 1.., .. })));
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_in_unknown_words_is_an_error_and_every_other_line_is_none() {
+        let line = "2026-11-22 05:17:22.460 GMT [1] LOG:  checkpoint complete: wrote all";
+        let error = LogReader::default().line(line).unwrap_err().to_string();
+        assert!(error.contains("buffers (") && error.contains(line), "{error}");
+        for line in ["", "FATAL", "2026-11-22 05:17:22.460 CET [1] LOG:  checkpoint starting: time"] {
+            assert_eq!(LogReader::default().line(line).unwrap(), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(
+            text in "(2026-11-22 05:17:22.460 GMT \\[1\\] LOG:  checkpoint complete:)?[a-z=0-9 ,;.(]{0,80}|\\PC{0,60}"
+        ) {
+            drop(LogReader::default().line(&text));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What the measured windows held, as tables: the work inside and outside of checkpoints, each window, each checkpoint.
+
+use super::table::{Cell, Table, TableColumn};
+use super::words::{millis, percent};
+use crate::analyse::findings::{CaseFinding, CheckpointFinding, Phase, TrialFinding};
+use crate::units::{Bytes, Micros, grouped, significant};
+use std::collections::BTreeMap;
+
+/// Cases and their trials with what to call each.
+pub(super) struct Windows<'a> {
+    pub cases: &'a [CaseFinding],
+    pub trials: &'a [TrialFinding],
+    /// Label of a case by id.
+    pub labels: &'a BTreeMap<String, String>,
+}
+
+impl Windows<'_> {
+    fn name(&self, id: &str) -> Cell {
+        Cell::case(self.labels.get(id).map_or(id, String::as_str), id)
+    }
+
+    /// Rate and 99th percentile in checkpoints and outside, and who wrote pages.
+    pub fn phases(&self) -> Table {
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::number("Whole cycles", "").csv(&["fewest whole cycles", "most whole cycles"]),
+            TableColumn::number("In checkpoints", "s"),
+            TableColumn::number("Rate in them", "1/s"),
+            TableColumn::number("p99 in them", "ms").csv(&["p99 in them (us)"]),
+            TableColumn::number("Outside", "s"),
+            TableColumn::number("Rate outside", "1/s"),
+            TableColumn::number("p99 outside", "ms").csv(&["p99 outside (us)"]),
+            TableColumn::number("By checkpoints", "pages"),
+            TableColumn::number("By the background writer", "pages"),
+            TableColumn::number("By backends", "pages"),
+            TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]),
+        ];
+        let mut table = Table::new("phases", "Inside and outside of checkpoints", columns).note(
+            "Over all trials. Seconds that lie wholly in a checkpoint, from its start to its end, and seconds that lie wholly \
+             outside. Pages: of tables and indexes, written by whom.",
+        );
+        for case in self.cases {
+            let Some(window) = &case.window else { continue };
+            let (fewest, most) = window.whole_cycles;
+            let cycles = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
+            let mut row = vec![self.name(&case.id)];
+            row.push(Cell::text(cycles).csv(vec![fewest.to_string(), most.to_string()]));
+            row.extend(phase_cells(&window.inside));
+            row.extend(phase_cells(&window.outside));
+            let pages = window.pages;
+            row.extend([
+                Cell::number(pages.map(|pages| pages.checkpointer), grouped),
+                Cell::number(pages.map(|pages| pages.background_writer), grouped),
+                Cell::number(pages.map(|pages| pages.backends), grouped),
+                Cell::number(Some(window.vacuum_share), percent),
+            ]);
+            table.push(row);
+        }
+        table
+    }
+
+    /// One line for each window.
+    pub fn windows(&self) -> Table {
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::number("Trial", ""),
+            TableColumn::number("Waited for quiet", "s"),
+            TableColumn::text("Quiet").csv(&["quiet"]),
+            TableColumn::number("Warm-up", "cycles"),
+            TableColumn::text("Settled").csv(&["settled"]),
+            TableColumn::number("Length", "s"),
+            TableColumn::number("Whole cycles", ""),
+            TableColumn::number("New WAL segments", ""),
+            TableColumn::number("First cycle", "1/s"),
+            TableColumn::number("Last cycle", "1/s"),
+            TableColumn::text("Trend").csv(&["trend"]),
+        ];
+        let mut table = Table::new("windows", "The window of each trial", columns).note(
+            "Settled: two cycles of the warm-up agreed in rate, in WAL for a commit and in pages read for a commit. Trend: first \
+             whole cycle against last.",
+        );
+        for trial in self.trials {
+            let Some(window) = &trial.window else { continue };
+            let yes = |is: Option<bool>, bad: bool| match is {
+                Some(true) => Cell::text("yes").style(if bad { "alarm" } else { "" }),
+                Some(false) => Cell::text("no").style(if bad { "" } else { "alarm" }),
+                None => Cell::text("–").style("absent").csv(vec![String::new()]),
+            };
+            let settle = trial.settle.as_ref();
+            let whole = Cell::number(Some(window.whole_cycles), grouped);
+            table.push(vec![
+                self.name(&trial.case),
+                Cell::number(Some(trial.trial), |n| n.to_string()),
+                Cell::number(settle.map(|settle| Micros(settle.waited_us).seconds()), significant),
+                yes(settle.map(|settle| settle.quiet), false),
+                Cell::number(Some(window.warm_up_cycles), grouped),
+                yes(window.settled, false),
+                Cell::number(Some(window.length_s), significant),
+                if window.cut { whole.style("alarm") } else { whole },
+                Cell::number(window.wal_segments_new, grouped),
+                Cell::number(window.trend.map(|trend| trend.first), significant),
+                Cell::number(window.trend.map(|trend| trend.last), significant),
+                yes(window.trend.map(|trend| trend.seen), true),
+            ]);
+        }
+        table
+    }
+
+    /// Every checkpoint that touches a window.
+    pub fn checkpoints(&self) -> Table {
+        let s = |title: &str| TableColumn::number(title, "s");
+        let columns = vec![
+            TableColumn::text("Case").csv(&["case"]),
+            TableColumn::number("Trial", ""),
+            s("Began"),
+            s("Ended"),
+            TableColumn::text("Why").csv(&["why"]),
+            TableColumn::number("Pages", ""),
+            s("Write"),
+            s("Sync"),
+            TableColumn::number("Files", ""),
+            TableColumn::number("Longest file", "ms"),
+            TableColumn::number("WAL since the last", "").csv(&["WAL since the checkpoint before (B)"]),
+            TableColumn::number("Segments added", ""),
+            TableColumn::number("Removed", ""),
+            TableColumn::number("Recycled", ""),
+        ];
+        let mut table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
+            "From the server's log. Began and ended: after the first operation. Segments added are those that the checkpointer \
+             made; what backends made is in the table of windows.",
+        );
+        for trial in self.trials {
+            for checkpoint in trial.window.iter().flat_map(|window| &window.checkpoints) {
+                let mut row = vec![self.name(&trial.case), Cell::number(Some(trial.trial), |n| n.to_string())];
+                row.extend(checkpoint_cells(checkpoint));
+                table.push(row);
+            }
+        }
+        table
+    }
+}
+
+fn phase_cells(phase: &Phase) -> [Cell; 3] {
+    [
+        Cell::number(Some(phase.seconds), grouped),
+        Cell::number(phase.rate, significant),
+        Cell::number(phase.p99_us, millis).csv(vec![phase.p99_us.map_or_else(String::new, |us| us.to_string())]),
+    ]
+}
+
+fn checkpoint_cells(checkpoint: &CheckpointFinding) -> Vec<Cell> {
+    let done = checkpoint.done.as_ref();
+    let seconds = |us: Option<u64>| Cell::number(us.map(|us| Micros(us).seconds()), significant);
+    let count = |count: Option<u64>| Cell::number(count, grouped);
+    vec![
+        Cell::number(Some(checkpoint.start_s), one_decimal),
+        Cell::number(checkpoint.end_s, one_decimal),
+        Cell::text(checkpoint.cause.clone()),
+        count(done.map(|done| done.buffers)),
+        seconds(done.map(|done| done.write_us)),
+        seconds(done.map(|done| done.sync_us)),
+        count(done.map(|done| done.files)),
+        Cell::number(done.map(|done| Micros(done.longest_us).millis()), significant),
+        Cell::number(done.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string()),
+        count(done.map(|done| done.wal_added)),
+        count(done.map(|done| done.wal_removed)),
+        count(done.map(|done| done.wal_recycled)),
+    ]
+}
+
+fn one_decimal(seconds: f64) -> String {
+    format!("{seconds:.1}")
+}

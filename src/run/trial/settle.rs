@@ -1,0 +1,124 @@
+//! The step `settle`: waits until the trial before and the making of this one have left the machine quiet.
+
+use super::Trial;
+use crate::error::{Context, Result};
+use crate::host::Host;
+use crate::host::folders;
+use crate::host::time::{micros, now, sleep};
+use crate::parse::{diskstats, meminfo};
+use crate::record::window::{DeviceTraffic, SettleRecord};
+use crate::run::window;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Stretch over which the devices are looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Looks in a row that must be quiet.
+const QUIET_LOOKS: u32 = 2;
+
+/// Most that a quiet device writes in a second: a server at rest and the machine's own logs stay well below.
+const QUIET_BYTES_PER_S: u64 = 1 << 20;
+
+/// Most of the time that a quiet device is busy.
+const QUIET_BUSY: f64 = 0.05;
+
+/// Most that waits to be written back on a quiet machine.
+const QUIET_DIRTY: u64 = 64 << 20;
+
+/// Longest wait; a short measurement is not worth more than a third of its own time.
+const LONGEST_US: u64 = 30_000_000;
+
+/// Waits for quiet devices and few dirty pages, and stores how that went.
+pub(super) fn settle(trial: &mut Trial<'_, '_>) -> Result<()> {
+    let (_, measure_us) = window::expected_us(trial.case)?;
+    let limit_us = (measure_us / 3).min(LONGEST_US);
+    let begun = now();
+    // What the making of the data left in the page cache; on the stack they were synced when they were copied.
+    if let Some(template) = &trial.template {
+        folders::sync_filesystem(&template.data).or_host(|| "write back what making the data left".to_owned())?;
+    }
+    let mut settled = SettleRecord { limit_us, ..SettleRecord::default() };
+    let mut quiet_looks = 0;
+    while quiet_looks < QUIET_LOOKS {
+        settled.waited_us = micros(begun.elapsed());
+        if settled.waited_us >= limit_us {
+            break;
+        }
+        trial.session.interrupt.check()?;
+        look(trial, &mut settled)?;
+        quiet_looks = if is_quiet(&settled) { quiet_looks + 1 } else { 0 };
+    }
+    settled.waited_us = micros(begun.elapsed());
+    settled.quiet = quiet_looks >= QUIET_LOOKS;
+    trial.record.settle = Some(settled);
+    Ok(())
+}
+
+fn is_quiet(seen: &SettleRecord) -> bool {
+    let device = |traffic: &DeviceTraffic| {
+        let seconds = traffic.wall_us.max(1) as f64 / 1e6;
+        traffic.written_bytes as f64 / seconds <= QUIET_BYTES_PER_S as f64
+            && traffic.busy_ms as f64 / 1e3 / seconds <= QUIET_BUSY
+    };
+    seen.devices.values().all(device) && seen.dirty_bytes.is_none_or(|dirty| dirty <= QUIET_DIRTY)
+}
+
+/// One stretch of the lowest devices of the stack, and the dirty pages at its end.
+fn look(trial: &Trial<'_, '_>, settled: &mut SettleRecord) -> Result<()> {
+    let host = &trial.session.host;
+    let lowest: Vec<(u32, u32)> = trial
+        .stack()?
+        .facts
+        .devices()
+        .into_iter()
+        .filter(|(_, device)| device.stands_on_nothing == Some(true))
+        .map(|(_, device)| (device.major, device.minor))
+        .collect();
+    let before = counters(host, &lowest)?;
+    let begun = now();
+    sleep(LOOK);
+    let wall_us = micros(begun.elapsed());
+    let after = counters(host, &lowest)?;
+    settled.devices = after
+        .into_iter()
+        .filter_map(|(name, (busy_ms, written))| {
+            let (busy_before, written_before) = before.get(&name)?;
+            let traffic = DeviceTraffic {
+                wall_us,
+                busy_ms: busy_ms.saturating_sub(*busy_before),
+                written_bytes: written.saturating_sub(*written_before),
+            };
+            Some((name, traffic))
+        })
+        .collect();
+    let memory = meminfo::parse(&host.read("/proc/meminfo")?)?;
+    settled.dirty_bytes = memory.dirty_bytes.map(|dirty| dirty + memory.writeback_bytes.unwrap_or(0));
+    Ok(())
+}
+
+/// Milliseconds busy and bytes written of devices, by kernel name.
+fn counters(host: &Host, devices: &[(u32, u32)]) -> Result<BTreeMap<String, (u64, u64)>> {
+    let all = diskstats::parse(&host.read("/proc/diskstats")?)?;
+    let of_ours = all.into_iter().filter(|stats| devices.contains(&(stats.major, stats.minor)));
+    Ok(of_ours.map(|stats| (stats.name, (stats.busy_ms, stats.write_bytes))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_quiet_when_its_devices_rest_and_little_waits_to_be_written() {
+        let seen = |busy_ms, written_bytes, dirty| SettleRecord {
+            dirty_bytes: Some(dirty),
+            devices: BTreeMap::from([("vda".to_owned(), DeviceTraffic { wall_us: 500_000, busy_ms, written_bytes })]),
+            ..SettleRecord::default()
+        };
+        assert!(is_quiet(&seen(20, 400 << 10, 10 << 20)));
+        assert!(!is_quiet(&seen(30, 0, 0)), "busy");
+        assert!(!is_quiet(&seen(0, 600 << 10, 0)), "written");
+        assert!(!is_quiet(&seen(0, 0, 65 << 20)), "dirty");
+        assert!(is_quiet(&SettleRecord::default()), "a stack in memory on a machine that does not tell");
+    }
+}

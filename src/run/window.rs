@@ -1,0 +1,199 @@
+//! What a window of whole checkpoint cycles needs: settings under which checkpoints come by time alone, and how long it
+//! will take. Values of the plan win. Why: `docs/adr/0020-windows-of-whole-checkpoint-cycles.md`.
+
+use super::forecast;
+use crate::cluster::setting;
+use crate::error::Result;
+use crate::record::case::{CaseSpec, PostgresSpec};
+use crate::record::window::Extent;
+use crate::units::Micros;
+use std::collections::BTreeMap;
+
+/// Time between two checkpoints where the plan does not say: the least that PostgreSQL takes.
+const CHECKPOINT_TIMEOUT_S: u64 = 30;
+
+/// PostgreSQL's own.
+const DEFAULT_TIMEOUT_US: u64 = 300_000_000;
+
+const MIB: u64 = 1 << 20;
+
+/// Share of the free space that WAL may take. It is the most that the server keeps by itself, and data grow beside it.
+const WAL_SHARE: f64 = 0.7;
+
+/// Largest `max_wal_size` that is set: what 1 GB/s writes in a cycle of 30 s, twice.
+const MOST_WAL: u64 = 64 << 30;
+
+/// Least `max_wal_size` that is set: PostgreSQL's default `min_wal_size`.
+const LEAST_WAL: u64 = 80 * MIB;
+
+/// WAL that is written before the warm-up where the plan sets no `max_wal_size`. What a cycle needs beyond it is recycled
+/// by those of the warm-up.
+const PREFILL: u64 = 1 << 30;
+
+/// Cycles that a warm-up may take before it is measured as not settled.
+pub const MOST_WARM_UP_CYCLES: usize = 5;
+
+/// Cycles of a warm-up as a rule: the rest of one, and two that agree. For the estimate.
+const USUAL_WARM_UP_CYCLES: u64 = 3;
+
+/// Time between two checkpoints by time, microseconds, as the plan has it or as it is set for cycles.
+pub fn timeout_us(case: &CaseSpec, extent: Extent) -> u64 {
+    let set = case.postgres.as_ref().and_then(|postgres| asked(postgres, "checkpoint_timeout"));
+    let default =
+        if matches!(extent, Extent::Cycles { .. }) { CHECKPOINT_TIMEOUT_S * 1_000_000 } else { DEFAULT_TIMEOUT_US };
+    set.and_then(setting::span_us).unwrap_or(default)
+}
+
+/// Longest time that a measurement may take, microseconds in whole seconds, where checkpoints come so often by time.
+#[must_use]
+pub fn limit_us(extent: Extent, timeout_us: u64) -> u64 {
+    let limit = match extent {
+        Extent::Span { span_us } => span_us,
+        Extent::Cycles { limit_us: Some(limit_us), .. } => limit_us,
+        Extent::Cycles { cycles, .. } => cycles.saturating_mul(timeout_us).saturating_mul(2),
+    };
+    limit.div_ceil(1_000_000).max(1) * 1_000_000
+}
+
+/// Warm-up and measurement of a case as they should be, microseconds.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn expected_us(case: &CaseSpec) -> Result<(u64, u64)> {
+    let window = forecast::workload(&case.workload.kind)?.window(&case.workload.options);
+    let timeout_us = timeout_us(case, window.extent);
+    Ok(match window.extent {
+        Extent::Span { span_us } => (window.warm_up.unwrap_or_default().0, span_us),
+        Extent::Cycles { cycles, .. } => {
+            let warm_up = window.warm_up.map_or(timeout_us.saturating_mul(USUAL_WARM_UP_CYCLES), |least| {
+                least.0.saturating_add(timeout_us / 2)
+            });
+            let measure = cycles.saturating_mul(timeout_us).min(limit_us(window.extent, timeout_us));
+            (warm_up, measure)
+        }
+    })
+}
+
+/// What a case is measured for: `3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them`.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn described(case: &CaseSpec) -> Result<String> {
+    let window = forecast::workload(&case.workload.kind)?.window(&case.workload.options);
+    let timeout = Micros(timeout_us(case, window.extent));
+    Ok(match (window.extent, window.warm_up) {
+        (Extent::Span { span_us }, warm_up) => match warm_up.unwrap_or_default() {
+            Micros(0) => Micros(span_us).to_string(),
+            warm_up => format!("{}, after a warm-up of {warm_up}", Micros(span_us)),
+        },
+        (Extent::Cycles { cycles, .. }, warm_up) => {
+            let plural = if cycles == 1 { "" } else { "s" };
+            let on_request = case.postgres.as_ref().is_some_and(|postgres| asked(postgres, "max_wal_size").is_some());
+            let at_most = if on_request { " at most" } else { "" };
+            let before = warm_up.map_or_else(
+                || format!("2 to {MOST_WARM_UP_CYCLES} of them"),
+                |least| format!("{least} and up to the next checkpoint"),
+            );
+            format!("{cycles} checkpoint cycle{plural} of {timeout}{at_most}, after a warm-up of {before}")
+        }
+    })
+}
+
+/// Settings for a window of cycles on a stack that has so much room for WAL: none that the plan sets.
+pub fn settings(postgres: &PostgresSpec, free_bytes: u64) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    let mut set = |name: &str, value: String| {
+        if asked(postgres, name).is_none() {
+            settings.insert(name.to_owned(), value);
+        }
+    };
+    set("checkpoint_timeout", format!("{CHECKPOINT_TIMEOUT_S}s"));
+    set("max_wal_size", format!("{}MB", most_wal(postgres, free_bytes) / MIB));
+    // The least that a server takes is two segments; PostgreSQL's default goes with another size of segments.
+    if !postgres.initdb.iter().any(|argument| argument.starts_with("--wal-segsize")) {
+        set("min_wal_size", format!("{}MB", prefill(postgres, free_bytes).unwrap_or(LEAST_WAL).max(LEAST_WAL) / MIB));
+    }
+    settings
+}
+
+/// Bytes of WAL to write before the warm-up, so that the segments of the measurement are recycled ones; `None` where the
+/// plan does not want them recycled.
+pub fn prefill(postgres: &PostgresSpec, free_bytes: u64) -> Option<u64> {
+    let recycled = asked(postgres, "wal_recycle").is_none_or(|value| !is_off(value));
+    let most = most_wal(postgres, free_bytes);
+    let steady = if asked(postgres, "max_wal_size").is_some() { most } else { most.min(PREFILL) };
+    recycled.then_some(steady.min((free_bytes as f64 * WAL_SHARE) as u64))
+}
+
+/// `max_wal_size`: the plan's, or a power of two so that stacks of about one size get the same.
+fn most_wal(postgres: &PostgresSpec, free_bytes: u64) -> u64 {
+    let set = asked(postgres, "max_wal_size").and_then(|value| setting::bytes(value, MIB));
+    let room = ((free_bytes as f64 * WAL_SHARE) as u64).clamp(LEAST_WAL, MOST_WAL);
+    set.unwrap_or_else(|| (1 << room.ilog2()).max(LEAST_WAL))
+}
+
+/// What the plan sets: among the settings, or by initdb (`-c NAME=VALUE`, since PostgreSQL 16).
+pub fn asked<'a>(postgres: &'a PostgresSpec, name: &str) -> Option<&'a str> {
+    let of_initdb = postgres.initdb.iter().filter_map(|argument| {
+        ["--set=", "-c", ""].iter().find_map(|lead| argument.strip_prefix(lead)?.trim().split_once('='))
+    });
+    let settings = postgres.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    settings.chain(of_initdb).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// `off` as PostgreSQL reads it, with any of its short forms.
+fn is_off(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    value == "0"
+        || (value.len() > 1 && "off".starts_with(&value))
+        || ["false", "no"].iter().any(|no| !value.is_empty() && no.starts_with(&value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn postgres(settings: &[(&str, &str)]) -> PostgresSpec {
+        PostgresSpec {
+            bin: "auto".to_owned(),
+            settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            initdb: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn checkpoints_come_by_time_alone_and_stacks_of_about_one_size_get_the_same_wal() {
+        let of = |free: u64| settings(&postgres(&[]), free);
+        let roomy = of(500 << 30);
+        assert_eq!(roomy["checkpoint_timeout"], "30s");
+        assert_eq!((roomy["max_wal_size"].as_str(), roomy["min_wal_size"].as_str()), ("65536MB", "1024MB"));
+        assert_eq!(of(1550 * MIB)["max_wal_size"], "1024MB");
+        assert_eq!(of(1650 * MIB), of(1550 * MIB));
+        assert_eq!(
+            (of(60 * MIB)["max_wal_size"].as_str(), prefill(&postgres(&[]), 60 * MIB)),
+            ("80MB", Some(42 * MIB))
+        );
+    }
+
+    #[test]
+    fn what_the_plan_sets_stays() {
+        let plan = postgres(&[("Max_WAL_size", "48MB"), ("checkpoint_timeout", "5min")]);
+        assert_eq!(settings(&plan, 500 << 30), BTreeMap::from([("min_wal_size".to_owned(), "80MB".to_owned())]));
+        assert_eq!(prefill(&plan, 500 << 30), Some(48 * MIB));
+        let mut by_initdb = postgres(&[]);
+        by_initdb.initdb = ["-c", "max_wal_size=64MB", "--set=min_wal_size=32MB"].map(str::to_owned).to_vec();
+        assert_eq!(
+            settings(&by_initdb, 500 << 30),
+            BTreeMap::from([("checkpoint_timeout".to_owned(), "30s".to_owned())])
+        );
+        assert_eq!(prefill(&postgres(&[("wal_recycle", "off")]), 500 << 30), None);
+    }
+
+    #[test]
+    fn the_limit_is_twice_the_cycles_in_whole_seconds() {
+        let cycles = |limit_us| Extent::Cycles { cycles: 3, limit_us };
+        assert_eq!(limit_us(cycles(None), 30_000_000), 180_000_000);
+        assert_eq!(limit_us(cycles(Some(7_000_000)), 30_000_000), 7_000_000);
+        assert_eq!(limit_us(Extent::Span { span_us: 1 }, 30_000_000), 1_000_000);
+    }
+}

@@ -1,0 +1,82 @@
+//! Windows of whole checkpoint cycles, on a real server. Checkpoints come on request here, by a small max_wal_size: those
+//! by time come every 30 s at most.
+
+use crate::workshop::{Workshop, can_build_stacks, said};
+use std::fs;
+
+const PLAN: &str = r#"
+name = "cycles"
+blocks = 1
+
+[stack.tmp]
+filesystem = { tmpfs = "512MiB" }
+
+[postgres]
+settings = { shared_buffers = "64MB", max_wal_size = "48MB" }
+
+[workload.tpcb]
+pgbench = { scale = 2, clients = 2 }
+"#;
+
+fn json(text: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(text).unwrap()
+}
+
+/// The record of the only trial, and the findings.
+fn measured(shop: &Workshop) -> (serde_json::Value, serde_json::Value) {
+    let folder = shop.run_folder();
+    let record = json(&fs::read(folder.join("trials/tmp.tpcb/1/trial.json")).unwrap());
+    let output = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
+    (record, json(&output.stdout))
+}
+
+#[test]
+fn a_writing_workload_is_measured_over_three_whole_checkpoint_cycles() {
+    if !can_build_stacks("windows of whole checkpoint cycles") {
+        return;
+    }
+    let shop = Workshop::new();
+    let output = shop.run(&shop.file("plan.toml", PLAN));
+    assert!(output.status.success(), "{}", said(&output));
+    let (record, findings) = measured(&shop);
+    let window = &record["window"];
+    assert_eq!(window["end"], "cycles", "{window}");
+    assert!(window["prefill"]["bytes"].as_u64().unwrap() >= 48 << 20, "{window}");
+    assert!(window["warm_up"].as_array().unwrap().len() >= 2, "{window}");
+    let found = &findings["trials"][0]["window"];
+    assert_eq!((&found["whole_cycles"], &found["asked_cycles"]), (&3.into(), &3.into()), "{found}");
+    // The client was started just after the checkpoint began with which the window begins.
+    let begins = found["checkpoints"].as_array().unwrap().iter().map(|it| it["start_s"].as_f64().unwrap());
+    let latest_before = begins.filter(|at| *at <= 0.0).fold(f64::MIN, f64::max);
+    assert!(latest_before > -3.0, "{found}");
+    // What pgbench counted is what its log holds, although it was told to end.
+    let checks = findings["trials"][0]["checks"].as_array().unwrap();
+    let transactions = checks.iter().find(|check| check["what"] == "transactions").unwrap();
+    assert_eq!(transactions["tool"], transactions["own"]);
+    // Segments are recycled, not made anew.
+    assert!(found["wal_segments_new"].as_u64().unwrap() <= 1, "{found}");
+    let pages = &findings["cases"][0]["window"]["pages"];
+    assert!(pages["checkpointer"].as_u64().unwrap() > 100, "{pages}");
+    assert!(!findings["headline"].as_str().unwrap().contains("quick"));
+}
+
+#[test]
+fn a_quick_run_measures_for_a_time_and_its_first_sentence_says_what_that_left_out() {
+    if !can_build_stacks("a quick run") {
+        return;
+    }
+    let shop = Workshop::new();
+    let plan = shop.file("plan.toml", &PLAN.replace("clients = 2", "clients = 2, warmup = \"1s\", cycles = 2"));
+    let shown = shop.pgstrata(&["plan", plan.to_str().unwrap(), "--quick", "--json"]).output().unwrap();
+    let quick_us = json(&shown.stdout)["forecast"]["expected_us"].as_u64().unwrap();
+    let shown = shop.pgstrata(&["plan", plan.to_str().unwrap(), "--json"]).output().unwrap();
+    let whole_us = json(&shown.stdout)["forecast"]["expected_us"].as_u64().unwrap();
+    assert!(quick_us >= 11_000_000 && whole_us >= quick_us + 40_000_000, "{quick_us} {whole_us}");
+    let output = shop.pgstrata(&["run", plan.to_str().unwrap(), "--quick"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let (record, findings) = measured(&shop);
+    assert_eq!(record["window"]["extent"]["span_us"], 10_000_000, "{}", record["window"]);
+    let headline = findings["headline"].as_str().unwrap();
+    assert!(headline.starts_with("This was a quick run"), "{headline}");
+    assert!(headline.contains("recycled WAL segments"), "{headline}");
+}
