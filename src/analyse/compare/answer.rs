@@ -3,6 +3,7 @@
 use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
 use super::single;
 use crate::analyse::findings::Estimate;
+use crate::analyse::probe::caveats::WAITED;
 use crate::units::significant;
 
 /// Rows that decide what a server does, the most telling first.
@@ -38,17 +39,18 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
 /// How the row that matters most compares, the larger figure first, and how sure that is.
 fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comparison: &Comparison) -> String {
     let turned = comparison.ratio < 1.0;
-    let marks = [pair.side, pair.against].map(|place| &findings.sides[place].mark);
-    let (larger, smaller) = if turned { (marks[1], marks[0]) } else { (marks[0], marks[1]) };
+    let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
+    let (larger, smaller) = if turned { (&sides[1].mark, &sides[0].mark) } else { (&sides[0].mark, &sides[1].mark) };
     let shown = |ratio: f64| significant(if turned { 1.0 / ratio } else { ratio });
     let less = if row.more_is_better { "" } else { ", less is better" };
     let what = format!("{larger} is {}× {smaller} at {}{less}", shown(comparison.ratio), spoken(&row.measure));
     let once = comparison.method.is_of_single_runs();
     // What is known of the scatter between runs is of rates.
     let points = row.more_is_better && lie_apart(row) && single::points_a_way(comparison.ratio);
+    let points = points && !sides.iter().flat_map(|side| &side.caveats).any(|caveat| caveat.contains(WAITED));
     let runs = match (row.value.trials > 1, row.reference.trials > 1) {
         (false, false) => "one run each".to_owned(),
-        (repeated, _) => format!("one run of {}", marks[usize::from(repeated)]),
+        (repeated, _) => format!("one run of {}", sides[usize::from(repeated)].mark),
     };
     let sure = match (comparison.low, comparison.high) {
         _ if once && points => format!("{runs}, so the size is uncertain, the direction is not"),

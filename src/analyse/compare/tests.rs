@@ -215,6 +215,18 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
 }
 
 #[test]
+fn on_busy_cpus_not_even_the_direction_is_certain() {
+    let mut busy = side(1, "b", Origin::Probe, vec![tps(900.0)]);
+    busy.caveats.push("the probe waited for a CPU in 81.9 % of the time: others use the CPUs".to_owned());
+    let found = compare(&[side(0, "a", Origin::Imported, vec![tps(100.0)]), busy]);
+    assert!(
+        found.answer.contains("9× A at") && found.answer.contains("neither size nor direction"),
+        "{}",
+        found.answer
+    );
+}
+
+#[test]
 fn of_two_runs_both_figures_are_told() {
     let repeated = Measure { spread: trials("r", &[10.0, 7654.0]), ends: Some((0.1, 7e5)), ..tps(272.0) };
     let row = &two(repeated, tps(100.0)).pairs[0].rows[0];
