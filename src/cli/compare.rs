@@ -58,16 +58,18 @@ A DIR with outputs of tools right in it may be meant for what it holds or for th
 lies, so it is refused with the command that imports it. Probed in any case are `.`, `..` and DIR/.,
 which name a place, and data directories of PostgreSQL.
 
-Refused where both sides tell it: other workload, scale, client count or write size; data in RAM
+The first two lines are the answer; of two runs both figures are shown, and units are the tool's own.
+
+Refused where it is known of both sides: other workload, scale, client count or write size; data in RAM
 against data on disk; files in memory against files on a device; means against percentiles; the row
 of pg_test_fsync without a sync where versions do it differently. What is known to lose commits is
-compared with nothing that may keep them. What one side does not tell is listed.";
+compared with nothing that may keep them. What is unknown of a side is listed.";
 const EXIT_CODES: &str =
     "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
 
 /// Put measurements side by side: runs, probes, published and other people's output
 ///
-/// What is comparable stands side by side, with its ratio and 95 % interval; what isn't is listed with the reason. Facts
+/// What is comparable stands side by side, with its ratio and 95 % interval; the rest is listed, each reason once. Facts
 /// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
 /// reference; cases of a later side are compared with the first one's case of the same name where it has one.
 #[derive(Debug, clap::Args)]

@@ -29,25 +29,15 @@ use std::path::{Path, PathBuf};
   ssh db1 iostat -x 1 60 | pgstrata import - --dry-run  standard input; nothing is stored
   pgstrata import pgbench_log.4711.zst --json | jq .record.cases
 
-A file's kind is told by its content. Read are pg_test_fsync (English), pgbench with its logs (-l),
+The content of a file tells its kind. Read are pg_test_fsync (English), pgbench with its logs (-l),
 iostat, vmstat, zpool iostat, fio (JSON), zfs get and mount, also as pages and mails show them, in
 UTF-8, UTF-16 or Latin-1, packed with gzip, xz or zstd. A line that was folded or cut off is listed
 as not read.
 
-Each file becomes a case of its own, named by the file. Which files belong together, what varied and
-which are repetitions is told by a publication.toml in the folder:
+Each file becomes a case of its own, named by the file. A publication.toml in the folder says which
+files belong together, what varied and which are repetitions; --manifest-example prints one.
 
-  varied = \"filesystem\"
-  [facts]
-  \"postgresql.version\" = \"18.4\"
-  [[case]]
-  name = \"ext4\"
-  facts = { \"stack.filesystem\" = \"ext4\" }
-  trials = [[\"ext4-1.txt\", \"pgbench_log.17*\"], [\"ext4-2.txt\"]]   # one list for each repetition
-
---manifest-example prints one with every key.
-
-What is known of all files is told by --set KEY=VALUE. Any key is kept and shown; these decide what
+--set KEY=VALUE adds what you know of all files. Any key is kept and shown; these decide what
 `pgstrata compare` puts side by side, and what it says of a rate:
   stack.filesystem (of the data), wal_stack.filesystem, stack.mount_options, zfs.sync, zfs.dataset
   stack.medium=memory|disk, stack.media=rotating   where the files lay
@@ -55,8 +45,8 @@ What is known of all files is told by --set KEY=VALUE. Any key is kept and shown
   postgresql.version, postgresql.fsync, postgresql.synchronous_commit
   workload.script, workload.scale, workload.clients, workload.rate
 
-Exit code: 0 all outputs that were found were read whole (lines with numbers outside of them are
-listed: look whether they are prose), 1 some lines or files of a folder could not be read, and the
+Exit code: 0 all outputs that were found were read whole (lines outside of them that look like
+figures are listed), 1 some lines or files of a folder could not be read, and the
 rest was read, 2 a file is no output of a tool that is known, or publication.toml is wrong (nothing
 is stored then), 5 the folder cannot be written.")]
 pub struct Args {
@@ -181,42 +171,18 @@ fn clear(results: &Path) {
     }
 }
 
-/// Facts that comparisons and rules go by.
-const KEYS: [&str; 26] = [
-    "data.fits",
-    "data.place",
-    "mount.options",
-    "postgresql.fsync",
-    "postgresql.synchronous_commit",
-    "postgresql.version",
-    "stack.controller",
-    "stack.dataset",
-    "stack.device",
-    "stack.devices",
-    "stack.filesystem",
-    "stack.media",
-    "stack.medium",
-    "stack.mount",
-    "stack.mount_options",
-    "stack.pool",
-    "wal_stack.filesystem",
-    "workload.clients",
-    "workload.rate",
-    "workload.scale",
-    "workload.script",
-    "zfs.dataset",
-    "zfs.logbias",
-    "zfs.recordsize",
-    "zfs.sync",
-    "zpool.pool",
-];
+/// Facts that comparisons and rules go by, parted by blanks.
+const KEYS: &str = "data.fits data.place mount.options postgresql.fsync postgresql.synchronous_commit postgresql.version \
+    stack.controller stack.dataset stack.device stack.devices stack.filesystem stack.media stack.medium \
+    stack.mount stack.mount_options stack.pool wal_stack.filesystem workload.clients workload.rate \
+    workload.scale workload.script zfs.dataset zfs.logbias zfs.recordsize zfs.sync zpool.pool";
 
 /// The fact that a key was most likely meant to be: any other key is kept and shown, but one that is a slip of the finger
 /// away from these would be missed in silence.
 fn misspelt(key: &str) -> Option<&'static str> {
     const SLIPS: usize = 2;
-    let distance = |known: &&&str| strsim::damerau_levenshtein(key, known);
-    KEYS.iter().min_by_key(distance).filter(|known| (1..=SLIPS).contains(&distance(known))).copied()
+    let distance = |known: &&str| strsim::damerau_levenshtein(key, known);
+    KEYS.split_whitespace().min_by_key(distance).filter(|known| (1..=SLIPS).contains(&distance(known)))
 }
 
 /// Puts what `--set` tells into a record: facts of every case, and `origin.*`. It goes before what a manifest tells.

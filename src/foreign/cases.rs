@@ -1,6 +1,7 @@
 //! Readings to cases: one file, one case, unless a manifest says otherwise; and what nobody told about them.
 
 use super::Reading;
+use super::told::is_date;
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedLog, ImportedOutput, ImportedTimes, ImportedTrial};
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ pub fn trial(readings: Vec<Reading>) -> ImportedTrial {
     trial
 }
 
-/// What would be needed to judge a record and is told neither by its origin, nor by facts, nor by what was read.
+/// What would be needed to judge a record and is known neither by its origin, nor by facts, nor by what was read.
 #[must_use]
 pub fn unknown(record: &ImportRecord) -> Vec<String> {
     const DEVICES: [&str; 5] =
@@ -73,25 +74,28 @@ pub fn unknown(record: &ImportRecord) -> Vec<String> {
         let tells = |case: &ImportedCase| keys.iter().any(|key| case.facts.contains_key(*key));
         !record.cases.is_empty() && record.cases.iter().all(tells)
     };
-    let all = record.cases.iter().flat_map(|case| &case.trials);
-    let outputs: Vec<&ImportedOutput> = all.flat_map(|it| &it.outputs).collect();
+    let trials: Vec<&ImportedTrial> = record.cases.iter().flat_map(|case| &case.trials).collect();
+    let outputs: Vec<&ImportedOutput> = trials.iter().flat_map(|trial| &trial.outputs).collect();
+    let labels: Vec<&(String, String)> = outputs.iter().flat_map(|o| &o.rows).flat_map(|row| &row.labels).collect();
+    let of_files = trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
+    let told: Vec<&str> =
+        outputs.iter().flat_map(|output| &output.facts).chain(of_files).map(|it| it.0.as_str()).collect();
+    let tells = |keys: [&str; 2]| told.iter().any(|key| keys.contains(key));
     let printed = |tool: &str| outputs.iter().any(|output| output.tool.starts_with(tool));
-    let labelled =
-        |label: &str| outputs.iter().flat_map(|o| &o.rows).any(|row| row.labels.iter().any(|(name, _)| name == label));
-    let told = |name: &str| outputs.iter().any(|output| output.facts.iter().any(|(fact, _)| fact == name));
-    let of_postgres = printed("pgbench");
-    let dated = told("date");
+    let dated = trials.iter().any(|trial| trial.log.as_ref().is_some_and(|log| log.span_us.is_some()))
+        || labels.iter().any(|(name, value)| name == "time" && is_date(value));
+    let version = origin.postgresql.is_some() || fact(&VERSION) || tells(["build", "postgresql.version"]);
     let wanted = [
-        ("when it was measured", origin.measured.is_some() || dated),
+        ("when it was measured", origin.measured.is_some() || dated || tells(["date", "measured"])),
         ("machine: CPUs and memory", origin.machine.is_some() || fact(&["host.machine", "host.description"])),
         ("devices, controller and their caches", origin.storage.is_some() || fact(&DEVICES)),
-        ("operating system and kernel", origin.system.is_some() || fact(&SYSTEM) || told("kernel")),
-        ("filesystem", fact(&FILESYSTEM) || printed("mount") || labelled("type")),
+        ("operating system and kernel", origin.system.is_some() || fact(&SYSTEM) || tells(["kernel", "host.system"])),
+        ("filesystem", fact(&FILESYSTEM) || printed("mount") || labels.iter().any(|(name, _)| name == "type")),
         ("mount options", fact(&["mount.options", "stack.mount_options"]) || printed("mount")),
-        ("PostgreSQL's version", !of_postgres || origin.postgresql.is_some() || fact(&VERSION) || told("build")),
+        ("PostgreSQL's version", !printed("pgbench") || version),
         (
             "PostgreSQL's settings: fsync, synchronous_commit, wal_sync_method",
-            !of_postgres || fact(&["postgresql.wal_sync_method", "wal_sync_method"]),
+            !printed("pgbench") || fact(&["postgresql.wal_sync_method", "wal_sync_method"]),
         ),
     ];
     wanted.iter().filter(|(_, known)| !known).map(|(words, _)| (*words).to_owned()).collect()
@@ -131,6 +135,17 @@ fn joined_times(one: &ImportedTimes, other: &ImportedTimes) -> ImportedTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_tells_when_it_was_measured() {
+        let unknown_of = |span_us| {
+            let log = Some(ImportedLog { span_us, ..ImportedLog::default() });
+            let trials = vec![ImportedTrial { log, ..ImportedTrial::default() }];
+            let cases = vec![ImportedCase { trials, ..ImportedCase::default() }];
+            unknown(&ImportRecord { cases, ..ImportRecord::default() }).contains(&"when it was measured".to_owned())
+        };
+        assert!(unknown_of(None) && !unknown_of(Some((1_403_826_719_000_002, 1_403_826_723_000_009))));
+    }
 
     #[test]
     fn every_file_is_a_case_of_its_own_with_a_name_of_its_own() {

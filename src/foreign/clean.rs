@@ -40,7 +40,7 @@ fn bare(line: &str) -> Option<&str> {
         }
         line = blanks_off(rest);
     }
-    line = tags_off(blanks_off(bars_off(line)));
+    line = blanks_off(bars_off(line));
     match ["```", "~~~"].iter().find_map(|fence| line.strip_prefix(fence)) {
         // What follows a fence is a language of one word; more is text that was put on the fence's line.
         Some(rest) if rest.split_whitespace().nth(1).is_none() => None,
@@ -60,22 +60,8 @@ fn bars_off(line: &str) -> &str {
     line.trim_matches(is_edge)
 }
 
-/// Tags of preformatted text at both ends, as raw HTML has them.
-fn tags_off(line: &str) -> &str {
-    const OPENING: [&str; 6] = ["<pre>", "<code>", "<p>", "<br>", "<br/>", "<br />"];
-    const CLOSING: [&str; 6] = ["</pre>", "</code>", "</p>", "<br>", "<br/>", "<br />"];
-    let mut line = line;
-    while let Some(rest) = OPENING.iter().find_map(|tag| line.strip_prefix(tag)) {
-        line = blanks_off(rest);
-    }
-    while let Some(rest) = CLOSING.iter().find_map(|tag| line.strip_suffix(tag)) {
-        line = blanks_off(rest);
-    }
-    line
-}
-
 /// The command behind a prompt of a shell or of psql; empty where nothing stands behind it. `$ iostat -x 1`,
-/// `postgres@db1:~$ pg_test_fsync`, `[root@db1 ~]# zpool iostat`, `bash-4.2$ ls`, `digoal=# select 1`, `C:\>pgbench`.
+/// `postgres@db1:~$ pg_test_fsync`, `[root@db1 ~]# zpool iostat`, `bash-4.2$ ls`, `digoal=# select 1`.
 #[must_use]
 pub fn prompt(line: &str) -> Option<&str> {
     const FARTHEST: usize = 120;
@@ -100,10 +86,6 @@ fn is_before_a_sigil(before: &str, sigil: char, parted: bool) -> bool {
     let inner = before.trim_end();
     if inner.is_empty() {
         return parted && sigil != '>';
-    }
-    let drive = inner.strip_prefix("PS ").unwrap_or(inner).as_bytes();
-    if sigil == '>' && drive.len() > 1 && drive[0].is_ascii_alphabetic() && drive[1] == b':' {
-        return true;
     }
     let first = inner.trim_start_matches(['[', '(']).split_whitespace().next().unwrap_or_default();
     if let Some((user, host)) = first.split_once('@') {
@@ -164,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_a_page_puts_around_a_line_is_taken_off_and_numbers_stay() {
-        let page = "\u{feff}Hello\r\n```text\r\n> > fsync\u{a0}\n>\n| | open_sync 5 | |\n<pre>a b</pre>\n~~~\n\u{a0} z";
+        let page = "\u{feff}Hello\r\n```text\r\n> > fsync\u{a0}\n>\n| | open_sync 5 | |\na b\n~~~\n\u{a0} z";
         let found: Vec<(u32, &str)> = lines(page).iter().map(|line| (line.number, line.text)).collect();
         assert_eq!(found, [(1, "Hello"), (3, "fsync"), (4, ""), (5, "open_sync 5"), (6, "a b"), (8, "z")]);
         assert_eq!(texts(""), Vec::<&str>::new());
@@ -189,7 +171,6 @@ mod tests {
             ("digoal=# ", ""),
             ("digoal=# show fsync;", "show fsync;"),
             ("postgres=> SELECT 1", "SELECT 1"),
-            ("C:\\Program Files>pgbench.exe -i", "pgbench.exe -i"),
             ("box% pgbench -c 8", "pgbench -c 8"),
         ] {
             assert_eq!(prompt(line), Some(command), "{line}");

@@ -13,6 +13,7 @@ mod read;
 pub mod shelf;
 #[cfg(test)]
 mod tests;
+mod told;
 mod unpack;
 
 pub use cases::{by_file, trial, unknown};
@@ -174,6 +175,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     }
     let ranges: Vec<(u32, u32)> = taken.iter().map(|it| it.output.lines).collect();
     reading.file.lines_of_no_output = other_lines(&lines, &ranges);
+    reading.file.facts = told::facts(&lines);
     reading.outputs = taken.into_iter().map(|it| it.output).collect();
     Ok(())
 }
@@ -189,7 +191,8 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
         .hint(format!("known are {}", known.join("; ")))
 }
 
-/// Runs of lines with digits outside of `ranges`, which are sorted by their begin.
+/// Runs of lines outside of `ranges`, which are sorted by their begin, that look like figures: numbers make up a third of
+/// their words. Commands, dates and prose do not.
 fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     let (mut next, mut covered) = (0, 0);
@@ -198,7 +201,9 @@ fn other_lines(lines: &[Line<'_>], ranges: &[(u32, u32)]) -> Vec<(u32, u32)> {
             covered = covered.max(*last);
             next += 1;
         }
-        if line.number <= covered || !line.text.contains(|c: char| c.is_ascii_digit()) {
+        let words = read::table::words(line.text);
+        let numbers = read::table::count_numbers(&words);
+        if line.number <= covered || numbers == 0 || numbers * 3 < words.len() || told::is_no_figure(line.text) {
             continue;
         }
         match runs.last_mut().filter(|(_, last)| *last + 1 >= line.number) {

@@ -20,8 +20,8 @@ pub(super) fn fixtures() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // Plans are no output of a tool.
-            if path.ends_with("plans") {
+            // Plans and tables of statistics are no output of a tool.
+            if path.ends_with("plans") || path.ends_with("studentized_range") {
                 continue;
             }
             if path.is_dir() { folders.push(path) } else { files.push(path) }
@@ -44,6 +44,27 @@ fn every_fixture_is_read_and_every_line_of_it_belongs_to_an_output() {
         assert!(reading.outputs.iter().all(|output| !output.tool.is_empty()), "{name}");
         assert_eq!(reading.log.is_some(), name.ends_with(".log"), "{name}");
     }
+}
+
+#[test]
+fn commands_dates_and_prose_around_an_output_are_no_figures_and_what_they_tell_is_known() {
+    let output = include_str!("../../shelf/wal-blocksize-2012/pgbench-fdatasync-8k.txt");
+    let around = |before: &str, after: &str| {
+        let reading = of(format!("{before}\n{output}\n{after}\n").as_bytes()).unwrap();
+        let other = reading.file.lines_of_no_output.len();
+        let cases = super::by_file(vec![reading], &std::collections::BTreeMap::new());
+        (other, super::unknown(&crate::record::imported::ImportRecord { cases, ..Default::default() }))
+    };
+    let before = "Two sockets with 8 cores each, measured 3 times:\n$ uname -a\n\
+                  Linux db1 3.10.0-862.el7.x86_64 #1 SMP Fri Apr 20 16:44:24 UTC 2018 x86_64 GNU/Linux\n\
+                  Thu Jun 26 23:52:00 UTC 2014\n$ /usr/pgsql-9.1/bin/pgbench -n -r -c 1 -j 1 -T 60";
+    let (other, unknown) = around(before, "pgbench -c 1 -j 1 -T 60 was the command");
+    assert_eq!(other, 0);
+    for known in ["when it was measured", "operating system and kernel", "PostgreSQL's version"] {
+        assert!(!unknown.iter().any(|it| it == known), "{unknown:?}");
+        assert!(around("", "").1.iter().any(|it| it == known), "{known}");
+    }
+    assert_eq!(around("", "frob 12.5 8").0, 1);
 }
 
 #[test]

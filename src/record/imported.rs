@@ -94,7 +94,10 @@ pub struct ImportedFile {
     pub packed: Option<String>,
     /// How its text was encoded, where that is not UTF-8: `UTF-16LE`, `Latin-1`.
     pub encoding: Option<String>,
-    /// Lines with digits that belong to no output, as first and last line of each run: prose, or a tool nobody knows.
+    /// What its lines tell besides the outputs, by dotted key: `host.system` -> `Linux 5.10.0-8`, `measured`,
+    /// `postgresql.version`.
+    pub facts: Vec<(String, String)>,
+    /// Lines that look like figures and belong to no output, as first and last line of each run.
     pub lines_of_no_output: Vec<(u32, u32)>,
 }
 

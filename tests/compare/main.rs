@@ -99,7 +99,7 @@ fn two_raw_files_are_compared_row_by_row_without_a_winner() {
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flowing.contains("neither is called faster") && text.contains("no interval"), "{text}");
+    assert!(flowing.contains("so neither size nor direction is certain") && text.contains("no interval"), "{text}");
     assert!(!text.contains(") faster") && !text.contains(") slower"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100 || line.starts_with("report ")), "{text}");
     let page = std::fs::read_to_string(page).unwrap();

@@ -1,8 +1,9 @@
-//! The answer in a sentence or two: the row that matters most, and how much could be compared at all.
+//! The answer in two lines: the row that matters most, and how much could be compared at all.
 
 use super::findings::{Comparison, ComparisonFindings, Outcome, PairFinding, Row};
 use super::single;
 use crate::analyse::findings::Estimate;
+use crate::analyse::probe::caveats::WAITED;
 use crate::units::significant;
 
 /// Rows that decide what a server does, the most telling first.
@@ -32,32 +33,47 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
         .iter()
         .find_map(|(family, end)| asked().find(|(_, row, _)| row.family == *family && row.measure.ends_with(end)));
     let Some((pair, row, comparison)) = telling.or_else(|| asked().next()) else { return nothing(findings) };
-    let (side, reference) = (&findings.sides[pair.side].label, &findings.sides[pair.against].label);
-    let ratio = significant(comparison.ratio);
-    let interval = match (comparison.low, comparison.high) {
-        (Some(low), Some(high)) => format!("95 % interval {} to {}", significant(low), significant(high)),
+    format!("{}\n{}", first_line(findings, pair, row, comparison), counted(&compared))
+}
+
+/// How the row that matters most compares, the larger figure first, and how sure that is.
+fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comparison: &Comparison) -> String {
+    let turned = comparison.ratio < 1.0;
+    let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
+    let (larger, smaller) = if turned { (&sides[1].mark, &sides[0].mark) } else { (&sides[0].mark, &sides[1].mark) };
+    let shown = |ratio: f64| significant(if turned { 1.0 / ratio } else { ratio });
+    let less = if row.more_is_better { "" } else { ", less is better" };
+    let what = format!("{larger} is {}× {smaller} at {}{less}", shown(comparison.ratio), spoken(&row.measure));
+    let once = comparison.method.is_of_single_runs();
+    // What is known of the scatter between runs is of rates.
+    let points = row.more_is_better && lie_apart(row) && single::points_a_way(comparison.ratio);
+    let points = points && !sides.iter().flat_map(|side| &side.caveats).any(|caveat| caveat.contains(WAITED));
+    let runs = match (row.value.trials > 1, row.reference.trials > 1) {
+        (false, false) => "one run each".to_owned(),
+        (repeated, _) => format!("one run of {}", sides[usize::from(repeated)].mark),
+    };
+    let sure = match (comparison.low, comparison.high) {
+        _ if once && points => format!("{runs}, so the size is uncertain, the direction is not"),
+        _ if once => format!("{runs}, so neither size nor direction is certain"),
+        (Some(low), Some(high)) => {
+            let (low, high) = if turned { (high, low) } else { (low, high) };
+            let says = if comparison.outcome == Outcome::NoDifferenceSeen { "no difference seen, " } else { "" };
+            format!("{says}95 % interval {} to {}", shown(low), shown(high))
+        }
         _ => comparison.how.clone(),
     };
-    // What is known of the scatter between runs is of rates that were measured once.
-    let of_rates = comparison.method.is_of_single_runs() && row.more_is_better;
-    let points = of_rates && lie_apart(row) && single::points_a_way(comparison.ratio);
-    let points = if points { format!("; the ratio is {}", single::POINTS) } else { String::new() };
-    let measure = &row.measure;
-    let first = match comparison.outcome {
-        Outcome::Faster => format!("{side} is faster than {reference}: {ratio} times its {measure} ({interval})."),
-        Outcome::Slower => format!("{side} is slower than {reference}: {ratio} times its {measure} ({interval})."),
-        Outcome::NoDifferenceSeen => {
-            format!("No difference is seen between {side} and {reference} in {measure}: {ratio} times ({interval}).")
-        }
-        Outcome::NotRepeated | Outcome::NoInterval => {
-            let why = if comparison.outcome == Outcome::NotRepeated {
-                format!(": nothing was repeated ({interval} {}{points})", comparison.how)
-            } else {
-                format!(" ({interval}{points})")
-            };
-            format!("{side} has {ratio} times the {measure} of {reference}, but neither is called faster{why}.")
-        }
-    };
+    format!("{what}; {sure}")
+}
+
+/// A measure as a sentence has it: `fsync, one write, 8 kB` for `pg_test_fsync/one write/8 kB/fsync`.
+fn spoken(measure: &str) -> String {
+    let Some((rest, item)) = measure.rsplit_once('/') else { return measure.to_owned() };
+    let conditions = ["pg_test_fsync/", "pgbench/"].iter().find_map(|tool| rest.strip_prefix(tool)).unwrap_or(rest);
+    format!("{item}, {}", conditions.replace('/', ", "))
+}
+
+/// How many figures were compared, by what they say.
+fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
     let counts = [
         (Outcome::Faster, "faster"),
         (Outcome::Slower, "slower"),
@@ -69,7 +85,7 @@ pub(super) fn answer(findings: &ComparisonFindings) -> String {
     let counts: Vec<String> =
         counts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let figures = if compared.len() == 1 { "figure" } else { "figures" };
-    format!("{first} Of {} {figures} compared: {}.", compared.len(), counts.join(", "))
+    format!("{} {figures} compared: {}", compared.len(), counts.join(", "))
 }
 
 /// Whether neither figure lies in what the other one is known to scatter.

@@ -15,7 +15,7 @@ pub struct ComparisonFindings {
     pub format: u32,
     /// Version of pgstrata that compared.
     pub compared_by: String,
-    /// The answer in a sentence or two.
+    /// The answer: a line with the row that matters most, and one with how much could be compared.
     pub answer: String,
     /// The sides in the order of the arguments; the first is the reference.
     pub sides: Vec<SideFinding>,
@@ -86,6 +86,10 @@ pub struct Row {
     pub value: Estimate,
     /// The figure of the one that it is compared with.
     pub reference: Estimate,
+    /// The figures of its two runs; empty where there are more or fewer.
+    pub value_runs: Vec<f64>,
+    /// The same of the one that it is compared with.
+    pub reference_runs: Vec<f64>,
     /// The comparison; `None` where it is refused.
     pub comparison: Option<Comparison>,
     /// Why it is refused.
@@ -190,11 +194,11 @@ pub enum Reason {
     NothingDone,
 }
 
-/// Figures that may not be compared.
+/// Figures that may not be compared: one entry for each reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Places of the two sides, the smaller first.
-    pub sides: (usize, usize),
+    /// Pairs of sides by their places, the smaller first.
+    pub sides: Vec<(usize, usize)>,
     /// Why.
     pub reason: Reason,
     /// Why, in words: "other client count: 1, 16 against 4".

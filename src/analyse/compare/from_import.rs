@@ -3,6 +3,7 @@
 //! What iostat, vmstat and their like print belongs to a workload that they do not name, and what fio did is a workload that
 //! no run of this program has; they are left out, and said so.
 
+use super::command;
 use super::facts::{Facts, medium_of_filesystem};
 use super::from_probe::{kilobytes, pieces};
 use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Side, Spread, UnsyncedForm};
@@ -34,7 +35,7 @@ pub fn sides(argument: usize, label: &str, record: &ImportRecord, wanted: Option
                 origin: Origin::Imported,
                 facts: facts(record, case),
                 measures: Vec::new(),
-                caveats: case.caveats.iter().chain(&record.caveats).cloned().collect(),
+                caveats: case.caveats.iter().chain(&record.caveats).cloned().chain(perhaps_memory(case)).collect(),
                 left_out: Vec::new(),
             },
             case,
@@ -170,7 +171,7 @@ fn of_all_operations(which: &str, measure: Measure, found: &[(&ImportedTrial, f6
         *all.entry(*us).or_default() += count;
     }
     let all: Vec<(u64, u64)> = all.into_iter().collect();
-    let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us);
+    let value = percentiles(&all).into_iter().find(|(name, _)| *name == which).map(|(_, us)| us / 1e3);
     let alone = found.iter().map(|(_, value)| (*value, *value));
     let alone = alone.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)));
     let spread = Spread::Together { trials: found.len(), alone };
@@ -206,7 +207,9 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
         facts.add(if key.contains('.') { key.clone() } else { format!("postgresql.{key}") }, value);
     }
     for output in case.trials.iter().flat_map(|trial| &trial.outputs) {
-        if let Some(version) = &output.version {
+        // Of a range it is not known whether another one differs from it.
+        if let Some(version) = output.version.as_ref().filter(|it| it.bytes().all(|b| b == b'.' || b.is_ascii_digit()))
+        {
             facts.add(format!("tool.{}.version", output.tool), version);
         }
         if output.tool == "pg_test_fsync" {
@@ -215,7 +218,40 @@ fn facts(record: &ImportRecord, case: &ImportedCase) -> BTreeMap<String, String>
             });
         }
     }
-    facts.texts()
+    let mut facts = facts.texts();
+    facts_of_files(case, &mut facts);
+    facts
+}
+
+/// What the files tell besides their outputs, and where pg_test_fsync wrote, where nothing nearer tells it.
+fn facts_of_files(case: &ImportedCase, facts: &mut BTreeMap<String, String>) {
+    let mut found = Facts::default();
+    let told = case.trials.iter().flat_map(|trial| &trial.files).flat_map(|file| &file.facts);
+    told.for_each(|(key, value)| found.add(key, value));
+    if let Some(file) = command::file(case) {
+        found.add("pg_test_fsync.file", &file);
+        let keys = [("type", "stack.filesystem"), ("options", "mount.options")];
+        let row = command::mount(case, &file);
+        for (name, key) in keys {
+            if let Some(value) = row.and_then(|row| label(row, name)) {
+                found.add(key, value);
+            }
+        }
+        if row.is_none() && command::medium_of(&file).0 == Medium::Memory {
+            found.add("stack.medium", "memory");
+        }
+    }
+    for (key, value) in found.texts() {
+        facts.entry(key).or_insert(value);
+    }
+}
+
+/// A caveat where the name of what pg_test_fsync wrote speaks of memory, and nothing else tells where it lay.
+fn perhaps_memory(case: &ImportedCase) -> Option<String> {
+    let told = ["stack.filesystem", "filesystem", "stack.medium"].iter().any(|key| case.facts.contains_key(*key));
+    let file = command::file(case).filter(|file| !told && command::medium_of(file).1)?;
+    let unknown = command::mount(case, &file).is_none();
+    unknown.then(|| format!("pg_test_fsync wrote {file}: whether that is memory, as its name suggests, is unknown"))
 }
 
 /// Where files lay, from the filesystem, else from what is said of devices.
@@ -311,10 +347,10 @@ fn pg_test_fsync(output: &ImportedOutput, facts: &BTreeMap<String, String>) -> V
         let mut measure = if test == "open_sync sizes" {
             let item = writes.zip(bytes).map(|(writes, bytes)| pieces(writes, bytes));
             let item = item.or_else(|| bytes.map(kilobytes))?;
-            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/s", rate)
+            Measure::new(&family, Vec::new(), &item, Figure::Rate, "ops/sec", rate)
         } else {
             let size = vec![Condition::named(ConditionKind::WriteSize, bytes.map(kilobytes))];
-            Measure::new(&family, size, method, Figure::Rate, "ops/s", rate)
+            Measure::new(&family, size, method, Figure::Rate, "ops/sec", rate)
         };
         measure.absent = row.absent.clone();
         if test == "not synced" {
@@ -330,14 +366,17 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     let fact = |name: &str| output.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let whole = |name: &str| figure(summary, name).map(|figure| significant_whole(figure.value));
     let given = |keys: &[&str]| keys.iter().find_map(|key| facts.get(*key)).cloned();
+    let asked = |letter, long| command::option(command::of(output)?, letter, long);
     let conditions = |connecting: &str| {
         let workload = given(&["workload.script", "pgbench.script"]).or_else(|| fact("transaction type").map(script));
         let scale = whole("scale").or_else(|| given(&["workload.scale", "pgbench.scale"]));
         let clients = whole("clients").or_else(|| given(&["workload.clients", "pgbench.clients"]));
-        // A summary says that a rate was aimed at, by its lag, and not which.
+        let clients = clients.or_else(|| asked('c', "client"));
+        // A summary says that a rate was aimed at, by its lag, and not which: the command does.
         let limited = ["lag_mean", "skipped"].iter().any(|name| figure(summary, name).is_some());
         let rate = given(&["workload.rate", "pgbench.rate"]);
-        let rate = rate.or_else(|| (!limited).then(|| "none".to_owned()));
+        let asked = || asked('R', "rate").and_then(|rate| Some(significant_whole(rate.parse().ok()?)));
+        let rate = rate.or_else(asked).or_else(|| (!limited).then(|| "none".to_owned()));
         vec![
             Condition::named(ConditionKind::Workload, workload),
             Condition::named(ConditionKind::Scale, scale),
@@ -362,11 +401,11 @@ fn pgbench(output: &ImportedOutput, log: Option<&ImportedLog>, facts: &BTreeMap<
     }
     if let Some(latency) = figure(summary, "latency_mean").filter(|latency| latency.unit == "ms") {
         let conditions = conditions("excluded");
-        measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "us", latency.value * 1000.0));
+        measures.push(Measure::new("pgbench", conditions, "latency", Figure::Mean, "ms", latency.value));
     }
     for (which, us) in log.map(|log| percentiles(&log.latency.steps)).unwrap_or_default() {
         let figure = Figure::Percentile(which.to_owned());
-        measures.push(Measure::new("pgbench", conditions("excluded"), "latency", figure, "us", us));
+        measures.push(Measure::new("pgbench", conditions("excluded"), "latency", figure, "ms", us / 1e3));
     }
     measures
 }

@@ -187,7 +187,7 @@ fn named(spec: &RowSpec, per_s: f64) -> Measure {
         Family::Wal => ("wal", size(), wal_item(spec)),
         Family::Newer => ("newer", size(), label.to_owned()),
     };
-    let mut measure = Measure::new(family, conditions, &item, Figure::Rate, "ops/s", per_s);
+    let mut measure = Measure::new(family, conditions, &item, Figure::Rate, "ops/sec", per_s);
     if spec.family == Family::NotSynced {
         measure.unsynced_form = Some(UnsyncedForm::KeepsOpen);
     }

@@ -188,7 +188,7 @@ impl Case<'_> {
         let rate = self.rate(found, conditions, Some(of(&found.unit)));
         let mut measures: Vec<Measure> = rate.into_iter().collect();
         let Some(latency) = &found.latency else { return measures };
-        let mut mean = self.measure(conditions, &of("latency"), Figure::Mean, "us", latency.mean_us);
+        let mut mean = self.measure(conditions, &of("latency"), Figure::Mean, "ms", latency.mean_us / 1e3);
         let means = self.mean_latencies(&found.name);
         if let Some(all) = mean_over_trials(&trial_means(&means)) {
             (mean.value, mean.ends) = (all.mean, all.ends);
@@ -198,18 +198,19 @@ impl Case<'_> {
         for percentile in &latency.percentiles {
             let Some(over) = &percentile.over_trials else { continue };
             let figure = Figure::Percentile(percentile.name.clone());
-            let measure = self.measure(conditions, &of("latency"), figure, "us", over.value);
+            let measure = self.measure(conditions, &of("latency"), figure, "ms", over.value / 1e3);
             let of_trial = |(block, us): &(u32, u64)| BlockMean {
                 block: *block,
-                trial: TrialMean { mean: *us as f64, within: None },
+                trial: TrialMean { mean: *us as f64 / 1e3, within: None },
             };
             let means = percentile.trials.iter().map(of_trial).collect();
             let spread = Spread::Trials { run: self.run.to_owned(), means, slices: false };
-            measures.push(Measure { ends: over.low.zip(over.high), spread, ..measure });
+            let ends = over.low.zip(over.high).map(|(low, high)| (low / 1e3, high / 1e3));
+            measures.push(Measure { ends, spread, ..measure });
         }
         let Some(max_us) = latency.max_us else { return measures };
         let figure = Figure::Percentile("max".to_owned());
-        let max = self.measure(conditions, &of("latency"), figure, "us", max_us as f64);
+        let max = self.measure(conditions, &of("latency"), figure, "ms", max_us as f64 / 1e3);
         let spread = Spread::Together { trials: self.trials.len(), alone: None };
         measures.push(Measure { spread, ..max });
         measures
@@ -219,7 +220,7 @@ impl Case<'_> {
         let of_trial = |trial: &&TrialRecord| {
             let measure = trial.counts.as_ref()?.measures.iter().find(|measure| measure.name == name)?;
             let done = measure.done.filter(|done| *done > 0 && measure.latency_us_sum > 0)?;
-            let mean = measure.latency_us_sum as f64 / done as f64;
+            let mean = measure.latency_us_sum as f64 / done as f64 / 1e3;
             Some(BlockMean { block: trial.trial, trial: TrialMean { mean, within: None } })
         };
         self.trials.iter().filter_map(of_trial).collect()

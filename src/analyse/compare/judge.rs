@@ -28,7 +28,7 @@ pub fn objection(a: &Measure, b: &Measure) -> Option<Objection> {
     weightiest_difference(a, b).or_else(|| circumstances(a, b))
 }
 
-/// The difference in conditions that weighs most; where it is only that conditions are not told, all of these.
+/// The difference in conditions that weighs most; where conditions are only unknown, all of these.
 #[must_use]
 pub fn weightiest_difference(a: &Measure, b: &Measure) -> Option<Objection> {
     let mut differing = differing_conditions(a, b).into_iter();
@@ -63,13 +63,13 @@ pub fn differing_conditions(a: &Measure, b: &Measure) -> Vec<Objection> {
     for kind in kinds {
         let objection = match (value(a, kind), value(b, kind)) {
             (Some(a), Some(b)) if a != b => Objection::new(reason_of(kind), kind.words(), a, b),
-            (Some(a), None) => Objection::new(Reason::NotTold, kind.words(), a, "not told"),
-            (None, Some(b)) => Objection::new(Reason::NotTold, kind.words(), "not told", b),
+            (Some(a), None) => Objection::new(Reason::NotTold, kind.words(), a, "unknown"),
+            (None, Some(b)) => Objection::new(Reason::NotTold, kind.words(), "unknown", b),
             _ => continue,
         };
         found.push(objection);
     }
-    // What is known to differ says more than what is not told.
+    // What is known to differ says more than what is unknown.
     found.sort_by_key(|objection| objection.reason == Reason::NotTold);
     if a.figure != b.figure {
         let about = "figure";
@@ -148,7 +148,7 @@ fn form_words(form: UnsyncedForm) -> &'static str {
     match form {
         UnsyncedForm::OpensEachTime => "opens and closes the file for each write (until 13)",
         UnsyncedForm::KeepsOpen => "keeps the file open (since 14)",
-        UnsyncedForm::Unknown => "the version does not tell whether the file stays open",
+        UnsyncedForm::Unknown => "unknown from the version whether the file stays open",
     }
 }
 
@@ -158,7 +158,7 @@ pub fn medium_word(medium: Medium) -> &'static str {
     match medium {
         Medium::Memory => "in memory",
         Medium::Disk => "on a device",
-        Medium::Unknown => "not told",
+        Medium::Unknown => "unknown",
     }
 }
 
@@ -171,7 +171,7 @@ pub fn reason_title(reason: Reason) -> &'static str {
         Reason::OtherClients => "other client count",
         Reason::OtherWriteSize => "other write size",
         Reason::OtherConditions => "other conditions",
-        Reason::NotTold => "a condition is not told",
+        Reason::NotTold => "a condition is unknown on one side",
         Reason::MeanAgainstPercentile => "a mean against a percentile",
         Reason::NotToBeHad => "not available on one side",
         Reason::SyncFailed => "a sync failed",

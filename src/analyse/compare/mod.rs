@@ -7,6 +7,7 @@
 //! that holds what differs between runs; what contradicts a publication's own sentences.
 
 pub(crate) mod answer;
+mod command;
 pub(crate) mod facts;
 pub(crate) mod findings;
 pub(crate) mod from_import;
@@ -22,7 +23,7 @@ mod tests;
 
 use super::findings::{Durability, DurabilityClass, Estimate};
 use super::ranking::class_word;
-use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Refusal, Row, SideFinding};
+use findings::{Alone, ComparisonFindings, FORMAT, Method, Outcome, PairFinding, Reason, Row, SideFinding};
 use side::{Measure, Medium, Side, Spread};
 use std::collections::BTreeSet;
 
@@ -30,11 +31,11 @@ use std::collections::BTreeSet;
 #[must_use]
 pub fn compare(sides: &[Side]) -> ComparisonFindings {
     let mut pairs = Vec::new();
-    let mut refused: Vec<Refusal> = Vec::new();
+    let mut tried: Vec<(usize, usize)> = Vec::new();
     for place in 1..sides.len() {
         let mut chosen: Option<PairFinding> = None;
         for against in candidates(sides, place) {
-            refused.extend(refusals::between(sides, against, place));
+            tried.push((against.min(place), against.max(place)));
             let rows = rows(&sides[place], &sides[against]);
             let compares = rows.iter().any(|row| row.comparison.is_some());
             let shows = chosen.as_ref().is_none_or(|pair| pair.rows.is_empty() && !rows.is_empty());
@@ -57,7 +58,7 @@ pub fn compare(sides: &[Side]) -> ComparisonFindings {
         sides: sides.iter().enumerate().map(|(place, side)| side_finding(place, side)).collect(),
         caveats: caveats(sides, &pairs),
         pairs,
-        refused,
+        refused: refusals::among(sides, &tried),
         alone: alone(sides),
         facts_that_differ,
         facts_not_told,
@@ -98,6 +99,8 @@ fn rows(side: &Side, reference: &Side) -> Vec<Row> {
             more_is_better: measure.more_is_better(),
             value: estimate(measure),
             reference: estimate(other),
+            value_runs: two_runs(measure),
+            reference_runs: two_runs(other),
             comparison,
             refused: objection.map(|objection| objection.reason).or(nothing),
         });
@@ -130,6 +133,14 @@ fn estimate(measure: &Measure) -> Estimate {
     };
     let (low, high) = (measure.ends.map(|ends| ends.0), measure.ends.map(|ends| ends.1));
     Estimate { value: measure.value, low, high, trials }
+}
+
+/// The figures of two runs: an interval from two says less than the two.
+fn two_runs(measure: &Measure) -> Vec<f64> {
+    match &measure.spread {
+        Spread::Trials { means, .. } if means.len() == 2 => means.iter().map(|mean| mean.trial.mean).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn side_finding(place: usize, side: &Side) -> SideFinding {

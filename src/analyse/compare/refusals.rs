@@ -1,10 +1,10 @@
-//! Everything that may not be compared between two sides, like with like in one entry.
+//! Everything that may not be compared between two sides, one entry for each reason.
 
 use super::findings::{Reason, Refusal};
 use super::judge::{Objection, differing_conditions, objection, reason_title, same_measure, weightiest_difference};
 use super::mark;
 use super::side::{Measure, Side};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most values that an entry lists for one side.
 const MOST_VALUES: usize = 6;
@@ -13,32 +13,38 @@ const MOST_VALUES: usize = 6;
 struct Entry {
     reason: Reason,
     about: String,
-    /// Values at either side.
-    values: (BTreeSet<String>, BTreeSet<String>),
+    sides: Vec<(usize, usize)>,
+    /// Values at each side.
+    values: BTreeMap<usize, BTreeSet<String>>,
     measures: BTreeSet<String>,
 }
 
-/// What may not be compared between two sides; the same whichever is named first.
+/// What may not be compared between pairs of sides, each reason once.
 #[must_use]
-pub fn between(sides: &[Side], one: usize, other: usize) -> Vec<Refusal> {
-    let places = (one.min(other), one.max(other));
-    let (a, b) = (&sides[places.0], &sides[places.1]);
-    let marks = (mark(places.0), mark(places.1));
+pub fn among(sides: &[Side], pairs: &[(usize, usize)]) -> Vec<Refusal> {
     let mut entries: Vec<Entry> = Vec::new();
+    for places in pairs {
+        between(&mut entries, sides, *places);
+    }
+    entries.into_iter().map(Entry::refusal).collect()
+}
+
+/// The same whichever of the two is named first.
+fn between(entries: &mut Vec<Entry>, sides: &[Side], places: (usize, usize)) {
+    let (a, b) = (&sides[places.0], &sides[places.1]);
     for measure in &a.measures {
         match same_subject(measure, b).find(|found| same_measure(measure, found)) {
-            Some(found) => add(&mut entries, objection(measure, found), measure, found),
+            Some(found) => add(entries, places, objection(measure, found), [measure, found]),
             None => nearest(measure, same_subject(measure, b))
                 .into_iter()
-                .for_each(|found| add(&mut entries, weightiest_difference(measure, found), measure, found)),
+                .for_each(|found| add(entries, places, weightiest_difference(measure, found), [measure, found])),
         }
     }
     for measure in b.measures.iter().filter(|it| !same_subject(it, a).any(|found| same_measure(found, it))) {
         nearest(measure, same_subject(measure, a))
             .into_iter()
-            .for_each(|found| add(&mut entries, weightiest_difference(found, measure), found, measure));
+            .for_each(|found| add(entries, places, weightiest_difference(found, measure), [found, measure]));
     }
-    entries.into_iter().map(|entry| entry.refusal(places, &marks)).collect()
 }
 
 fn same_subject<'a>(measure: &Measure, side: &'a Side) -> impl Iterator<Item = &'a Measure> {
@@ -53,31 +59,39 @@ fn nearest<'a>(measure: &Measure, others: impl Iterator<Item = &'a Measure>) -> 
     ranked.into_iter().filter(|(differing, _)| *differing == least).map(|(_, other)| other).collect()
 }
 
-fn add(entries: &mut Vec<Entry>, objection: Option<Objection>, a: &Measure, b: &Measure) {
-    let Some(objection) = objection else { return };
-    let same = |entry: &Entry| entry.reason == objection.reason && entry.about == objection.about;
+fn add(entries: &mut Vec<Entry>, places: (usize, usize), objection: Option<Objection>, of: [&Measure; 2]) {
+    let Some(Objection { reason, about, values }) = objection else { return };
+    let same = |entry: &Entry| entry.reason == reason && (reason != Reason::NotTold || entry.about == about);
     let place = entries.iter().position(same).unwrap_or_else(|| {
-        entries.push(Entry {
-            reason: objection.reason,
-            about: objection.about.clone(),
-            values: (BTreeSet::new(), BTreeSet::new()),
-            measures: BTreeSet::new(),
-        });
+        let (sides, values, measures) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        entries.push(Entry { reason, about, sides, values, measures });
         entries.len() - 1
     });
     let found = &mut entries[place];
-    found.values.0.insert(objection.values.0);
-    found.values.1.insert(objection.values.1);
-    found.measures.extend([a.key(), b.key()]);
+    if !found.sides.contains(&places) {
+        found.sides.push(places);
+    }
+    found.values.entry(places.0).or_default().insert(values.0);
+    found.values.entry(places.1).or_default().insert(values.1);
+    found.measures.extend(of.map(Measure::key));
 }
 
 impl Entry {
-    fn refusal(self, sides: (usize, usize), marks: &(String, String)) -> Refusal {
+    fn refusal(self) -> Refusal {
         let title = reason_title(self.reason);
         let about = if self.reason == Reason::NotTold { format!("{title}, {}", self.about) } else { title.to_owned() };
-        let (one, other) = (listed(&self.values.0), listed(&self.values.1));
-        let words = format!("{about}: {one} ({}) against {other} ({})", marks.0, marks.1);
-        Refusal { sides, reason: self.reason, words, measures: self.measures.into_iter().collect() }
+        let mut alike: Vec<(String, Vec<String>)> = Vec::new();
+        for (side, values) in &self.values {
+            let values = listed(values);
+            match alike.iter_mut().find(|(known, _)| *known == values) {
+                Some((_, marks)) => marks.push(mark(*side)),
+                None => alike.push((values, vec![mark(*side)])),
+            }
+        }
+        let values: Vec<String> =
+            alike.iter().map(|(values, marks)| format!("{values} ({})", marks.join(", "))).collect();
+        let words = format!("{about}: {}", values.join(" against "));
+        Refusal { sides: self.sides, reason: self.reason, words, measures: self.measures.into_iter().collect() }
     }
 }
 

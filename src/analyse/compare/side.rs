@@ -49,7 +49,7 @@ pub struct Measure {
     pub item: String,
     /// Which figure of that.
     pub figure: Figure,
-    /// Its unit: `tps`, `ops/s`, `us`.
+    /// Its unit, as the tool prints it: `tps`, `ops/sec`, `ms`.
     pub unit: String,
     /// The figure.
     pub value: f64,

@@ -69,19 +69,22 @@ const OWN_WAIT: f64 = 0.03;
 /// which wait for each other's CPU on a small machine.
 const SOME_WAIT: f64 = 0.25;
 
+/// What a caveat about busy CPUs says; `compare` takes no direction from what has one.
+pub(crate) const WAITED: &str = "waited for a CPU";
+
 /// Whether waiting for CPUs was so much that latencies are not the storage's alone; in words.
 pub(super) fn busy_cpus(evidence: &Evidence) -> Option<String> {
     let CpuShares { own, some } = cpu(evidence.record);
     let percent = |share: f64| significant(share * 100.0);
     if let Some(own) = own.filter(|share| *share > OWN_WAIT) {
         return Some(format!(
-            "the probe waited for a CPU in {} % of the time: others use the CPUs, and latencies are not the storage's alone",
+            "the probe {WAITED} in {} % of the time: others use the CPUs, and latencies are not the storage's alone",
             percent(own)
         ));
     }
     let some = some.filter(|share| *share > SOME_WAIT)?;
     Some(format!(
-        "in {} % of the time some process waited for a CPU: latencies may be those of busy CPUs and not of the storage",
+        "in {} % of the time some process {WAITED}: latencies may be those of busy CPUs and not of the storage",
         percent(some)
     ))
 }

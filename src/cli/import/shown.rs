@@ -54,7 +54,7 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
     if !other.is_empty() {
         let runs: Vec<String> = other.iter().take(10).map(|lines| range(*lines)).collect();
         let more = if other.len() > runs.len() { " and more" } else { "" };
-        text.push_str(&format!("  {}{more}: numbers that belong to no known output\n", runs.join(", ")));
+        text.push_str(&format!("  {}{more}: look like figures, in no form that is known\n", runs.join(", ")));
     }
     out::bytes(text.as_bytes())
 }
@@ -169,7 +169,7 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
         text.push_str(&format!("measured {}\n", out::harmless(measured)));
     }
     if !record.unknown.is_empty() {
-        text.push_str(&format!("not told: {}\n", record.unknown.join("; ")));
+        text.push_str(&format!("unknown: {}\n", record.unknown.join("; ")));
         text.push_str("  what you know of it: --set origin.machine=... --set stack.filesystem=...\n");
     }
     text.push_str(&said(remarks));

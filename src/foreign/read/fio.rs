@@ -1,15 +1,5 @@
 //! fio's JSON (`--output-format=json` and `json+`) of fio 3: what each job did in each direction, and how long it took.
 //!
-//! | fio | figure | unit |
-//! |---|---|---|
-//! | io_bytes, bw_bytes, iops, total_ios | `io_bytes`, `bytes_per_s`, `ops_per_s`, `ops` | B, B/s, ops/s, count |
-//! | runtime, job_runtime (ms); elapsed (s) | `runtime_us`, `elapsed_us` | us |
-//! | bw_min, bw_max, bw_mean, bw_dev (KiB/s) | `bytes_per_s_min`, `_max`, `_mean`, `_stddev` | B/s |
-//! | iops_min, iops_max, iops_mean, iops_stddev | `ops_per_s_min`, .. | ops/s |
-//! | slat_ns, clat_ns, lat_ns: min max mean stddev N | `submission_latency_min_us`, `completion_latency_mean_us`, `latency_max_us`, .. , `latency_samples` | us, count |
-//! | percentile 99.900000 | `completion_latency_p99.9_us` | us |
-//! | usr_cpu, sys_cpu; ctx | `user_percent`, `system_percent`; `context_switches` | %, count |
-//!
 //! Labels: `job` (name), `job_index` (from 1), `direction` (read, write, trim, sync). A direction without any operation
 //! has no figures: fio's zeros there are no measurements. Absent on purpose: distributions, the bins of `json+`, what the
 //! disks did, and what repeats other figures. Source: fio's HOWTO and stat.c.
@@ -20,26 +10,8 @@ use super::table;
 use std::collections::HashMap;
 
 /// Field, figure, unit, factor.
-const FIELDS: [(&str, &str, &str, f64); 18] = [
-    ("io_bytes", "io_bytes", "B", 1.0),
-    ("bw_bytes", "bytes_per_s", "B/s", 1.0),
-    ("iops", "ops_per_s", "ops/s", 1.0),
-    ("total_ios", "ops", "count", 1.0),
-    ("runtime", "runtime_us", "us", 1e3),
-    ("job_runtime", "runtime_us", "us", 1e3),
-    ("elapsed", "elapsed_us", "us", 1e6),
-    ("bw_min", "bytes_per_s_min", "B/s", table::KIB),
-    ("bw_max", "bytes_per_s_max", "B/s", table::KIB),
-    ("bw_mean", "bytes_per_s_mean", "B/s", table::KIB),
-    ("bw_dev", "bytes_per_s_stddev", "B/s", table::KIB),
-    ("iops_min", "ops_per_s_min", "ops/s", 1.0),
-    ("iops_max", "ops_per_s_max", "ops/s", 1.0),
-    ("iops_mean", "ops_per_s_mean", "ops/s", 1.0),
-    ("iops_stddev", "ops_per_s_stddev", "ops/s", 1.0),
-    ("usr_cpu", "user_percent", "%", 1.0),
-    ("sys_cpu", "system_percent", "%", 1.0),
-    ("ctx", "context_switches", "count", 1.0),
-];
+const FIELDS: [(&str, &str, &str, f64); 3] =
+    [("bw_bytes", "bytes_per_s", "B/s", 1.0), ("iops", "ops_per_s", "ops/s", 1.0), ("total_ios", "ops", "count", 1.0)];
 
 /// Whether the text holds fio's JSON.
 #[must_use]
@@ -101,7 +73,6 @@ impl Reader {
             ["jobs" | "client_stats", job, direction @ ("read" | "write" | "trim" | "sync" | "mixed"), field @ ..] => {
                 self.figure(output, job, direction, field, leaf);
             }
-            ["jobs" | "client_stats", job, field] => self.figure(output, job, "", &[field], leaf),
             [name] | ["global options", name] => output.facts.push(((*name).to_owned(), leaf.text.clone())),
             _ => {}
         }

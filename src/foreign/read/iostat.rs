@@ -5,27 +5,7 @@
 //! Figures have the same names and units on every system. Latency is queue and device together, as a request sees it;
 //! `k` and `M` of every iostat are powers of 1024, a sector is 512 bytes.
 //!
-//! | figure | unit | Linux | FreeBSD | illumos |
-//! |---|---|---|---|---|
-//! | `read_ops_per_s`, `write_ops_per_s` | ops/s | r/s w/s | r/s w/s | r/s w/s |
-//! | `discard_ops_per_s`, `flush_ops_per_s` | ops/s | d/s f/s | | |
-//! | `ops_per_s` | ops/s | tps | tps | tps |
-//! | `read_bytes_per_s`, `write_`, `discard_` | B/s | rsec/s rkB/s rMB/s kB_read/s Blk_read/s | kr/s kw/s | kr/s Mr/s |
-//! | `bytes_per_s` | B/s | kB/s (`-s`) | MB/s | |
-//! | `read_bytes`, `write_bytes`, `discard_bytes` | B | kB_read (a total) | | |
-//! | `read_merges_per_s`, `write_`, `discard_`, `merges_per_s` | requests/s | rrqm/s rqm/s | | |
-//! | `read_merged_percent`, `write_`, `discard_` | % | %rrqm | | |
-//! | `request_bytes`, `read_request_bytes`, `write_`, `discard_` | B | avgrq-sz areq-sz rareq-sz | | |
-//! | `queue_depth` (mean) | requests | avgqu-sz aqu-sz | | |
-//! | `queue_length` (at the moment of printing) | requests | | qlen | |
-//! | `wait_queue_depth`, `active_queue_depth` | requests | | | wait actv |
-//! | `latency_us`, `read_latency_us`, `write_`, `discard_`, `flush_`, `other_` | us | await r_await | svc_t ms/t ms/r ms/o | svc_t |
-//! | `wait_latency_us`, `active_latency_us` | us | | | wsvc_t asvc_t |
-//! | `service_time_us` (not to be trusted, gone since 12.1.2) | us | svctm | | |
-//! | `util_percent`, `wait_util_percent` | % | %util | %b | %b %w |
-//! | `soft_errors`, `hard_errors`, `transport_errors`, `errors` | count | | | s/w h/w trn tot |
-//! | `user_percent`, `nice_`, `system_`, `iowait_`, `steal_`, `interrupt_`, `idle_` | % | avg-cpu | us ni sy in id | us sy wt id |
-//! | `terminal_in_chars_per_s`, `terminal_out_chars_per_s` | chars/s | | tin tout | tin tout |
+//! What each column means stands in `columns.rs`.
 //!
 //! Labels: `report` (from 1), `time` (where printed), then `device`, or `cpu`, `tty` with `all`.
 //!
@@ -158,8 +138,10 @@ struct Current {
     header: Option<Header>,
     report: u32,
     time: Option<String>,
-    /// Headings of the present report, to see when the next begins.
+    /// Headings of the present report, to see when the next begins, and devices under the last of them: where `grep` left
+    /// no heading between reports, a device that comes again begins the next.
     seen: Vec<Vec<String>>,
+    devices: Vec<String>,
     /// Whether the first report is an average since boot, where it is known.
     since_boot: Option<bool>,
 }
@@ -227,11 +209,11 @@ impl Reader {
         if current.seen.contains(&header.columns) || (header.tool.is_none() && !current.seen.is_empty()) {
             current.next_report();
         }
-        current.output.version = current.output.version.take().or_else(|| version(&header));
         for column in header.columns.iter().filter(|column| columns::of_any(column).is_none()) {
             table::unknown_column(&mut current.output, line, column);
         }
         current.seen.push(header.columns.clone());
+        current.devices.clear();
         current.header = Some(header);
         table::extend(&mut current.output, line.number);
     }
@@ -242,8 +224,8 @@ impl Reader {
         // Without `-y`, which Linux alone has, the first report of every iostat is an average since boot.
         let since_boot = called.map(|arguments| !table::has_option(&arguments, 'y'));
         let output = table::output(tool, line.number);
-        let (time, seen) = (self.time.take(), Vec::new());
-        self.current.insert(Current { output, header: None, report: 1, time, seen, since_boot })
+        let (time, seen, devices) = (self.time.take(), Vec::new(), Vec::new());
+        self.current.insert(Current { output, header: None, report: 1, time, seen, devices, since_boot })
     }
 
     fn close(&mut self) {
@@ -265,6 +247,7 @@ impl Current {
             self.report += 1;
         }
         self.seen.clear();
+        self.devices.clear();
         self.time = None;
     }
 
@@ -273,6 +256,11 @@ impl Current {
         let Some(found) = self.header.as_ref().and_then(|header| header.rows(line)) else { return false };
         table::extend(&mut self.output, line.number);
         let (rows, odd) = found.unwrap_or_else(|wanted| (Vec::new(), vec![wanted]));
+        let device = rows.first().map(|row| &row.labels[0]).filter(|(kind, _)| kind == "device").map(|it| it.1.clone());
+        if device.as_ref().is_some_and(|device| self.devices.contains(device)) {
+            self.next_report();
+        }
+        self.devices.extend(device);
         self.output.unread.extend(odd.into_iter().map(|wanted| table::unread(line, wanted)));
         for mut row in rows {
             let time = self.time.clone().map(|time| ("time", time));
@@ -291,16 +279,6 @@ fn is_over_heading(text: &str) -> bool {
     text.contains("extended device statistics")
         || text.contains("extended disk statistics")
         || text.split_whitespace().all(of_illumos)
-}
-
-/// What the line of the columns tells of sysstat's age.
-fn version(header: &Header) -> Option<String> {
-    let has = |column: &str| header.columns.iter().any(|have| have == column);
-    match header.tool {
-        Some("iostat -x") if has("svctm") => Some("before 12.1.2".to_owned()),
-        Some("iostat -x") if has("rareq-sz") || has("areq-sz") => Some("12.1.2 or later".to_owned()),
-        _ => None,
-    }
 }
 
 /// Kernel, host, date, machine and number of CPUs of Linux' first line: `Linux 6.1 (host)  11/21/26  _x86_64_  (2 CPU)`.

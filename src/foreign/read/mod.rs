@@ -8,7 +8,7 @@ pub mod output;
 pub mod pg_test_fsync;
 pub mod pgbench;
 pub mod pgbench_log;
-mod table;
+pub(super) mod table;
 pub mod vmstat;
 pub mod zfs_get;
 pub mod zpool_iostat;

@@ -1,13 +1,6 @@
 //! `mount` of Linux, FreeBSD and macOS, and `/proc/mounts` as people paste it.
 //!
-//! A row has the labels `filesystem` (or device), `mount`, `type`, `options` (as printed, without parentheses).
-//!
-//! | option | figure | unit |
-//! |---|---|---|
-//! | size (of a filesystem in memory), rsize, wsize | `size_bytes`, `rsize_bytes`, `wsize_bytes` | B |
-//! | logbsize, sunit, swidth (of XFS, in sectors) | `logbsize_bytes`, `sunit_bytes`, `swidth_bytes` | B |
-//! | commit, timeo (of NFS, in tenths) | `commit_s`, `timeo_s` | s |
-//! | logbufs, retrans | `logbufs`, `retrans` | count |
+//! A row has the labels `filesystem` (or device), `mount`, `type`, `options` (as printed, without parentheses), and no figures.
 //!
 //! Sources: mount(8) of util-linux, proc(5), xfs(5), ext4(5), nfs(5), mount(8) of FreeBSD and macOS.
 
@@ -46,36 +39,11 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
     outputs
 }
 
-/// Options that are quantities; others with a number, such as `uid=`, are names.
-const OPTIONS: &[(&str, &str, &str, f64)] = &[
-    ("size", "size_bytes", "B", 1.0),
-    ("rsize", "rsize_bytes", "B", 1.0),
-    ("wsize", "wsize_bytes", "B", 1.0),
-    ("logbsize", "logbsize_bytes", "B", 1.0),
-    ("sunit", "sunit_bytes", "B", 512.0),
-    ("swidth", "swidth_bytes", "B", 512.0),
-    ("commit", "commit_s", "s", 1.0),
-    ("timeo", "timeo_s", "s", 0.1),
-    ("logbufs", "logbufs", "count", 1.0),
-    ("retrans", "retrans", "count", 1.0),
-];
-
 fn row(line: Line<'_>) -> Option<Row> {
     let text = line.text.trim();
     let (filesystem, mount, kind, options) = linux(text).or_else(|| bsd(text)).or_else(|| kernel(text))?;
     let labels = [("filesystem", filesystem), ("mount", mount), ("type", kind), ("options", options)];
-    let mut row = table::row(labels.map(|(name, value)| (name, value.to_owned())).to_vec(), line.number);
-    let mut parts = options.split(',').peekable();
-    while let Some(part) = parts.next() {
-        // No option begins with a digit: what follows goes on with this one's number.
-        let goes_on = parts.peek().is_some_and(|next| next.starts_with(|c: char| c.is_ascii_digit()));
-        let Some((option, text)) = part.trim().split_once('=').filter(|_| !goes_on) else { continue };
-        let known = OPTIONS.iter().find(|(known, ..)| *known == option);
-        if let Some(((_, name, unit, factor), value)) = known.zip(table::bytes(text)) {
-            row.figures.push(table::figure(name, unit, value * factor, text, line.number));
-        }
-    }
-    Some(row)
+    Some(table::row(labels.map(|(name, value)| (name, value.to_owned())).to_vec(), line.number))
 }
 
 /// `tmpfs on /run type tmpfs (rw,nosuid)`, perhaps with a label in brackets behind.
@@ -156,40 +124,9 @@ mod tests {
         let found = outputs(TEXTS[0]);
         assert_eq!(numbers_not_read(TEXTS[0], &found), Vec::<String>::new());
         let row = &found[0].rows[0];
-        assert_eq!((row.labels[2].1.as_str(), row.figures[0].value), ("tmpfs", 10_485_760.0 * 1024.0));
+        assert_eq!(row.labels[2].1, "tmpfs");
         assert_eq!(row.labels[3].1, "rw,noatime,nodiratime,size=10485760k");
         assert_eq!(outputs(TEXTS[3])[0].rows[0].labels[2].1, "ufs");
-    }
-
-    #[test]
-    fn a_comma_inside_of_a_quantity_leaves_no_number() {
-        let text = "tmpfs on /dev/shm type tmpfs (rw,relatime,size=2468401,234.584k,nr_inodes=5)\n";
-        let names: Vec<String> = read(&web::lines(text))[0].rows[0].figures.iter().map(|it| it.name.clone()).collect();
-        assert!(!names.contains(&"size_bytes".to_owned()), "{names:?}");
-    }
-
-    #[test]
-    fn options_that_are_quantities_have_units_and_others_give_no_number() {
-        let text = "/dev/mapper/vg-pg on /pg type xfs (rw,noatime,logbufs=8,logbsize=256k,sunit=128,noquota)\n\
-                    /dev/sda1 on / type ext4 (rw,errors=remount-ro,commit=60)\n\
-                    nas:/vol on /mnt type nfs4 (rw,vers=4.2,rsize=1048576,timeo=600,retrans=2,port=0)\n";
-        let found = outputs(text);
-        let figures: Vec<_> = found[0]
-            .rows
-            .iter()
-            .flat_map(|row| &row.figures)
-            .map(|it| (it.name.as_str(), it.value, it.unit.as_str()))
-            .collect();
-        let expected = [
-            ("logbufs", 8.0, "count"),
-            ("logbsize_bytes", 262_144.0, "B"),
-            ("sunit_bytes", 65_536.0, "B"),
-            ("commit_s", 60.0, "s"),
-            ("rsize_bytes", 1_048_576.0, "B"),
-            ("timeo_s", 60.0, "s"),
-            ("retrans", 2.0, "count"),
-        ];
-        assert_eq!(figures, expected);
     }
 
     #[test]

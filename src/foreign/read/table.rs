@@ -96,7 +96,7 @@ pub(super) fn owned(named: impl IntoIterator<Item = (&'static str, String)>) -> 
 }
 
 /// Whether the line holds a time stamp and nothing else, as `-t` and `-T` print them.
-pub(super) fn is_time(text: &str) -> bool {
+pub(in crate::foreign) fn is_time(text: &str) -> bool {
     let text = text.trim();
     let text = text.strip_prefix("Time: ").unwrap_or(text);
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -135,7 +135,7 @@ pub(super) fn is_prompt(text: &str) -> bool {
 }
 
 /// The words of a line, without the bars of a table.
-pub(super) fn words(text: &str) -> Vec<&str> {
+pub(in crate::foreign) fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().filter(|word| *word != "|").collect()
 }
 
@@ -151,7 +151,7 @@ pub(super) fn is_omission(text: &str) -> bool {
 }
 
 /// How many of the words are numbers of any kind that tools print.
-pub(super) fn count_numbers(words: &[&str]) -> usize {
+pub(in crate::foreign) fn count_numbers(words: &[&str]) -> usize {
     words.iter().filter(|word| percent(word).or_else(|| bytes(word)).is_some()).count()
 }
 

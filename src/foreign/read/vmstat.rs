@@ -1,14 +1,5 @@
 //! `vmstat` of Linux (procps). `/proc/vmstat` is read elsewhere.
 //!
-//! | column | figure | unit |
-//! |---|---|---|
-//! | r b | `run_queue`, `blocked_tasks` | tasks |
-//! | swpd free buff cache inact active | `swap_used_bytes`, `free_bytes`, `buffer_bytes`, `cache_bytes`, `inactive_bytes`, `active_bytes` | B |
-//! | si so | `swap_in_bytes_per_s`, `swap_out_bytes_per_s` | B/s |
-//! | bi bo (blocks of 1 KiB) | `read_bytes_per_s`, `write_bytes_per_s` | B/s |
-//! | in cs | `interrupts_per_s`, `context_switches_per_s` | 1/s |
-//! | us sy id wa st gu | `user_percent`, `system_percent`, `idle_percent`, `iowait_percent`, `steal_percent`, `guest_percent` | % |
-//!
 //! Labels: `report`, `time` (`-t`). Each line is a report; one that has not a figure for each column is listed as not read.
 //! Memory is in KiB. Under `-S`, which no heading tells, its columns and those of swapping are left out. Source: vmstat(8)
 //! of procps-ng.

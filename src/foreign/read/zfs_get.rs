@@ -1,14 +1,11 @@
 //! `zfs get` and `zpool get`: properties.
 //!
-//! A property is a row with the labels `name`, `property`, `value` (as printed), `source`, and a figure named as the
-//! property where its value is a number: sizes in B (suffixes are powers of 1024), `1.00x` as ratio, `12%` in %.
-//! A guid is a name made of digits and no figure.
+//! A property is a row with the labels `name`, `property`, `value` (as printed), `source`, and no figures.
 //!
 //! Sources: zpool(8), zfs(8), zpoolprops(7), zfsprops(7) of OpenZFS; zpool(1M) of illumos.
 
 use super::output::{Line, Output, Row};
 use super::table;
-use crate::foreign::clean;
 
 /// Whether the text holds such properties.
 #[must_use]
@@ -106,39 +103,10 @@ fn property(columns: &[&'static str], words: &[&str], line: Line<'_>) -> Option<
     if value.is_empty() && source.is_none() || source.is_none() && rest.len() > 5 {
         return None;
     }
-    let property = labels.iter().find(|(name, _)| *name == "property").map_or("", |(_, property)| property.as_str());
-    let figure =
-        number(property, &value).map(|(number, unit)| table::figure(property, unit, number, &value, line.number));
     let absent = matches!(value.as_str(), "-" | "none").then(|| value.clone());
     labels.push(("value", value));
     labels.extend(source.map(|source| ("source", source)));
-    Some(Row { figures: figure.into_iter().collect(), absent, ..table::row(labels, line.number) })
-}
-
-/// Properties whose bare numbers are bytes.
-const BYTES: &str = "size allocated free freeing leaked expandsize checkpoint bcloneused bclonesaved used available \
-    referenced quota reservation recordsize volsize volblocksize refquota refreservation usedbysnapshots usedbydataset \
-    usedbychildren usedbyrefreservation written logicalused logicalreferenced special_small_blocks dedup_table_size";
-
-/// The number that a property's value is, with its unit. Features of a pool and what users may have are texts.
-fn number(property: &str, value: &str) -> Option<(f64, &'static str)> {
-    if property.ends_with("guid") || property == "createtxg" || property.contains('@') {
-        return None;
-    }
-    let unit = match property {
-        "capacity" | "fragmentation" => "%",
-        "creation" => "s",
-        _ if property.ends_with("ratio") => "ratio",
-        _ if BYTES.split_whitespace().any(|known| known == property) => "B",
-        _ => "",
-    };
-    let of = |suffix, unit| Some((clean::number(value.strip_suffix(suffix)?)?, unit));
-    let sized = || Some((table::suffixed(value)?, "B"));
-    of('x', "ratio")
-        .or_else(|| of('%', "%"))
-        .or_else(sized)
-        .or_else(|| of('B', "B"))
-        .or_else(|| Some((clean::number(value)?, unit)))
+    Some(Row { absent, ..table::row(labels, line.number) })
 }
 
 #[cfg(test)]

@@ -1,14 +1,5 @@
 //! `zpool iostat` of OpenZFS and of the ZFS in Solaris, illumos and old FreeBSD: pools and, with `-v`, their devices.
 //!
-//! | columns | figures | unit |
-//! |---|---|---|
-//! | capacity: alloc free (used avail) | `allocated_bytes`, `free_bytes` | B |
-//! | operations: read write | `read_ops_per_s`, `write_ops_per_s` | ops/s |
-//! | bandwidth: read write | `read_bytes_per_s`, `write_bytes_per_s` | B/s |
-//! | total_wait, disk_wait, syncq_wait, asyncq_wait (`-l`) | `read_total_wait_us`, `write_total_wait_us`, .. | us |
-//! | scrub, trim, rebuild wait (`-l`) | `scrub_wait_us`, `trim_wait_us`, `rebuild_wait_us` | us |
-//! | syncq_read and others: pend activ (`-q`) | `syncq_read_pending`, `syncq_read_active`, .. | requests |
-//!
 //! Suffixes are powers of 1024, those of operations too (`zfs_nicenum` in libzutil). Labels: `report`, `time`, `pool`,
 //! `section` (logs, cache, special, dedup), `vdev` (`mirror-0`), `group` (`replacing-1` inside a vdev), `device`. The tree
 //! stands in the indentation; where a page lost that, it is rebuilt as far as names and sums tell.
@@ -75,19 +66,8 @@ fn is_bottom(words: &[&str]) -> bool {
 
 /// The columns under both lines of names; the first line may be missing.
 fn columns(top: Option<&[&str]>, bottom: &[&str]) -> Vec<Column> {
-    const USUAL: [&str; 10] = [
-        "capacity",
-        "operations",
-        "bandwidth",
-        "total_wait",
-        "disk_wait",
-        "syncq_wait",
-        "asyncq_wait",
-        "scrub",
-        "trim",
-        "rebuild",
-    ];
-    let groups = top.unwrap_or(&USUAL);
+    const USUAL: &str = "capacity operations bandwidth total_wait disk_wait syncq_wait asyncq_wait scrub trim rebuild";
+    let groups = top.map_or_else(|| USUAL.split(' ').collect(), <[&str]>::to_vec);
     let mut owners = groups.iter().flat_map(|group| vec![*group; group_columns(group)]);
     bottom[1..].iter().map(|label| column(owners.next().unwrap_or_default(), label)).collect()
 }

@@ -3,7 +3,7 @@
 use super::super::page::{STYLE, base64, sum};
 use super::super::table::Table;
 use super::super::words::write_visible;
-use super::tables::{facts_table, grouped, pair_table, refused_table, sides_table, told_by};
+use super::tables::{facts_table, grouped, known_of, pair_table, refused_table, sides_table};
 use crate::analyse::compare::findings::ComparisonFindings;
 use crate::error::{Error, Result};
 use minijinja::{Environment, context};
@@ -58,7 +58,7 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
             policy => format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", sum(&style)),
             style => style,
             version => findings.compared_by,
-            answer => findings.answer,
+            answer => findings.answer.lines().collect::<Vec<_>>(),
             labels => findings.sides.iter().map(|side| side.label.clone()).collect::<Vec<_>>(),
             compared => rows().filter(|row| row.comparison.is_some()).count(),
             refused_count => findings.refused.len(),
@@ -69,7 +69,7 @@ pub fn page(findings: &ComparisonFindings) -> Result<String> {
             sides => Sheet::of(sides_table(findings)),
             refused => Sheet::of(refused_table(findings)),
             facts => Sheet::of(facts_table(findings, "facts", "Facts that differ", &findings.facts_that_differ)),
-            told_by => told_by(findings).into_iter().map(|(who, keys)| (who, keys.join(", "))).collect::<Vec<_>>(),
+            known_of => known_of(findings).into_iter().map(|(who, keys)| (who, keys.join(", "))).collect::<Vec<_>>(),
         })
         .map_err(bug)
 }

@@ -3,11 +3,12 @@
 use super::super::table::{Cell, Table, TableColumn};
 use super::super::words::{class_title, estimate_text};
 use crate::analyse::compare::findings::{
-    Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Reason, Row,
-    SideFinding,
+    Comparison, ComparisonFindings, Estimate, FactDifference, Medium, Origin, Outcome, PairFinding, Row, SideFinding,
 };
 use crate::analyse::compare::judge::{medium_word, reason_title};
 
+/// What a cell says; the reason stands below the table, once for all.
+pub(super) const NOT_COMPARED: &str = "not compared";
 /// Most measures that a refusal names.
 const MOST_MEASURES: usize = 4;
 
@@ -41,8 +42,12 @@ pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
     format!("{title}{unit}")
 }
 
-/// A figure and its interval, where it has one.
-pub(super) fn value(estimate: &Estimate) -> (String, String) {
+/// A figure and its interval, where it has one; of two runs both figures.
+pub(super) fn value(estimate: &Estimate, runs: &[f64]) -> (String, String) {
+    let plain = |value: &f64| estimate_text(&Estimate { value: *value, low: None, high: None, trials: 1 }).0;
+    if !runs.is_empty() {
+        return (runs.iter().map(plain).collect::<Vec<_>>().join(", "), String::new());
+    }
     let (figure, interval) = estimate_text(estimate);
     (figure, if estimate.low.is_some() { interval } else { String::new() })
 }
@@ -50,7 +55,7 @@ pub(super) fn value(estimate: &Estimate) -> (String, String) {
 /// A ratio and what it says: `3.4×`, `3.1–3.7`, `faster`.
 pub(super) fn ratio(comparison: &Comparison) -> (String, String, &'static str) {
     let estimate = Estimate { value: comparison.ratio, low: comparison.low, high: comparison.high, trials: 1 };
-    let (figure, interval) = value(&estimate);
+    let (figure, interval) = value(&estimate, &[]);
     (format!("{figure}×"), interval, outcome(comparison.outcome))
 }
 
@@ -62,11 +67,6 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::NotRepeated => "not repeated",
         Outcome::NoInterval => "no interval",
     }
-}
-
-/// Why a row is not compared, in words for a cell.
-pub(super) fn not_compared(reason: Option<Reason>) -> String {
-    reason.map_or_else(|| "not compared".to_owned(), |reason| format!("not compared: {}", reason_title(reason)))
 }
 
 /// What a side is, in a line: whose, where, how durable.
@@ -97,8 +97,8 @@ pub(super) fn some_of(names: &[String]) -> String {
     format!("{}{more}", shown.join("; "))
 }
 
-/// Facts by who tells them: the sides' marks and the keys.
-pub(super) fn told_by(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
+/// Facts that are known of some sides only: the marks of those sides, and the keys.
+pub(super) fn known_of(findings: &ComparisonFindings) -> Vec<(String, Vec<String>)> {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for fact in &findings.facts_not_told {
         let who = fact.values.iter().zip(&findings.sides).filter(|(value, _)| value.is_some());
@@ -138,8 +138,8 @@ pub(super) fn pair_table(findings: &ComparisonFindings, index: usize, pair: &Pai
 }
 
 fn pair_cells(row: &Row) -> Vec<Cell> {
-    let number = |estimate: &Estimate| {
-        let (figure, interval) = value(estimate);
+    let number = |estimate: &Estimate, runs: &[f64]| {
+        let (figure, interval) = value(estimate, runs);
         Cell::text(figure).aside(interval).csv(full(estimate.value, estimate.low, estimate.high))
     };
     let (ratio_cell, says) = match &row.comparison {
@@ -160,13 +160,13 @@ fn pair_cells(row: &Row) -> Vec<Cell> {
             )
         }
         None => {
-            let words = not_compared(row.refused);
+            let why = row.refused.map(reason_title).unwrap_or_default().to_owned();
             let none = Cell::number(None::<f64>, |value| value.to_string()).csv(vec![String::new(); 3]);
-            (none, Cell::text(words.clone()).csv(vec![words, String::new()]).style("quiet"))
+            (none, Cell::text(NOT_COMPARED).csv(vec![NOT_COMPARED.to_owned(), why]).style("quiet"))
         }
     };
     let name = Cell::text(row_label(row)).csv(vec![row.measure.clone(), row.unit.clone()]);
-    vec![name, number(&row.reference), number(&row.value), ratio_cell, says]
+    vec![name, number(&row.reference, &row.reference_runs), number(&row.value, &row.value_runs), ratio_cell, says]
 }
 
 /// A figure and its ends with all their digits.
@@ -197,24 +197,18 @@ pub(super) fn sides_table(findings: &ComparisonFindings) -> Table {
 
 /// The page's table of refusals.
 pub(super) fn refused_table(findings: &ComparisonFindings) -> Table {
-    let columns = vec![TableColumn::text("sides"), TableColumn::text("why not"), TableColumn::text("measures")];
+    let columns = vec![TableColumn::text("why not"), TableColumn::text("measures")];
     let mut table = Table::new("refused", "Refusals", columns);
-    let refused = findings.refused.iter().map(|it| (marks(findings, it.sides), it.words.clone(), &it.measures));
-    let alone = findings.alone.iter().map(|it| (findings.sides[it.side].mark.clone(), it));
-    let alone = alone.map(|(mark, it)| (mark.clone(), format!("only {mark} measured it"), &it.measures));
-    for (marks, why, measures) in refused.chain(alone) {
+    let refused = findings.refused.iter().map(|it| (it.words.clone(), &it.measures));
+    let alone = findings.alone.iter().map(|it| (&findings.sides[it.side].mark, &it.measures));
+    let alone = alone.map(|(mark, measures)| (format!("only {mark} measured it"), measures));
+    for (why, measures) in refused.chain(alone) {
         table.push(vec![
-            Cell::text(marks).style("tight"),
             Cell::text(why).style("reason"),
             Cell::text(some_of(measures)).csv(vec![measures.join("; ")]).style("reason"),
         ]);
     }
     table
-}
-
-/// The marks of two sides.
-pub(super) fn marks(findings: &ComparisonFindings, sides: (usize, usize)) -> String {
-    format!("{}, {}", findings.sides[sides.0].mark, findings.sides[sides.1].mark)
 }
 
 /// The page's table of facts.
@@ -225,7 +219,7 @@ pub(super) fn facts_table(findings: &ComparisonFindings, id: &str, title: &str, 
     for fact in facts {
         let values = fact.values.iter().map(|value| match value {
             Some(value) => Cell::text(value).style("reason"),
-            None => Cell::text("not told").csv(vec![String::new()]).style("absent"),
+            None => Cell::text("unknown").csv(vec![String::new()]).style("absent"),
         });
         table.push(std::iter::once(Cell::text(&fact.key).style("name")).chain(values).collect());
     }

@@ -2,10 +2,8 @@
 //! `printable`: a terminal obeys control characters.
 
 use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
-use super::tables::{
-    about, families, family_title, grouped, marks, not_compared, ratio, row_label, some_of, told_by, value,
-};
-use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Reason, Row};
+use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
+use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
 use comfy_table::{ColumnConstraint, Width};
 
 /// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
@@ -14,14 +12,17 @@ const COLUMNS: [u16; 4] = [22, 25, 25, 26];
 /// The whole report; no line is longer than 100 columns.
 #[must_use]
 pub fn terminal(findings: &ComparisonFindings) -> String {
-    let mut text = paragraph("", &findings.answer);
+    let mut text: String = findings.answer.lines().map(|line| paragraph("", line)).collect();
     text.push('\n');
     for side in &findings.sides {
         text.push_str(&paragraph(&format!("{}  ", side.mark), &side.label));
-        text.push_str(&paragraph(&" ".repeat(side.mark.len() + 2), &about(side)));
     }
     findings.pairs.iter().for_each(|pair| text.push_str(&self::pair(findings, pair)));
     text.push_str(&refused(findings));
+    text.push_str("\nSides\n");
+    for side in &findings.sides {
+        text.push_str(&paragraph(&format!("  {}  ", side.mark), &about(side)));
+    }
     text.push_str(&facts(findings));
     text.push_str(&caveats(findings));
     text
@@ -33,18 +34,14 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     }
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let mut text = format!("\n{side} against {reference}\n");
-    let all_refused = refused_alike(pair);
-    let said = all_refused.map(|reason| format!("{}.", not_compared(Some(reason)).replacen('n', "N", 1)));
-    for said in pair.caveat.iter().chain(&said) {
-        text.push_str(&paragraph("  ", said));
-    }
+    pair.caveat.iter().for_each(|caveat| text.push_str(&paragraph("  ", caveat)));
     for (i, (family, rows)) in families(pair).into_iter().enumerate() {
         let mut table = plain_table();
         if i == 0 {
             table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
         }
         for row in &rows {
-            table.add_row(cells(row, all_refused.is_some()));
+            table.add_row(cells(row));
         }
         table.set_constraints(COLUMNS.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
         for column in table.column_iter_mut() {
@@ -65,14 +62,8 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     text
 }
 
-/// Why no row of a pair is compared, where that is one reason.
-fn refused_alike(pair: &PairFinding) -> Option<Reason> {
-    let first = pair.rows.first()?.refused?;
-    pair.rows.iter().all(|row| row.comparison.is_none() && row.refused == Some(first)).then_some(first)
-}
-
-/// The cells of a row; `told` where the reason against all of them was told above.
-fn cells(row: &Row, told: bool) -> Vec<String> {
+/// The cells of a row.
+fn cells(row: &Row) -> Vec<String> {
     let with_interval = |(figure, interval): (String, String)| {
         if interval.is_empty() { figure } else { format!("{figure} ({interval})") }
     };
@@ -81,10 +72,11 @@ fn cells(row: &Row, told: bool) -> Vec<String> {
             let (figure, interval, says) = ratio(comparison);
             format!("{} {says}", with_interval((figure, interval)))
         }
-        None if told => "–".to_owned(),
-        None => not_compared(row.refused),
+        None => NOT_COMPARED.to_owned(),
     };
-    let cells = [row_label(row), with_interval(value(&row.reference)), with_interval(value(&row.value)), says];
+    let figure = |estimate, runs| with_interval(value(estimate, runs));
+    let (reference, value) = (figure(&row.reference, &row.reference_runs), figure(&row.value, &row.value_runs));
+    let cells = [row_label(row), reference, value, says];
     cells.iter().map(|cell| printable(cell)).collect()
 }
 
@@ -95,7 +87,7 @@ fn refused(findings: &ComparisonFindings) -> String {
     }
     let mut text = "\nNot compared, and why\n".to_owned();
     for refusal in &findings.refused {
-        text.push_str(&paragraph(&format!("  - {}: ", marks(findings, refusal.sides)), &refusal.words));
+        text.push_str(&paragraph("  - ", &refusal.words));
         text.push_str(&paragraph("      ", &some_of(&refusal.measures)));
     }
     for alone in &findings.alone {
@@ -118,16 +110,16 @@ fn facts(findings: &ComparisonFindings) -> String {
     }
     let mut text = "\nFacts that differ: the candidate causes\n".to_owned();
     if findings.facts_that_differ.is_empty() {
-        text.push_str(&paragraph("  ", "None of those that more than one side tells."));
+        text.push_str(&paragraph("  ", "None of those known of more than one side."));
     }
     for fact in &findings.facts_that_differ {
         text.push_str(&paragraph("  ", &fact.key));
         for (side, value) in findings.sides.iter().zip(&fact.values) {
-            text.push_str(&paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("not told")));
+            text.push_str(&paragraph(&format!("    {}  ", side.mark), value.as_deref().unwrap_or("unknown")));
         }
     }
-    for (who, keys) in told_by(findings) {
-        text.push_str(&paragraph("  ", &format!("Told by {who} only: {}.", keys.join(", "))));
+    for (who, keys) in known_of(findings) {
+        text.push_str(&paragraph("  ", &format!("Known of {who} only: {}.", keys.join(", "))));
     }
     text
 }

@@ -1,7 +1,7 @@
 //! What an import brings into a comparison: its figures, its trials, what it promises.
 
 use crate::analyse::compare::findings::{Outcome, Reason};
-use crate::analyse::compare::side::{ConditionKind, Measure, Side, Spread};
+use crate::analyse::compare::side::{ConditionKind, Measure, Medium, Side, Spread};
 use crate::analyse::compare::{compare, from_import, from_probe};
 use crate::analyse::findings::DurabilityClass;
 use crate::analyse::probe::sample;
@@ -187,6 +187,61 @@ fn a_log_whose_further_column_may_be_a_lag_does_not_tell_its_rate_limit() {
     assert_eq!((rate(true), rate(false)), (None, Some("none".to_owned())));
 }
 
+#[test]
+fn a_range_of_versions_is_no_difference_and_an_exact_version_is() {
+    let facts = |version: &str| {
+        let record = published(&[], vec![imported("one write", "fdatasync", 100.0)], version);
+        from_import::sides(0, "x", &record, None).remove(0).facts
+    };
+    for range in ["9.5 or newer", "9.3 or 9.4", "9.6 to 13", "13 or older"] {
+        assert!(!facts(range).contains_key("tool.pg_test_fsync.version"), "{range}");
+    }
+    assert_eq!(facts("9.1")["tool.pg_test_fsync.version"], "9.1");
+}
+
+fn command(mut output: ImportedOutput, command: &str) -> ImportedOutput {
+    output.facts.push(("command".to_owned(), command.to_owned()));
+    output
+}
+
+fn of_outputs(outputs: Vec<ImportedOutput>) -> Side {
+    let trial = ImportedTrial { outputs, ..ImportedTrial::default() };
+    let case = ImportedCase { trials: vec![trial], ..ImportedCase::default() };
+    from_import::sides(0, "x", &ImportRecord { cases: vec![case], ..ImportRecord::default() }, None).remove(0)
+}
+
+#[test]
+fn a_rate_in_the_command_line_is_a_condition() {
+    let side = |line: &str| of_outputs(vec![command(summary("TPC-B (sort of)", "tps"), line)]);
+    let free = side("pgbench -c 4 -T 60");
+    for line in ["pgbench -c 4 -R100 -T 60", "pgbench --rate 2"] {
+        let found = compare(&[free.clone(), Side { argument: 1, ..side(line) }]);
+        assert!(!found.compared_anything(), "{line}");
+        assert!(found.refused.iter().all(|it| it.reason == Reason::OtherConditions), "{line}: {:?}", found.refused);
+    }
+    assert!(compare(&[free.clone(), Side { argument: 1, ..side("pgbench -c 4 -j 2") }]).compared_anything());
+}
+
+#[test]
+fn the_file_in_the_command_line_tells_where_pg_test_fsync_wrote_as_far_as_it_can() {
+    let fsync = |line: &str| {
+        let rows = vec![imported("one write", "fdatasync", 100.0)];
+        command(ImportedOutput { tool: "pg_test_fsync".to_owned(), rows, ..ImportedOutput::default() }, line)
+    };
+    let perhaps = of_outputs(vec![fsync("pg_test_fsync -f /mnt/ram")]);
+    assert_eq!(perhaps.facts["pg_test_fsync.file"], "/mnt/ram");
+    assert_eq!(perhaps.measures[0].medium, Medium::Unknown);
+    assert!(perhaps.caveats[0].ends_with("is unknown"), "{:?}", perhaps.caveats);
+    let labels = [("mount", "/mnt/ram"), ("type", "tmpfs"), ("options", "rw")];
+    let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let rows = vec![ImportedRow { labels, ..ImportedRow::default() }];
+    let mounts = ImportedOutput { tool: "mount".to_owned(), rows, ..ImportedOutput::default() };
+    let known = of_outputs(vec![mounts, fsync("pg_test_fsync -f /mnt/ram/x")]);
+    assert_eq!((known.measures[0].medium, known.caveats.len()), (Medium::Memory, 0));
+    assert_eq!(of_outputs(vec![fsync("pg_test_fsync -f /dev/shm/x")]).measures[0].medium, Medium::Memory);
+    assert_eq!(of_outputs(vec![fsync("pg_test_fsync -f /data/x")]).caveats.len(), 0);
+}
+
 /// The side of a case with a trial of these rates for each of these files.
 fn of_files(files: &[(&str, f64)]) -> Side {
     let mut record = published(&[], vec![imported("one write", "fdatasync", 1.0)], "15");
@@ -243,12 +298,12 @@ fn a_percentile_of_several_trials_is_that_of_all_their_operations() {
     // Of 1100 operations the 1089th: the short trial weighs as much as it did.
     let several = of(&[&[(10, 1000)], &[(10, 80), (900, 20)]]);
     let found = p99(&several);
-    assert_eq!((found.value, &found.spread), (900.0, &Spread::Together { trials: 2, alone: Some((10.0, 900.0)) }));
+    assert_eq!((found.value, &found.spread), (0.9, &Spread::Together { trials: 2, alone: Some((0.01, 0.9)) }));
     let found = compare(&[several, Side { argument: 1, ..of(&[&[(450, 100)]]) }]);
     let row = found.pairs[0].rows.iter().find(|row| row.measure.ends_with("latency p99")).unwrap();
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((row.reference.trials, comparison.outcome), (2, Outcome::NoInterval));
-    assert!(comparison.how.ends_with("(1 trial against 2 trials, alone 10 to 900 us)"), "{}", comparison.how);
+    assert!(comparison.how.ends_with("(1 trial against 2 trials, alone 0.01 to 0.9 ms)"), "{}", comparison.how);
     assert!(found.caveats.iter().any(|it| it.contains("percentiles are of the operations of all trials")));
 }
 
@@ -264,9 +319,9 @@ fn summaries_of_pgbench_have_one_key_over_its_versions() {
     let keys = |side: &Side| side.measures.iter().map(Measure::key).collect::<Vec<_>>();
     assert_eq!(keys(&old), keys(&new));
     assert_eq!(keys(&new)[0], "pgbench/tpcb-like/scale 100/clients 4/tps");
-    assert_eq!(new.measures[1].value, 8000.0);
+    assert_eq!((new.measures[1].value, new.measures[1].unit.as_str()), (8.0, "ms"));
     let p99 = new.measures.iter().find(|measure| measure.key().ends_with("latency p99")).unwrap();
-    assert_eq!(p99.value, 7000.0);
+    assert_eq!(p99.value, 7.0);
     let including = side("TPC-B (sort of)", "tps_including_connecting");
     let refused = compare(&[new, Side { argument: 1, ..including }]).refused;
     assert_eq!(refused[0].reason, Reason::OtherConditions, "{refused:?}");

@@ -1,0 +1,86 @@
+//! What stored command lines of pgbench and pg_test_fsync tell.
+
+use super::side::Medium;
+use crate::record::imported::{ImportedCase, ImportedOutput, ImportedRow};
+
+/// The command line of an output.
+pub(super) fn of(output: &ImportedOutput) -> Option<&str> {
+    output.facts.iter().find(|(name, _)| name == "command").map(|(_, command)| command.as_str())
+}
+
+/// The value of an option: `-R100`, `-nR 100`, `--rate 100`, `--rate=100`.
+pub(super) fn option(command: &str, letter: char, long: &str) -> Option<String> {
+    // Options of pgbench without a value; all of pg_test_fsync have one.
+    const BARE: &str = "CdilnNqrSvV";
+    let plain = |value: &str| value.trim_matches(['"', '\'']).to_owned();
+    let mut words = command.split_whitespace();
+    while let Some(word) = words.next() {
+        if let Some(name) = word.strip_prefix("--") {
+            let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+            if name == long {
+                return value.or_else(|| words.next()).map(plain);
+            }
+        } else if let Some(letters) = word.strip_prefix('-') {
+            let Some(at) = letters.find(|c| !BARE.contains(c)) else { continue };
+            let mut rest = letters[at..].chars();
+            let found = rest.next();
+            let value = Some(rest.as_str()).filter(|value| !value.is_empty()).or_else(|| words.next());
+            if found == Some(letter) {
+                return value.map(plain);
+            }
+        }
+    }
+    None
+}
+
+/// The file that the pg_test_fsync of a case wrote; `None` where none or several are known.
+pub(super) fn file(case: &ImportedCase) -> Option<String> {
+    let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "pg_test_fsync");
+    let mut files: Vec<Option<String>> = outputs.map(|it| option(of(it)?, 'f', "filename")).collect();
+    files.dedup();
+    if let [Some(only)] = files.as_slice() { Some(only.clone()) } else { None }
+}
+
+/// The row of `mount` in a case for the filesystem that a file lies on.
+pub(super) fn mount<'a>(case: &'a ImportedCase, file: &str) -> Option<&'a ImportedRow> {
+    let outputs = case.trials.iter().flat_map(|trial| &trial.outputs).filter(|output| output.tool == "mount");
+    let place = |row: &ImportedRow| {
+        let at = row.labels.iter().find(|(name, _)| name == "mount")?.1.trim_end_matches('/');
+        file.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')).then_some(at.len())
+    };
+    outputs.flat_map(|output| &output.rows).filter(|row| place(row).is_some()).max_by_key(|row| place(row))
+}
+
+/// What the name of a file tells of where it lies: `/dev/shm` is memory; `/mnt/ram` may be, and then `true` comes with it.
+pub(super) fn medium_of(file: &str) -> (Medium, bool) {
+    if file.starts_with("/dev/shm/") {
+        return (Medium::Memory, false);
+    }
+    let is_memory = |part: &str| ["ram", "shm", "tmpfs", "memdisk"].iter().any(|name| part.starts_with(name));
+    (Medium::Unknown, file.split('/').any(|part| is_memory(&part.to_lowercase())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_in_every_way_of_writing_them() {
+        for command in
+            ["pgbench -R100 x", "pgbench -c 8 -nR 100", "./pgbench --rate 100 -T 5", "pgbench -S --rate='100'"]
+        {
+            assert_eq!(option(command, 'R', "rate").as_deref(), Some("100"), "{command}");
+        }
+        for command in ["pgbench -c 8 -T 60 -M prepared", "pgbench -U R100 -f R100", "pgbench -R"] {
+            assert_eq!(option(command, 'R', "rate"), None, "{command}");
+        }
+        assert_eq!(option("pg_test_fsync -s 2 -f /mnt/ram", 'f', "filename").as_deref(), Some("/mnt/ram"));
+    }
+
+    #[test]
+    fn a_name_may_tell_of_memory_and_does_not_prove_it() {
+        assert_eq!(medium_of("/dev/shm/x"), (Medium::Memory, false));
+        assert_eq!(medium_of("/mnt/ram"), (Medium::Unknown, true));
+        assert_eq!(medium_of("/srv/frame/x"), (Medium::Unknown, false));
+    }
+}
