@@ -598,8 +598,3 @@ fn spoil(value: &mut serde_json::Value, key: &str) {
         _ => {}
     }
 }
-
-/// The hostile text as a page shows it: what reorders or hides stands there as its code.
-pub fn visible(text: &str) -> String {
-    text.replace('\u{202e}', "{U+202E}").replace('\u{2028}', "{U+2028}")
-}

@@ -208,6 +208,7 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
     let Some(bench) = Bench::new() else { return };
     let script = ("script", text("select-only"));
     let wanted = options(&[script.clone(), ("log_sample", OptionValue::Number(0.1)), ("duration", text("2s"))]);
+    // At least one of the two seconds is whole.
     let ears = Ears::default();
     let counts = bench.measure(&wanted, &ears).unwrap();
     assert_agrees(&counts);
@@ -215,7 +216,7 @@ fn a_sampled_log_leaves_counts_exact_and_the_slowest_unknown() {
     let logged = ears.latencies.lock().unwrap()["transactions"] as f64;
     assert!(done > 1000.0 && (0.05..0.15).contains(&(logged / done)), "{logged} of {done}");
     let told: u64 = ears.seconds.lock().unwrap().iter().map(|second| second.done).sum();
-    assert!((0.5..1.5).contains(&(told as f64 / done)), "{told} of {done} in whole seconds");
+    assert!((0.3..1.5).contains(&(told as f64 / done)), "{told} of {done} in whole seconds");
     assert_eq!(Pgbench.operation(&wanted).unwrap().log_sample, Some(0.1));
     // What the plan says is not decided again, and without a warm-up all are logged.
     assert_eq!(Pgbench.decide(&bench.place(), &wanted).unwrap(), Options::default());
