@@ -15,7 +15,7 @@ filesystem = { tmpfs = "512MiB" }
 settings = { shared_buffers = "64MB", max_wal_size = "48MB" }
 
 [workload.tpcb]
-pgbench = { scale = 2, clients = 2 }
+pgbench = { scale = 2, clients = 2, log_sample = 1.0 }
 "#;
 
 fn json(text: &[u8]) -> serde_json::Value {

@@ -26,7 +26,7 @@ wal = "ext4"
 settings = { shared_buffers = "16MB" }
 
 [workload.tpcb]
-pgbench = { scale = 1, clients = 2, duration = "3s", warmup = "1s" }
+pgbench = { scale = 1, clients = 2, duration = "3s", warmup = "1s", log_sample = 1.0 }
 
 [workload.sync]
 sync = { duration = "2s" }
