@@ -74,28 +74,30 @@ fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { value, low: half.map(|half| value - half), high: half.map(|half| value + half), trials })
 }
 
-/// The loop devices on files, and the devices that these lie on. `None` where there are none, where one of them lies on
-/// nothing that can be seen or on a further loop device, and where the device below serves the stack in another way, too:
-/// then nobody knows whose its writes are.
+/// The loop devices that the stack's own nodes made on files, and the devices that these lie on. A loop device further down
+/// was there before the run: it is the disk below. `None` where there are none, where one lies on nothing that can be seen
+/// or on another image of the stack, and where the device below serves the stack in another way, too: then nobody knows
+/// whose its writes are.
 fn levels(stack: &StackFacts) -> Option<(Vec<GroundName>, Vec<GroundName>)> {
     let devices = stack.devices();
-    let device = |name: &GroundName| devices.iter().find(|(known, _)| known == name).map(|(_, device)| *device);
-    let is_image = |name: &GroundName| device(name).is_some_and(|device| device.backing_file.is_some());
-    let images: Vec<GroundName> = devices.iter().map(|(name, _)| name.clone()).filter(|name| is_image(name)).collect();
+    let is_device = |name: &GroundName| devices.iter().any(|(known, _)| known == name);
+    let built = |name: &GroundName| stack.nodes.iter().any(|node| node.name == name.node() && node.layer.is_some());
+    let images: Vec<GroundName> = devices
+        .iter()
+        .filter(|(name, device)| device.backing_file.is_some() && built(name))
+        .map(|(name, _)| name.clone())
+        .collect();
     let mut below: Vec<GroundName> = Vec::new();
-    for node in &stack.nodes {
-        let on = node.inputs.iter().map(|input| &input.from).filter(|from| device(from).is_some());
-        let stands_on_image_file = images.iter().any(|image| image.node() == node.name);
-        if !stands_on_image_file {
-            continue;
-        }
-        let on: Vec<&GroundName> = on.collect();
-        if on.is_empty() || on.iter().any(|from| is_image(from)) {
+    for node in stack.nodes.iter().filter(|node| images.iter().any(|image| image.node() == node.name)) {
+        let on: Vec<&GroundName> = node.inputs.iter().map(|input| &input.from).filter(|from| is_device(from)).collect();
+        if on.is_empty() || on.iter().any(|from| images.contains(from)) {
             return None;
         }
         below.extend(on.into_iter().filter(|from| !below.contains(from)).cloned().collect::<Vec<_>>());
     }
-    let others = stack.nodes.iter().filter(|node| images.iter().all(|image| image.node() != node.name));
+    // The disk below the file of a loop device that was there before is no user of that device.
+    let others =
+        stack.nodes.iter().filter(|node| node.layer.is_some() && images.iter().all(|image| image.node() != node.name));
     let shared = others.flat_map(|node| &node.inputs).any(|input| below.contains(&input.from));
     (!images.is_empty() && !shared).then_some((images, below))
 }
@@ -155,6 +157,18 @@ mod tests {
         let strata = found.cases[0].strata.as_ref().unwrap();
         assert_eq!(strata.image.as_ref().unwrap().writes.low, None);
         assert!(!strata.sentence.contains("below the image"), "{}", strata.sentence);
+    }
+
+    #[test]
+    fn a_loop_device_that_was_there_before_the_run_is_the_disk_below() {
+        let mut act = on_image(1.1);
+        act.stack.devices[1].backing_file = Some("/srv/disk.img".to_owned());
+        act.stack.devices.push(disk(2, "sdb"));
+        act.flushes.push(Some(1.0));
+        act.device_writes.push(7.0);
+        let found = Story::of(3, None).with(&act).findings();
+        let image = found.cases[0].strata.as_ref().unwrap().image.as_ref().unwrap();
+        assert!((image.writes.value - 0.102).abs() < 0.001, "{image:?}");
     }
 
     #[test]

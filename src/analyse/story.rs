@@ -104,6 +104,7 @@ impl Floor {
         }];
         nodes.extend(self.devices.iter().map(|device| NodeFacts {
             name: device.name.clone(),
+            layer: (device.depth == 0 && device.backing_file.is_some()).then(|| "loop".to_owned()),
             inputs: inputs(device.depth + 1),
             grounds: vec![GroundFacts { device: Some(device.clone()), ..GroundFacts::default() }],
             promises: promise::of_device_among(device, &self.devices),
