@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check test bench install clean
+.PHONY: help setup build demo check test bench validate install clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
@@ -38,6 +38,10 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 40 min
 	cargo bench --locked --bench probe_cost
 	cargo bench --locked --bench probe
 	cargo bench --locked --bench import
+
+validate: ## run plans whose outcome is known, judge them, write docs/validation.md (root; 3 hours)
+	@scripts/setup demo
+	cargo bench --locked --bench validate
 
 install: build ## install the program, manual pages and shell completions below PREFIX (/usr/local)
 	install -D -m 755 target/release/pgstrata $(DEST)/bin/pgstrata
