@@ -10,6 +10,7 @@ mod house {
     mod doors;
     mod licences;
     mod paths;
+    mod prose;
     mod reach;
     mod rooms;
     mod seams;

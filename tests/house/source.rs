@@ -64,6 +64,14 @@ impl Source {
         self.tokens.iter().filter(|token| !token.in_test).collect()
     }
 
+    /// String literals and `///` lines that are not for tests, as they are written, with their line.
+    pub fn prose(&self) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        lex(&self.text, |line, before, text| found.push((line, before, text)));
+        let in_test = |before: usize| self.tokens[..before].last().is_some_and(|token| token.in_test);
+        found.into_iter().filter(|(_, before, _)| !in_test(*before)).map(|(line, _, text)| (line, text)).collect()
+    }
+
     /// Where a person would look: `src/plan/mod.rs:12`.
     pub fn at(&self, line: usize) -> String {
         format!("{}:{line}", self.path.display())
@@ -139,6 +147,11 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 
 /// The tokens of a Rust text without comments, strings and characters.
 pub fn tokens(text: &str) -> Vec<Token> {
+    lex(text, |_, _, _| ())
+}
+
+/// The tokens; strings and comments of docs go to `prose`, with their line and how many tokens come before them.
+fn lex(text: &str, mut prose: impl FnMut(usize, usize, String)) -> Vec<Token> {
     let chars: Vec<char> = text.chars().collect();
     let (mut found, mut line, mut i) = (Vec::new(), 1, 0);
     while i < chars.len() {
@@ -158,6 +171,9 @@ pub fn tokens(text: &str) -> Vec<Token> {
         };
         found.extend(kind.map(|kind| Token { kind, line, in_test: false }));
         let end = end.min(chars.len());
+        if chars[i..end].contains(&'"') || chars[i..end].starts_with(&['/', '/', '/']) {
+            prose(line, found.len(), chars[i..end].iter().collect());
+        }
         line += chars[i..end].iter().filter(|&&c| c == '\n').count();
         i = end;
     }
@@ -247,6 +263,13 @@ fn strings_comments_and_characters_are_no_tokens() {
         'i' '\'' '\u{6a}' b'k' b"l" r"m\" r#"n " o"# br#"p"# 'life"##;
     let words: Vec<String> = tokens(text).iter().filter_map(|t| t.word().map(str::to_owned)).collect();
     assert_eq!(words, ["a", "g", "life"]);
+}
+
+#[test]
+fn prose_is_strings_and_doc_lines_outside_of_tests() {
+    let source = Source::of("x.rs", "/// A.\nfn f() { g(\"b c\") } // d \"e\"\n#[cfg(test)] mod t { h(\"i\"); }");
+    let found: Vec<String> = source.prose().into_iter().map(|(_, text)| text).collect();
+    assert_eq!(found, ["/// A.", "\"b c\"", "// d \"e\""]);
 }
 
 #[test]
