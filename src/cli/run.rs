@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
 
 One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
 `pgstrata clean` undoes the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag,
-3 the machine lacks something, 4 a foreign tool failed, 5 a run folder cannot be written or read, 130 interrupted.")]
+3 the machine lacks something, 4 an external program
+failed (a run stops when all of its first trials fail in the same way before they measure anything), 5 a run folder cannot be written or read, 130 interrupted.")]
 pub struct Args {
     /// The plan (see `pgstrata plan --example`)
     #[arg(required_unless_present = "resume")]
@@ -97,7 +98,11 @@ impl Task {
             (plan, Some(folder)) => {
                 session::stored(folder, plan.as_deref()).map(|stored| Task::Resume(Box::new(stored)))
             }
-            (Some(path), None) => super::plan::read(path, args.quick).map(Task::Start),
+            (Some(path), None) => {
+                let (plan, checked) = super::plan::read(path, args.quick)?;
+                super::plan::remark_servers(&checked);
+                Ok(Task::Start(plan))
+            }
             (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
         }
     }
@@ -171,6 +176,10 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
             out::line(&format!("interrupted; go on with: pgstrata run --resume {}", shown(&ending.folder)))?;
         }
         return Ok(Kind::Interrupted.exit_code());
+    }
+    if let Some((kind, why)) = &ending.stopped {
+        out::remark(&out::harmless_lines(why));
+        return Ok(kind.exit_code());
     }
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
 }
