@@ -1,5 +1,7 @@
 //! `pgstrata plan`: checks a plan and shows what it will do, before anything is built.
 
+mod design;
+
 use super::out::{self, WIDTH, harmless};
 use super::places::PlaceArgs;
 use crate::error::{Error, Result};
@@ -61,7 +63,9 @@ pub fn run(args: &Args) -> Result<u8> {
     } else if let Some(file) = &args.file {
         let (plan, checked) = read(file, args.quick)?;
         let places = args.places.places()?;
-        let forecast = forecast(&Host::this(), &plan, &places.state)?;
+        check::places(&Host::this(), &plan.cases, &places.state)?;
+        let mut forecast = forecast(&Host::this(), &plan, &places.state)?;
+        forecast.warnings.extend(design::warnings(&plan));
         if args.json {
             out::json(&PlanDocument::new(&plan, &checked, &forecast))?;
         } else {

@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
 use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
+use crate::run::check;
 use crate::run::clean;
 use crate::run::events::Watcher;
 use crate::run::session::{self, Ending, Places};
@@ -45,6 +46,9 @@ pub struct Args {
     /// cycles; the report begins with what that left out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
+    /// There is none: `pgstrata plan` does that
+    #[arg(long, hide = true)]
+    dry_run: bool,
     /// Do not ask before a disk that the plan marks `overwrite = true` is overwritten
     #[arg(long)]
     yes: bool,
@@ -57,9 +61,16 @@ pub struct Args {
 /// # Errors
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
+    if args.dry_run {
+        let plan = args.plan.as_ref().map_or_else(|| "PLAN".to_owned(), |plan| shown(plan));
+        return Err(
+            Error::user("`run` has no --dry-run").hint(format!("pgstrata plan {plan} shows what a run will do"))
+        );
+    }
     let host = Host::this();
     let places = args.places.places()?;
     let task = Task::of(args)?;
+    check::places(&host, task.cases(), &places.state)?;
     consent(&host, task.cases(), args.yes)?;
     let interrupt = Interrupt::listen()?;
     let progress = Progress::new(args.json, std::io::stderr().is_terminal());

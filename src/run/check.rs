@@ -3,9 +3,9 @@
 use crate::cluster::check::{self, RefusedSetting, Values};
 use crate::cluster::install::{self, Installation};
 use crate::cluster::server;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::host::users;
+use crate::host::{paths, users};
 use crate::plan::Plan;
 use crate::plan::did_you_mean;
 use crate::plan::pointed::{Refusal, Spot};
@@ -14,7 +14,10 @@ use crate::record::case::CaseSpec;
 use crate::record::stack::StackSpec;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The layer that stands in a folder of the machine's own, and its option.
+const DIRECTORY: &str = "directory";
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -162,6 +165,33 @@ fn refusal(install: &Installation, known: &[String], setting: &RefusedSetting) -
         message: format!("PostgreSQL {version} refuses `{name}`: {}", setting.message),
         help,
     }
+}
+
+/// Refuses places that the server's user cannot enter: initdb would fail there in every trial.
+///
+/// # Errors
+/// With the folder that is closed, and what to do.
+pub fn places(host: &Host, cases: &[CaseSpec], state: &Path) -> Result<()> {
+    if !users::is_root() || cases.iter().all(|case| case.postgres.is_none()) {
+        return Ok(());
+    }
+    let user = users::server_user(host)?;
+    let nodes = cases.iter().flat_map(|case| &case.stack.nodes);
+    let named = nodes.filter(|node| node.layer == DIRECTORY).filter_map(|node| node.options.text(DIRECTORY));
+    let folders = named.map(|folder| (Path::new(folder), "the folder of a stack", "name another folder in the plan"));
+    let state = (state, "the folder for ledgers and templates", "choose another with --state DIR");
+    for (folder, what, instead) in std::iter::once(state).chain(folders) {
+        if let Some(closed) = paths::closed_to(folder, &user) {
+            let message = format!(
+                "`{}`, as whom PostgreSQL runs, cannot enter {what}, {}: {} is closed to that user",
+                user.name,
+                folder.display(),
+                closed.display()
+            );
+            return Err(Error::host(message).hint(format!("{instead}, or: chmod a+x {}", closed.display())));
+        }
+    }
+    Ok(())
 }
 
 /// The version without the packager's remark.
