@@ -408,6 +408,8 @@ mod tests {
         insta::assert_snapshot!(shown(&plan(), &checked(), &forecast()), @r"
     Plan p: 2 cases x 2 blocks = 4 trials, seed 7
     Baseline: stack = s
+    PostgreSQL: 18.6 in /opt/18/bin (auto: the newest found)
+    Not checked: settings of extensions: a.b
 
     ────────────────────────────────────────────────────────────────────────────────────────────────────
      #   case

@@ -169,12 +169,18 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     if !json {
         super::report::print(&findings, "txt")?;
         let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
-        out::line(&format!(
-            "\n{} measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
-            count(ending.done, "trial"),
-            ending.not_run,
-            Micros(ending.wall_us)
-        ))?;
+        let complete =
+            ending.measured_us == 0 && ending.not_run == 0 && !ending.interrupted && ending.stopped.is_none();
+        if complete {
+            out::line(&format!("\nthe run is complete: {} measured", count(ending.done, "trial")))?;
+        } else {
+            out::line(&format!(
+                "\n{} measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
+                count(ending.done, "trial"),
+                ending.not_run,
+                Micros(ending.wall_us)
+            ))?;
+        }
         out::line(&format!("run folder  {}", ending.folder.display()))?;
         out::line(&format!("report      {}", report.display()))?;
     }

@@ -44,7 +44,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
         name: "mount-options",
         doc: "whether noatime and lazytime matter on ext4",
         formats: true,
-        stacks: &[("ext4", "{ ext4 = [], mount = [[\"relatime\"], [\"noatime\"], [\"lazytime\"]] }")],
+        stacks: &[("ext4", "{ ext4 = { mount = [[\"relatime\"], [\"noatime\"], [\"lazytime\"]] } }")],
         baseline: "{ \"ext4.mount\" = \"relatime\" }",
         settings: "",
         clients: "8",

@@ -3,6 +3,7 @@
 use crate::plan::Plan;
 use crate::provision;
 use crate::record::stack::{GroundKind, StackSpec};
+use crate::stats::student::two_sided_quantile;
 use crate::stats::studentized::StudentizedRange;
 use std::collections::BTreeSet;
 
@@ -47,7 +48,11 @@ fn few_blocks(plan: &Plan) -> Option<String> {
 fn smallest_difference(cases: usize, blocks: u32) -> u64 {
     let cases = cases.min(MOST_CASES);
     let degrees = (cases - 1) as f64 * f64::from(blocks - 1);
-    let range = StudentizedRange::new(cases, degrees).quantile(CONFIDENCE);
+    // Of two, the range is the difference, and Student's t is exact for any degrees.
+    let range = match cases {
+        2 => 2f64.sqrt() * two_sided_quantile(CONFIDENCE, degrees),
+        _ => StudentizedRange::new(cases, degrees).quantile(CONFIDENCE),
+    };
     let ratio = (range * SCATTER / f64::from(blocks).sqrt()).exp();
     ((ratio - 1.0) * 100.0).round() as u64
 }
