@@ -115,11 +115,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     // What is wrong with a setting is told before anything is read.
     tell(&args.set, &mut ImportRecord::default())?;
-    for folder in args.files.iter().filter(|path| path.join("run.json").is_file()) {
-        let folder = out::harmless(&folder.display().to_string());
-        return Err(Error::user(format!("{folder} is the folder of a pgstrata run, not the output of another tool"))
-            .hint(format!("pgstrata report {folder}, or pgstrata compare {folder} OTHER")));
-    }
+    super::run::refuse_folders(&args.files)?;
     let (given, manifest) = files::sorted(files::given(&args.files)?, &args.files)?;
     let started = rfc3339(wall_us());
     let results = std::path::absolute(&args.output).or_user(|| "find the folder for results".to_owned())?;

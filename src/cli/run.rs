@@ -162,6 +162,17 @@ fn described(disk: &DiskContents) -> String {
     out::harmless(&line)
 }
 
+/// Refuses folders of runs where another tool's output is wanted.
+///
+/// # Errors
+/// With the commands that take one.
+pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
+    let Some(folder) = paths.iter().find(|path| path.join("run.json").is_file()) else { return Ok(()) };
+    let folder = out::harmless(&shown(folder));
+    Err(Error::user(format!("{folder} is the folder of a pgstrata run, not the output of another tool"))
+        .hint(format!("pgstrata report {folder}, or pgstrata compare {folder} OTHER")))
+}
+
 fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     let findings = crate::analyse::load::findings(&ending.folder)?;
     let report = ending.folder.join("report.html");
