@@ -16,13 +16,14 @@ use text::{Place, QUESTIONS, Question};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  pgstrata init                                            ask, and write plan.toml
-  pgstrata init --on loop --question filesystem            ext4 or xfs, on image files of this machine's disk
+  pgstrata init                                   ask, and write plan.toml
+  pgstrata init --on loop --question filesystem   ext4 or xfs, on image files
+  pgstrata init --on /srv/pg --question clients   in a folder: no root, nothing formatted
   pgstrata init --on /dev/disk/by-id/nvme-X --question wal-sync-method --out wal.toml
-  pgstrata init --on /srv/pg --question clients            in a folder: no root, nothing is formatted
 
-Then: pgstrata plan plan.toml, pgstrata run plan.toml. Exit code: 0 written, 2 a wrong flag, or the file is there
-already, 3 the disk is in use or the file cannot be written.")]
+Then: pgstrata plan plan.toml, pgstrata run plan.toml.
+
+Exit code: 0 written, 2 a wrong flag, or the file is there already, 3 the disk is in use or the file cannot be written.")]
 pub struct Args {
     /// Where the stacks stand: a disk (/dev/...; ALL ITS DATA ARE LOST in the run), a folder, or `loop` for image files
     #[arg(long, value_name = "DISK|FOLDER|loop")]
