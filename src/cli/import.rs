@@ -115,6 +115,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     // What is wrong with a setting is told before anything is read.
     tell(&args.set, &mut ImportRecord::default())?;
+    super::run::refuse_folders(&args.files)?;
     let (given, manifest) = files::sorted(files::given(&args.files)?, &args.files)?;
     let started = rfc3339(wall_us());
     let results = std::path::absolute(&args.output).or_user(|| "find the folder for results".to_owned())?;

@@ -29,7 +29,10 @@ const FILES: [(&str, &str); 4] = [
         "Images, templates and ledgers of root's runs; below ~/.local/state for others (--state DIR).",
     ),
     ("/run/pgstrata-*", "Mount points and private sockets of a run, while it runs."),
-    ("/var/cache/pgstrata", "PostgreSQL versions that the set-up fetched; ~/.cache/pgstrata for others than root."),
+    (
+        "/var/cache/pgstrata, ~/.cache/pgstrata",
+        "PostgreSQL versions that the set-up fetched; the newest of all that are installed is the `auto` of a plan.",
+    ),
 ];
 
 /// Writes or prints the pages.

@@ -11,6 +11,7 @@ mod doctor;
 #[cfg(test)]
 mod graph_tests;
 mod import;
+mod init;
 mod man;
 pub(crate) mod out;
 mod places;
@@ -32,7 +33,7 @@ use std::process::ExitCode;
 /// Shown below the help of the program and in its manual page.
 const AFTER_HELP: &str = "\
 Examples:
-  pgstrata plan --example > plan.toml    a commented plan to start from
+  pgstrata init                          write a first plan: asks which disk, and which question
   pgstrata plan plan.toml                check it, and see what it will do
   pgstrata run plan.toml                 run it: figures, ranking, report.html
   pgstrata report results/...            compute and render a run's report again
@@ -65,6 +66,7 @@ struct Cli {
 /// Every subcommand, in the order of the help.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Args),
     Plan(plan::Args),
     Run(run::Args),
     Probe(probe::Args),
@@ -81,6 +83,7 @@ enum Command {
 impl Command {
     fn run(&self) -> Result<u8> {
         match self {
+            Command::Init(args) => init::run(args),
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
             Command::Probe(args) => probe::run(args),

@@ -1,15 +1,18 @@
 //! `pgstrata plan`: checks a plan and shows what it will do, before anything is built.
 
+mod design;
+
 use super::out::{self, WIDTH, harmless};
 use super::places::PlaceArgs;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::plan::forecast::Forecast;
-use crate::plan::{self, Paint, Plan, drawing};
+use crate::plan::{self, Paint, Plan, drawing, pointed};
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::options::Options;
 use crate::record::stack::StackSpec;
-use crate::run::forecast::{forecast, make_quick, must_fit};
+use crate::run::check::{self, Checked, ServerLine, check};
+use crate::run::forecast::{forecast, make_quick, must_fit, must_run_all};
 use crate::units::{Bytes, Micros};
 use comfy_table::{ContentArrangement, Table, TableComponent, presets};
 use serde::Serialize;
@@ -26,7 +29,8 @@ Examples:
   pgstrata plan plan.toml --quick         how long a quick run of it takes
   pgstrata plan --schema > schema.json    for editors that check TOML
 
-Exit code: 0 the plan can be run, 2 it has mistakes, 3 it does not fit on this machine (said after all is shown).")]
+Exit code: 0 the plan can be run, 2 it has mistakes, 3 it does not fit on this machine, or some of its
+cases cannot run here (said after all is shown).")]
 pub struct Args {
     /// The plan
     #[arg(required_unless_present_any = ["example", "schema"])]
@@ -57,33 +61,40 @@ pub fn run(args: &Args) -> Result<u8> {
     } else if args.schema {
         out::json(&plan::schema(&super::catalogue()))?;
     } else if let Some(file) = &args.file {
-        let plan = read(file, args.quick)?;
+        let (plan, checked) = read(file, args.quick)?;
         let places = args.places.places()?;
-        let forecast = forecast(&Host::this(), &plan, &places.state)?;
+        check::places(&Host::this(), &plan.cases, &places.state)?;
+        let mut forecast = forecast(&Host::this(), &plan, &places.state)?;
+        forecast.warnings.extend(design::warnings(&plan));
         if args.json {
-            out::json(&PlanDocument::new(&plan, Some(&forecast)))?;
+            out::json(&PlanDocument::new(&plan, &checked, &forecast))?;
         } else {
-            print_plan(&plan, Some(&forecast))?;
+            out::bytes(shown(&plan, &checked, &forecast).as_bytes())?;
         }
         must_fit(&forecast)?;
+        must_run_all(&plan, &forecast)?;
     } else {
         return Err(Error::user("no plan is named").hint("pgstrata plan FILE"));
     }
     Ok(0)
 }
 
-/// Reads a plan for this program, with short windows where it is to be a quick run; its mistakes are coloured where
-/// standard error takes it.
+/// Reads a plan for this program, with short windows where it is to be a quick run, and has server and kernel check it;
+/// its mistakes are coloured where standard error takes it.
 ///
 /// # Errors
-/// The plan's mistakes.
-pub fn read(file: &Path, quick: bool) -> Result<Plan> {
+/// The plan's mistakes, and what server or kernel refuse of it.
+pub fn read(file: &Path, quick: bool) -> Result<(Plan, Checked)> {
     let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
     let mut plan = plan::read(file, &super::catalogue(), paint)?;
     if quick {
         make_quick(&mut plan)?;
     }
-    Ok(plan)
+    let checked = check(&Host::this(), &plan)?;
+    if checked.refusals.is_empty() {
+        return Ok((plan, checked));
+    }
+    Err(pointed::refused(&plan, file, &checked.refusals, paint))
 }
 
 /// Everything about a plan, for programs.
@@ -98,12 +109,15 @@ struct PlanDocument<'a> {
     cases: &'a [CaseSpec],
     /// In the order of execution.
     order: &'a [TrialKey],
-    /// `null` where the machine was not looked at.
-    forecast: Option<&'a Forecast>,
+    /// The servers that will run, as they were found here.
+    servers: &'a [ServerLine],
+    /// What neither server nor kernel could be asked about.
+    unchecked: &'a [String],
+    forecast: &'a Forecast,
 }
 
 impl<'a> PlanDocument<'a> {
-    fn new(plan: &'a Plan, forecast: Option<&'a Forecast>) -> Self {
+    fn new(plan: &'a Plan, checked: &'a Checked, forecast: &'a Forecast) -> Self {
         PlanDocument {
             name: &plan.name,
             sha256: &plan.sha256,
@@ -113,16 +127,14 @@ impl<'a> PlanDocument<'a> {
             baseline: &plan.baseline,
             cases: &plan.cases,
             order: &plan.order,
+            servers: &checked.servers,
+            unchecked: &checked.unchecked,
             forecast,
         }
     }
 }
 
-fn print_plan(plan: &Plan, forecast: Option<&Forecast>) -> Result<()> {
-    out::bytes(shown(plan, forecast).as_bytes())
-}
-
-fn shown(plan: &Plan, forecast: Option<&Forecast>) -> String {
+fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
     let mut text = format!(
         "Plan {}: {} x {} = {}, seed {}\n",
         plan.name,
@@ -135,6 +147,7 @@ fn shown(plan: &Plan, forecast: Option<&Forecast>) -> String {
         let axes: Vec<String> = plan.baseline.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
         text.push_str(&wrapped("Baseline: ", &axes.join(", ")));
     }
+    text.push_str(&checked_shown(checked));
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
     text.push_str(&format!(
         "\n{}\n{}\nOrder of the cases by number:\n",
@@ -147,10 +160,28 @@ fn shown(plan: &Plan, forecast: Option<&Forecast>) -> String {
             trials.filter_map(|key| number.get(key.case.as_str())).map(usize::to_string).collect();
         text.push_str(&wrapped(&format!("  block {block:<3} "), &numbers.join(" ")));
     }
-    if let Some(forecast) = forecast {
-        text.push_str(&forecast_shown(forecast, &number));
+    text.push_str(&forecast_shown(forecast, &number));
+    text
+}
+
+/// The servers that will run, and what could not be checked.
+fn checked_shown(checked: &Checked) -> String {
+    let mut text = String::new();
+    for ServerLine { asked, version, bin } in &checked.servers {
+        let asked = if asked == "auto" { " (auto: the newest found)" } else { "" };
+        text.push_str(&wrapped("PostgreSQL: ", &format!("{} in {}{asked}", check::short(version), bin.display())));
+    }
+    for unchecked in &checked.unchecked {
+        text.push_str(&wrapped("Not checked: ", unchecked));
     }
     text
+}
+
+/// Says which server a run takes, where the plan left it open.
+pub fn remark_servers(checked: &Checked) {
+    for server in checked.servers.iter().filter(|server| server.asked == "auto") {
+        out::remark(&format!("PostgreSQL {} in {}", check::short(&server.version), server.bin.display()));
+    }
 }
 
 fn table(header: &[&str]) -> Table {
@@ -339,6 +370,12 @@ mod tests {
         }
     }
 
+    fn checked() -> Checked {
+        let bin = PathBuf::from("/opt/18/bin");
+        let server = ServerLine { asked: "auto".into(), version: "18.6 (Debian)".into(), bin };
+        Checked { servers: vec![server], unchecked: vec!["settings of extensions: a.b".into()], ..Checked::default() }
+    }
+
     fn forecast() -> Forecast {
         let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
         Forecast {
@@ -368,9 +405,11 @@ mod tests {
 
     #[test]
     fn a_plan_is_shown_with_its_cases_and_the_order_of_each_block() {
-        insta::assert_snapshot!(shown(&plan(), Some(&forecast())), @r"
+        insta::assert_snapshot!(shown(&plan(), &checked(), &forecast()), @r"
     Plan p: 2 cases x 2 blocks = 4 trials, seed 7
     Baseline: stack = s
+    PostgreSQL: 18.6 in /opt/18/bin (auto: the newest found)
+    Not checked: settings of extensions: a.b
 
     ────────────────────────────────────────────────────────────────────────────────────────────────────
      #   case
@@ -417,7 +456,7 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_a_terminal_and_none_holds_a_control_character() {
-        let text = shown(&plan(), Some(&forecast()));
+        let text = shown(&plan(), &checked(), &forecast());
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
     }
@@ -425,7 +464,7 @@ mod tests {
     #[test]
     fn the_document_holds_all_of_it() {
         let (plan, forecast) = (plan(), forecast());
-        let document = serde_json::to_value(PlanDocument::new(&plan, Some(&forecast))).unwrap();
+        let document = serde_json::to_value(PlanDocument::new(&plan, &checked(), &forecast)).unwrap();
         assert_eq!(document["trials"], 4);
         assert_eq!(document["order"][0]["trial"], 1);
         assert_eq!(document["cases"][0]["stack"]["nodes"][0]["options"]["loop"], "6GiB");

@@ -50,7 +50,7 @@ O_DIRECT; since 16, one with debug_io_direct=wal does so for all methods. pg_tes
 for open_*: its open_* rows are not what a server at its defaults does. The row of mmap makes the
 page writable by madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
 
-Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is no folder,
+Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is not a directory,
 3 DIR cannot be written, is full or vanished, 130 interrupted.")]
 pub struct Args {
     /// A folder on the filesystem to probe
@@ -66,10 +66,10 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "8kB", value_parser = wal_block)]
     wal_block: u32,
     /// Writers of the row with group commit (2 to 256)
-    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(2..=256))]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = writers)]
     writers: u32,
     /// Major version of the server that the recommendation is for (12 to 18) [default: the newest installed, else 18]
-    #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(12..=18))]
+    #[arg(long, value_name = "MAJOR", value_parser = server)]
     server: Option<u32>,
     /// Seed of the order in which rows take turns [default: another one each time]
     #[arg(long, value_name = "N")]
@@ -104,6 +104,20 @@ fn precision(text: &str) -> Result<f64, String> {
     match (0.0..=50.0).contains(&percent) {
         true => Ok(percent.abs() / 100.0),
         false => Err("from 0 to 50 percent".to_owned()),
+    }
+}
+
+fn writers(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (2..=256).contains(number));
+    number.ok_or_else(|| "a whole number from 2 to 256".to_owned())
+}
+
+fn server(text: &str) -> Result<u32, String> {
+    let major = text.split('.').next().unwrap_or(text).parse().ok();
+    match major {
+        Some(major) if (12..=18).contains(&major) => Ok(major),
+        Some(major) if major < 12 => Err("this PostgreSQL is too old: a major version from 12 to 18".to_owned()),
+        _ => Err("a major version from 12 to 18".to_owned()),
     }
 }
 
@@ -174,11 +188,9 @@ pub fn run(args: &Args) -> Result<u8> {
     Ok(if failed { EXIT_INCOMPLETE } else { 0 })
 }
 
+/// The server that a plan's `auto` takes, too.
 fn newest_installed(host: &Host) -> Option<u32> {
-    // What pgstrata fetched for itself is nobody's server.
-    let cache = install::cache_folder();
-    let own = |install: &install::Installation| install.bin.starts_with(&cache);
-    install::find_all(host).into_iter().filter(|install| !own(install)).map(|install| install.major).max()
+    install::find(host, "auto").ok().map(|install| install.major)
 }
 
 /// A bar on standard error, where that is a terminal.

@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::provision::disk::{self, DiskContents};
 use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
+use crate::run::check;
 use crate::run::clean;
 use crate::run::events::Watcher;
 use crate::run::session::{self, Ending, Places};
@@ -29,7 +30,8 @@ use std::path::{Path, PathBuf};
 
 One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
 `pgstrata clean` undoes the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag,
-3 the machine lacks something, 4 a foreign tool failed, 5 a run folder cannot be written or read, 130 interrupted.")]
+3 the machine lacks something, 4 an external program
+failed (a run stops when all of its first trials fail in the same way before they measure anything), 5 a run folder cannot be written or read, 130 interrupted.")]
 pub struct Args {
     /// The plan (see `pgstrata plan --example`)
     #[arg(required_unless_present = "resume")]
@@ -44,6 +46,9 @@ pub struct Args {
     /// cycles; the report begins with what that left out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
+    /// There is none: `pgstrata plan` does that
+    #[arg(long, hide = true)]
+    dry_run: bool,
     /// Do not ask before a disk that the plan marks `overwrite = true` is overwritten
     #[arg(long)]
     yes: bool,
@@ -56,9 +61,16 @@ pub struct Args {
 /// # Errors
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
+    if args.dry_run {
+        let plan = args.plan.as_ref().map_or_else(|| "PLAN".to_owned(), |plan| shown(plan));
+        return Err(
+            Error::user("`run` has no --dry-run").hint(format!("pgstrata plan {plan} shows what a run will do"))
+        );
+    }
     let host = Host::this();
     let places = args.places.places()?;
     let task = Task::of(args)?;
+    check::places(&host, task.cases(), &places.state)?;
     consent(&host, task.cases(), args.yes)?;
     let interrupt = Interrupt::listen()?;
     let progress = Progress::new(args.json, std::io::stderr().is_terminal());
@@ -97,7 +109,11 @@ impl Task {
             (plan, Some(folder)) => {
                 session::stored(folder, plan.as_deref()).map(|stored| Task::Resume(Box::new(stored)))
             }
-            (Some(path), None) => super::plan::read(path, args.quick).map(Task::Start),
+            (Some(path), None) => {
+                let (plan, checked) = super::plan::read(path, args.quick)?;
+                super::plan::remark_servers(&checked);
+                Ok(Task::Start(plan))
+            }
             (None, None) => Err(Error::user("name a plan, or a run folder with --resume")),
         }
     }
@@ -146,6 +162,17 @@ fn described(disk: &DiskContents) -> String {
     out::harmless(&line)
 }
 
+/// Refuses folders of runs where another tool's output is wanted.
+///
+/// # Errors
+/// With the commands that take one.
+pub fn refuse_folders(paths: &[PathBuf]) -> Result<()> {
+    let Some(folder) = paths.iter().find(|path| path.join("run.json").is_file()) else { return Ok(()) };
+    let folder = out::harmless(&shown(folder));
+    Err(Error::user(format!("{folder} is the folder of a pgstrata run, not the output of another tool"))
+        .hint(format!("pgstrata report {folder}, or pgstrata compare {folder} OTHER")))
+}
+
 fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     let findings = crate::analyse::load::findings(&ending.folder)?;
     let report = ending.folder.join("report.html");
@@ -153,12 +180,18 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     if !json {
         super::report::print(&findings, "txt")?;
         let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
-        out::line(&format!(
-            "\n{} measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
-            count(ending.done, "trial"),
-            ending.not_run,
-            Micros(ending.wall_us)
-        ))?;
+        let complete =
+            ending.measured_us == 0 && ending.not_run == 0 && !ending.interrupted && ending.stopped.is_none();
+        if complete {
+            out::line(&format!("\nthe run is complete: {} measured", count(ending.done, "trial")))?;
+        } else {
+            out::line(&format!(
+                "\n{} measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
+                count(ending.done, "trial"),
+                ending.not_run,
+                Micros(ending.wall_us)
+            ))?;
+        }
         out::line(&format!("run folder  {}", ending.folder.display()))?;
         out::line(&format!("report      {}", report.display()))?;
     }
@@ -171,6 +204,10 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
             out::line(&format!("interrupted; go on with: pgstrata run --resume {}", shown(&ending.folder)))?;
         }
         return Ok(Kind::Interrupted.exit_code());
+    }
+    if let Some((kind, why)) = &ending.stopped {
+        out::remark(&out::harmless_lines(why));
+        return Ok(kind.exit_code());
     }
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
 }

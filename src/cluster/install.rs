@@ -33,7 +33,7 @@ pub struct Installation {
 #[must_use]
 pub fn find_all(host: &Host) -> Vec<Installation> {
     let Ok(user) = users::server_user(host) else { return Vec::new() };
-    let cached = cached_folders(&cache_folder());
+    let cached: Vec<PathBuf> = cache_folders().iter().flat_map(|cache| cached_folders(cache)).collect();
     for folder in &cached {
         make_runnable(folder);
     }
@@ -76,17 +76,16 @@ pub fn find(host: &Host, bin: &str) -> Result<Installation> {
     Ok(installation(folder.to_path_buf(), version))
 }
 
-/// Folder in which pgstrata keeps what it fetched or made once: `$PGSTRATA_CACHE`, else `/var/cache/pgstrata` for root,
-/// else `~/.cache/pgstrata`.
-#[must_use]
-pub(crate) fn cache_folder() -> PathBuf {
+/// Folders in which `scripts/setup` puts versions: `$PGSTRATA_CACHE` alone where it is set, else `/var/cache/pgstrata` and
+/// `~/.cache/pgstrata`, whoever asks: `auto` means the same for root and for others, as long as both can reach them.
+fn cache_folders() -> Vec<PathBuf> {
     if let Some(folder) = std::env::var_os("PGSTRATA_CACHE").filter(|folder| !folder.is_empty()) {
-        return PathBuf::from(folder);
+        return vec![PathBuf::from(folder)];
     }
-    match std::env::var_os("HOME") {
-        Some(home) if !users::is_root() => PathBuf::from(home).join(".cache/pgstrata"),
-        _ => PathBuf::from("/var/cache/pgstrata"),
-    }
+    let own = std::env::var_os("HOME")
+        .filter(|home| !home.is_empty())
+        .map(|home| PathBuf::from(home).join(".cache/pgstrata"));
+    std::iter::once(PathBuf::from("/var/cache/pgstrata")).chain(own).collect()
 }
 
 fn installation(bin: PathBuf, version: PgVersion) -> Installation {
@@ -150,7 +149,7 @@ fn version_as(host: &Host, bin: &Path, user: &User) -> Result<PgVersion> {
 
 /// The error for programs that are there but do not run as `user`.
 fn unusable(bin: &Path, user: &User, error: Error) -> Error {
-    match closed_folder(bin, user) {
+    match paths::closed_to(bin, user) {
         Some(closed) => Error::host(format!(
             "{} cannot be run by `{}`, as whom the server runs: the folder {} is closed to that user",
             bin.join("postgres").display(),
@@ -160,24 +159,6 @@ fn unusable(bin: &Path, user: &User, error: Error) -> Error {
         .hint("move the installation out of there, for example to /var/cache/pgstrata/postgresql-18"),
         None => error.while_doing(format!("run {} as `{}`", bin.join("postgres").display(), user.name)),
     }
-}
-
-/// The first folder on the way to `bin` that `user` may not pass through.
-fn closed_folder(bin: &Path, user: &User) -> Option<PathBuf> {
-    let real = paths::resolve(bin).ok()?;
-    let mut way: Vec<&Path> = real.ancestors().collect();
-    way.reverse();
-    way.into_iter()
-        .find(|folder| {
-            let Ok(facts) = paths::look_at(folder) else { return false };
-            let bit = match (facts.uid == user.uid, facts.gid == user.gid) {
-                (true, _) => 0o100,
-                (false, true) => 0o010,
-                (false, false) => 0o001,
-            };
-            facts.mode & bit == 0
-        })
-        .map(Path::to_path_buf)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Absent on purpose: which filesystem lies below, what is run on it. Servers listen on a Unix socket in a private
 //! folder only, and never run as root.
 
+pub mod check;
 pub(crate) mod client;
 mod conf;
 mod copy;

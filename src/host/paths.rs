@@ -1,6 +1,7 @@
 //! What a path leads to. Symbolic links are followed unless a function says otherwise.
 
-use super::files::if_there;
+use super::files::{if_there, nearest_existing};
+use super::users::User;
 use crate::error::{Context, Result};
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -84,4 +85,21 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
 /// Same, or the path as it is where it leads nowhere.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+/// The first folder on the way to `path`, or to what exists of it, that `user` may not pass through by its permission bits.
+pub(crate) fn closed_to(path: &Path, user: &User) -> Option<PathBuf> {
+    let real = resolve(&nearest_existing(path)).ok()?;
+    let mut way: Vec<&Path> = real.ancestors().collect();
+    way.reverse();
+    way.into_iter()
+        .find(|folder| {
+            let Ok(facts) = look_at(folder) else { return false };
+            let bit = match (facts.uid == user.uid, facts.gid == user.gid) {
+                (true, _) => 0o100,
+                (false, true) => 0o010,
+                (false, false) => 0o001,
+            };
+            facts.kind == Kind::Directory && facts.mode & bit == 0
+        })
+        .map(Path::to_path_buf)
 }

@@ -49,6 +49,12 @@ fn head(baseline: Option<&String>) -> String {
         "",
         "Every stack is crossed with every workload and every list of values. See what a plan makes with: pgstrata plan FILE",
     );
+    comment(
+        &mut out,
+        "",
+        "Sizes: B, KiB, MiB, GiB, TiB; kB, MB, GB, TB and k, M, G, T mean the same, as in PostgreSQL. Time spans: us, ms, s, \
+         min, h, d.",
+    );
     let baseline = baseline.map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
     for (line, meaning) in [
         ("name = \"example\"".to_owned(), "the run's folder is called after it".to_owned()),

@@ -15,6 +15,7 @@ mod matrix;
 mod names;
 mod options;
 mod order;
+pub(crate) mod pointed;
 mod postgres;
 mod problem;
 mod schema;
@@ -28,6 +29,7 @@ mod workloads;
 mod tests;
 
 pub use example::example;
+pub(crate) use problem::did_you_mean;
 pub use problem::{Paint, Problems};
 pub use schema::schema;
 pub use values::describe as describe_kind;

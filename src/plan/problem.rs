@@ -122,30 +122,50 @@ impl Problems {
     }
 }
 
-/// The known word that `word` was most likely meant to be.
-pub(super) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+/// Letters of a word that is still so short that another letter makes another word: `zfs` is not a slip for `xfs`.
+const SHORT: usize = 4;
+
+/// The known words that `word` may be a slip for, the nearest alone: none that is merely a little like it.
+pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
     let lower: String = word.chars().take(64).collect::<String>().to_lowercase();
-    let allowed = (lower.chars().count() / 3).max(1);
-    known
+    let length = lower.chars().count();
+    let mut near: Vec<(usize, &str)> = known
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| {
-            *distance <= allowed || (lower.len() >= 3 && candidate.to_lowercase().starts_with(&lower))
+        .filter_map(|candidate| {
+            let other = candidate.to_lowercase();
+            let distance = strsim::damerau_levenshtein(&lower, &other);
+            let replaced = length <= SHORT && strsim::hamming(&lower, &other).is_ok_and(|letters| letters == 1);
+            let begun = length >= 3 && other.starts_with(&lower);
+            let slip = distance <= (length / 4).clamp(1, 3) && !replaced;
+            (slip || begun).then_some((distance, candidate))
         })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .collect();
+    let least = near.iter().map(|(distance, _)| *distance).min();
+    near.retain(|(distance, _)| Some(*distance) == least);
+    near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// "did you mean `x`?" and the words that are known, as far as they are few.
 pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let list = || known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-    match nearest(word, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
+    match did_you_mean(word, known.iter().copied()) {
+        Some(question) => question,
         None if known.is_empty() => "none is known here".to_owned(),
         None if known.len() > 12 => format!("known are {} and {} more", list(), known.len() - 12),
         None => format!("known: {}", list()),
     }
+}
+
+/// "did you mean `x`?", where a known word is close enough for the question.
+pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+    let near = nearest(word, known);
+    let (last, before) = near.split_last()?;
+    let before: Vec<String> = before.iter().map(|word| format!("`{word}`")).collect();
+    Some(match before.is_empty() {
+        true => format!("did you mean `{last}`?"),
+        false => format!("did you mean {} or `{last}`?", before.join(", ")),
+    })
 }
 
 /// Adds a problem for every key that is not among `known`; `place` completes "unknown key `x` in ...".
@@ -203,13 +223,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_near_or_not_named_at_all() {
-        let known = ["ext2", "ext4", "xfs", "btrfs", "filesystem"];
-        assert_eq!(nearest("xsf", known), Some("xfs"));
-        assert_eq!(nearest("EXT4", known), Some("ext4"));
-        assert_eq!(nearest("file", known), Some("filesystem"));
-        assert_eq!(nearest("zfs9000", known), None);
-        assert!(suggestion("zfs9000", known).starts_with("known: `ext2`"));
+    fn a_word_is_suggested_for_a_slip_and_not_for_another_word() {
+        let known = ["ext2", "ext3", "ext4", "xfs", "btrfs", "filesystem"];
+        let near = |word| nearest(word, known);
+        assert_eq!(near("xsf"), ["xfs"]);
+        assert_eq!(near("EXT4"), ["ext4"]);
+        assert_eq!(near("ext44"), ["ext4"]);
+        assert_eq!(near("file"), ["filesystem"]);
+        assert_eq!(near("btfrs"), ["btrfs"]);
+        for other in ["zfs", "ext5", "zfs9000", "jfs", "nfs"] {
+            assert!(near(other).is_empty(), "{other}");
+        }
+        assert_eq!(suggestion("ext", known), "did you mean `ext2`, `ext3` or `ext4`?");
+        assert!(suggestion("zfs", known).starts_with("known: `ext2`"));
     }
 
     #[test]

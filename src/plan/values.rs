@@ -120,7 +120,9 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
         }
         (OptionKind::OneOf(words), Value::Text(text)) => refusal.help(suggestion(text, words.iter().copied())),
         (OptionKind::TextList, Value::Text(text)) => refusal.help(as_list(text)),
-        (OptionKind::Size, Value::Integer(n)) if *n > 0 => refusal.help(format!("write it as \"{n}GiB\"")),
+        (OptionKind::Size, Value::Integer(_)) => {
+            refusal.help("write the number with its unit: MiB, GiB or TiB (MB, GB, TB and M, G, T mean the same)")
+        }
         (OptionKind::Span, Value::Integer(n)) if *n > 0 => refusal.help(format!("write it as \"{n}s\"")),
         _ => refusal,
     }

@@ -108,7 +108,7 @@ fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
     let known = || catalogue.workloads.iter().map(|entry| entry.name);
     let owner = catalogue.workloads.iter().find(|entry| entry.options.iter().any(|spec| spec.key == kind.text));
     let help = match owner {
-        Some(owner) if nearest(&kind.text, known()).is_none() => {
+        Some(owner) if nearest(&kind.text, known()).is_empty() => {
             format!("it is an option of `{0}`; write {0} = {{ {1} = ... }}", owner.name, kind.text)
         }
         _ => suggestion(&kind.text, known()),

@@ -15,10 +15,14 @@ pub const FILES: u64 = 4;
 /// Smallest segment, as in PostgreSQL.
 const SMALLEST_SEGMENT: u64 = 1 << 20;
 
+/// Filesystems that show state of the kernel.
+const OF_THE_KERNEL: [&str; 11] =
+    ["proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs", "configfs", "devpts", "bpf", "pstore"];
+
 /// Looks at the folder; its facts, and its path as the kernel has it (names may be no UTF-8).
 ///
 /// # Errors
-/// When it does not exist, is no folder or cannot be looked at.
+/// When it does not exist, is not a directory or cannot be looked at.
 pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let seen = paths::stat(folder).map_err(|e| match e.kind() {
         ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
@@ -30,15 +34,21 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
         _ => Error::host(format!("{}: {e}", folder.display())),
     })?;
     if seen.kind != paths::Kind::Directory {
-        return Err(Error::user(format!("{}: is no folder", folder.display()))
+        return Err(Error::user(format!("{}: is not a directory", folder.display()))
             .hint("a device is probed through a folder of the filesystem on it"));
     }
     let absolute = paths::resolve(folder)?;
+    let mounted = mount::mount_of(host, &absolute).ok();
+    if let Some(mount) = mounted.as_ref().filter(|mount| OF_THE_KERNEL.contains(&mount.fstype.as_str())) {
+        let what =
+            format!("{}: {} holds what the kernel shows of itself, and no files", folder.display(), mount.fstype);
+        return Err(Error::host(what).hint("name a folder on the filesystem that is to be probed"));
+    }
     let below = devices::below(host, &absolute)?;
     let machine = machine::facts(host);
     let facts = PlaceFacts {
         folder: absolute.display().to_string(),
-        mount: mount::mount_of(host, &absolute).ok(),
+        mount: mounted,
         devices: below.devices,
         ends: below.ends.into_iter().map(|end| end.promise).collect(),
         free_bytes: files::free_bytes_if_limited(&absolute)?,

@@ -14,6 +14,7 @@ pub mod images;
 pub(crate) mod knobs;
 pub(crate) mod ledger;
 pub(crate) mod mount;
+pub(crate) mod mount_options;
 pub(crate) mod needs;
 mod options_kept;
 pub(crate) mod stack;

@@ -201,6 +201,18 @@ pub fn must_run(plan: &Plan, forecast: &Forecast) -> Result<()> {
     }
 }
 
+/// Whether every case can run, for who only looks: a run measures those that can.
+///
+/// # Errors
+/// With how many cannot, and what the first of them lacks.
+pub fn must_run_all(plan: &Plan, forecast: &Forecast) -> Result<()> {
+    let Some(first) = forecast.unmet.first() else { return Ok(()) };
+    let lacking: BTreeSet<&str> = forecast.unmet.iter().map(|unmet| unmet.case.as_str()).collect();
+    let message = format!("{} of {} cases cannot run here: {}", lacking.len(), plan.cases.len(), first.what);
+    let error = Error::host(message);
+    Err(if first.hint.is_empty() { error } else { error.hint(first.hint.clone()) })
+}
+
 /// What this machine was found to lack, so that a plan of thousands of cases asks once for each stack and server.
 #[derive(Default)]
 struct KnownUnmet {

@@ -3,9 +3,11 @@
 //! Sees every room that touches the machine, and the writing side of the store. Absent on purpose: formulas, file
 //! formats, HTML, printing.
 
+pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod doctor;
 pub(crate) mod events;
+mod fail_fast;
 pub(crate) mod forecast;
 pub(crate) mod measure;
 pub(crate) mod session;

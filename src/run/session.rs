@@ -1,6 +1,7 @@
 //! A run from its first trial to its last, in one sitting or several.
 
 use super::events::{Events, Watcher};
+use super::fail_fast::FailFast;
 use super::forecast;
 use super::template::Templates;
 use super::trial;
@@ -64,6 +65,8 @@ pub struct Ending {
     pub measured_us: u64,
     /// Whether somebody asked to stop before the end.
     pub interrupted: bool,
+    /// Why it was stopped before its end: the exit code's kind, and the reason.
+    pub stopped: Option<(Kind, String)>,
 }
 
 /// What the trials of a sitting share.
@@ -357,7 +360,8 @@ impl<'a> Session<'a> {
     fn run(mut self, opening: Vec<Event>) -> Result<Ending> {
         let begun = now();
         let mut measured_us = 0;
-        let trials = self.trials(opening, &mut measured_us);
+        let mut stopped = None;
+        let trials = self.trials(opening, &mut measured_us, &mut stopped);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
         // A run folder that takes no more must keep nothing from being undone.
         let told = if interrupted { self.events.emit(Event::Interrupted) } else { Ok(()) };
@@ -374,14 +378,20 @@ impl<'a> Session<'a> {
         told?;
         let (done, not_run) = counted?;
         let wall_us = micros(begun.elapsed());
-        if !interrupted {
+        if !interrupted && stopped.is_none() {
             events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
         }
-        Ok(Ending { folder, done, not_run, wall_us, measured_us, interrupted })
+        Ok(Ending { folder, done, not_run, wall_us, measured_us, interrupted, stopped })
     }
 
-    /// Every trial that has no figures yet, in the run's order.
-    fn trials(&mut self, opening: Vec<Event>, measured_us: &mut u64) -> Result<()> {
+    /// Every trial that has no figures yet, in the run's order, until the first ones have all failed alike.
+    fn trials(
+        &mut self,
+        opening: Vec<Event>,
+        measured_us: &mut u64,
+        stopped: &mut Option<(Kind, String)>,
+    ) -> Result<()> {
+        let mut fail_fast = FailFast::new(self.record.cases.len());
         for event in opening {
             self.events.emit(event)?;
         }
@@ -391,7 +401,17 @@ impl<'a> Session<'a> {
             }
             self.interrupt.check()?;
             let case = case_of(&self.record, &key)?.clone();
-            *measured_us += trial::run(self, &case, &key)?;
+            let ran = trial::run(self, &case, &key)?;
+            *measured_us += ran.measured_us;
+            if let Some(why) = fail_fast.see(ran.failure) {
+                let message = match why.hint_text() {
+                    Some(hint) => format!("{why}\nhint: {hint}"),
+                    None => why.to_string(),
+                };
+                self.events.emit(Event::Warning { message: message.clone() })?;
+                *stopped = Some((why.kind(), message));
+                break;
+            }
         }
         Ok(())
     }

@@ -54,7 +54,12 @@ impl RunFolder {
             return Err(Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
                 .hint("name a folder below results/, or start a run with `pgstrata run PLAN`"));
         }
-        let record: RunRecord = read_versioned(&path.join(RUN), run::FORMAT)?;
+        let record: RunRecord = read_versioned(&path.join(RUN), run::FORMAT).map_err(|e| match e.hint_text() {
+            Some(_) => e,
+            None => {
+                e.hint("the file is cut short or was changed: take it from a copy; without it the run cannot be read")
+            }
+        })?;
         sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;
         Ok(RunFolder { path: path.to_path_buf(), record })
     }
@@ -201,7 +206,7 @@ impl Writer {
             .open(&path)
             .or_store(|| format!("open {} for writing", path.display()))?;
         rustix::fs::flock(&events, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-            Error::store(format!("another pgstrata is writing to {}", folder.path.display()))
+            Error::host(format!("another pgstrata is writing to {}", folder.path.display()))
                 .hint("wait for it, or stop it first")
         })?;
         cut_partial_line(&mut events).or_store(|| format!("repair {}", path.display()))?;

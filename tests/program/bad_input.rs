@@ -205,15 +205,6 @@ fn a_server_that_does_not_start_shows_the_last_lines_of_its_log() {
 }
 
 #[test]
-fn a_setting_that_does_not_exist_is_named() {
-    if !can_build_stacks("setting that does not exist") {
-        return;
-    }
-    let shop = Workshop::new();
-    fails(&shop, &plan(TMPFS, ", wal_sink_method = \"x\"", ""), 1, &["wal_sink_method", "NOT RUN"]);
-}
-
-#[test]
 fn a_setting_that_servers_under_test_depend_on_is_refused_before_anything_is_built() {
     let shop = Workshop::new();
     let text = plan(TMPFS, ", PORT = [5433, 5434], logging_collector = true", "");

@@ -12,3 +12,4 @@ mod machine;
 mod resume;
 mod whole_run;
 mod workshop;
+mod wrong_input;

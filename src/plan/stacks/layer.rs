@@ -1,7 +1,7 @@
 //! How a layer is written: `"name"`, or `{ name = VALUE, option = ... }` where VALUE is the layer's first option, or
 //! `{ name = { option = ... } }`; and which of its keys name what it stands on.
 
-use super::super::problem::{Problem, Problems, nearest, suggestion};
+use super::super::problem::{Problem, Problems, did_you_mean, nearest, suggestion};
 use super::super::tree::{Key, Node, Pair, Value};
 use super::super::{Catalogue, CatalogueEntry};
 use crate::record::stack::GroundKind;
@@ -171,7 +171,8 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
     let mut everywhere = Slot::ALL.into_iter().filter(|other| *other != slot);
     problems.add(match everywhere.clone().find(|other| other.has(&name.text, catalogue)) {
         Some(other) => problem.help(format!("`{}` belongs under `{}`", name.text, other.key())),
-        None if nearest(&name.text, known()).is_some() => problem.help(suggestion(&name.text, known())),
+        None if not_yet(&name.text).is_some() => problem.help(not_yet(&name.text).unwrap_or_default()),
+        None if !nearest(&name.text, known()).is_empty() => problem.help(suggestion(&name.text, known())),
         None => match everywhere.find_map(|other| hint_elsewhere(other, name, catalogue)) {
             Some(hint) => problem.help(hint),
             None => problem.help(suggestion(&name.text, known())),
@@ -180,9 +181,36 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
     None
 }
 
+/// What people look for that is not there yet, so that no other word is suggested for it.
+const NOT_YET: [(&str, &str); 16] = [
+    ("zfs", "ZFS"),
+    ("bcachefs", "bcachefs"),
+    ("f2fs", "F2FS"),
+    ("jfs", "JFS"),
+    ("nilfs2", "NILFS2"),
+    ("reiserfs", "ReiserFS"),
+    ("ntfs", "NTFS"),
+    ("nfs", "NFS"),
+    ("overlay", "overlayfs"),
+    ("lvm", "LVM"),
+    ("md", "Linux MD RAID"),
+    ("mdadm", "Linux MD RAID"),
+    ("raid", "RAID"),
+    ("luks", "LUKS (dm-crypt)"),
+    ("dm-crypt", "dm-crypt"),
+    ("multipath", "multipath"),
+];
+
+fn not_yet(name: &str) -> Option<String> {
+    let (_, trade_name) = NOT_YET.iter().find(|(word, _)| word.eq_ignore_ascii_case(name))?;
+    Some(format!(
+        "{trade_name} is not supported yet; set it up yourself and name a folder on it: directory = \"/FOLDER\""
+    ))
+}
+
 fn hint_elsewhere(slot: Slot, name: &Key, catalogue: &Catalogue) -> Option<String> {
-    let near = nearest(&name.text, slot.entries(catalogue).map(|entry| entry.name))?;
-    Some(format!("did you mean `{near}`? it belongs under `{}`", slot.key()))
+    let question = did_you_mean(&name.text, slot.entries(catalogue).map(|entry| entry.name))?;
+    Some(format!("{question} it belongs under `{}`", slot.key()))
 }
 
 fn spellings(slot: Slot, catalogue: &Catalogue) -> String {

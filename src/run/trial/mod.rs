@@ -12,6 +12,7 @@ mod store;
 mod window;
 mod work;
 
+use super::fail_fast::Failure;
 use super::forecast;
 use super::session::Session;
 use super::template::{self, Template};
@@ -72,26 +73,34 @@ struct Trial<'s, 'a> {
     watch: Option<Watch>,
 }
 
-/// Runs one trial and stores it. Returns the microseconds that were measured (0 for one not run).
+/// How a trial that is stored went.
+pub struct Ran {
+    /// Microseconds that were measured; 0 for one not run.
+    pub measured_us: u64,
+    /// Why it has no figures.
+    pub failure: Option<Failure>,
+}
+
+/// Runs one trial and stores it.
 ///
 /// # Errors
 /// Interrupted; the run folder cannot be written; something cannot be undone. Not: a trial that failed.
-pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<u64> {
+pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<Ran> {
     let begun = now();
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
-    match trial.attempt() {
+    let failure = match trial.attempt() {
         Err(e) if ends_the_run(&e) => return Err(e),
-        Err(e) => trial.ended_early(&e)?,
-        Ok(()) => {}
-    }
+        Err(e) => Some(trial.ended_early(&e)?),
+        Ok(()) => None,
+    };
     trial.enter(Step::Store)?;
     let stuck = trial.session.stuck.take();
     let measured_us = trial.store(micros(begun.elapsed()))?;
     match stuck {
         // Going on would measure on top of what is left.
         Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
-        None => Ok(measured_us),
+        None => Ok(Ran { measured_us, failure }),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::host::command::CommandLog;
 use crate::host::files;
 use crate::record::event::Event;
 use crate::record::trial::Outcome;
+use crate::run::fail_fast::Failure;
 use crate::store::staging::Staging;
 
 /// Bytes that must be free for the results of a trial: a few pages for the record and what the tools said.
@@ -17,7 +18,7 @@ impl Trial<'_, '_> {
     /// # Errors
     /// A trial that failed while the run folder's own disk was full says nothing about its stack: the tools could not
     /// write their output.
-    pub(super) fn ended_early(&mut self, failure: &Error) -> Result<()> {
+    pub(super) fn ended_early(&mut self, failure: &Error) -> Result<Failure> {
         let folder = self.session.events.writer().folder().path().to_path_buf();
         if files::free_bytes(&folder)? < LEAST_ROOM {
             let message =
@@ -25,9 +26,9 @@ impl Trial<'_, '_> {
             return Err(Error::store(message));
         }
         let hint = failure.hint_text().map(str::to_owned);
-        self.record.outcome =
-            Outcome::NotRun { step: self.failed_in.unwrap_or(self.step), reason: failure.chain(), hint };
-        Ok(())
+        let (step, reason) = (self.failed_in.unwrap_or(self.step), failure.chain());
+        self.record.outcome = Outcome::NotRun { step, reason: reason.clone(), hint: hint.clone() };
+        Ok(Failure { step, kind: failure.kind(), reason, hint })
     }
 
     /// Stores the trial and emits how it ended. Returns the microseconds that were measured.

@@ -1,0 +1,130 @@
+//! The text of a first plan.
+
+/// Where its stacks stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Image files in the default folder.
+    Loop,
+    /// A real disk, with what it is known by.
+    Disk { path: String, key: &'static str, value: String },
+    /// A folder; nothing is formatted.
+    Folder(String),
+}
+
+/// What a first plan asks.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// Whether it needs a device to format.
+    pub formats: bool,
+    /// Stacks by name with their filesystem, where a device is formatted.
+    stacks: &'static [(&'static str, &'static str)],
+    /// The baseline, as a plan writes it.
+    baseline: &'static str,
+    /// Further lines of [postgres].
+    settings: &'static str,
+    clients: &'static str,
+}
+
+const EXT4: &[(&str, &str)] = &[("ext4", "\"ext4\"")];
+
+/// Every question.
+pub(super) const QUESTIONS: [Question; 5] = [
+    Question {
+        name: "filesystem",
+        doc: "ext4 or xfs, each as mkfs makes it",
+        formats: true,
+        stacks: &[("ext4", "\"ext4\""), ("xfs", "\"xfs\"")],
+        baseline: "\"ext4\"",
+        settings: "",
+        clients: "8",
+    },
+    Question {
+        name: "mount-options",
+        doc: "whether noatime and lazytime matter on ext4",
+        formats: true,
+        stacks: &[("ext4", "{ ext4 = { mount = [[\"relatime\"], [\"noatime\"], [\"lazytime\"]] } }")],
+        baseline: "{ \"ext4.mount\" = \"relatime\" }",
+        settings: "",
+        clients: "8",
+    },
+    Question {
+        name: "wal-sync-method",
+        doc: "how the server makes WAL durable: fdatasync or open_datasync",
+        formats: false,
+        stacks: EXT4,
+        baseline: "{ wal_sync_method = \"fdatasync\" }",
+        settings: "settings = { wal_sync_method = [\"fdatasync\", \"open_datasync\"] }\n",
+        clients: "8",
+    },
+    Question {
+        name: "wal-compression",
+        doc: "whether compressing full-page images in WAL pays",
+        formats: false,
+        stacks: EXT4,
+        baseline: "{ wal_compression = \"off\" }",
+        settings: "settings = { wal_compression = [\"off\", \"on\"] }\n",
+        clients: "8",
+    },
+    Question {
+        name: "clients",
+        doc: "how the commit rate grows with the clients",
+        formats: false,
+        stacks: EXT4,
+        baseline: "{ clients = 1 }",
+        settings: "",
+        clients: "[1, 4, 16]",
+    },
+];
+
+/// A plan of about ten to twenty minutes, with comments.
+pub(super) fn plan(question: &Question, place: &Place) -> String {
+    let mut text = format!(
+        "# {}: {}.\n\
+         # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example\n\
+         name = \"{}\"\n\
+         blocks = 3        # each case once a block; 5 (the default) give narrower intervals\n\
+         baseline = {}  # ratios are to this case\n",
+        question.name, question.doc, question.name, question.baseline
+    );
+    match place {
+        Place::Folder(folder) => {
+            text.push_str("\n# In a folder of a filesystem that is there: nothing is formatted, no root is needed.\n");
+            text.push_str(&format!("[stack.here]\ndirectory = {}\n", quoted(folder)));
+        }
+        _ => {
+            let device = device(place);
+            for (name, filesystem) in question.stacks {
+                text.push_str(&format!("\n[stack.{name}]\n{device}\nfilesystem = {filesystem}\n"));
+            }
+        }
+    }
+    text.push_str(&format!(
+        "\n[postgres]\nbin = \"auto\"      # the newest installed; `pgstrata plan` shows which\n{}\
+         \n# pgbench's TPC-B-like transaction: each commit writes. Measured for two whole checkpoint cycles.\n\
+         [workload.tpcb]\npgbench = {{ scale = 20, clients = {}, cycles = 2, warmup = \"30s\" }}\n",
+        question.settings, question.clients
+    ));
+    text
+}
+
+/// The lines of a stack that name its device.
+fn device(place: &Place) -> String {
+    match place {
+        Place::Disk { path, key, value } => format!(
+            "# ALL DATA ON THIS DISK ARE LOST. One that carries data is refused; `overwrite = true` lifts that, and asks.\n\
+             device = {{ disk = {}, {key} = {} }}",
+            quoted(path),
+            quoted(value)
+        ),
+        _ => "# An image file in /var/lib/pgstrata; in = \"/FOLDER\" puts it on another disk.\n\
+              device = { loop = \"4GiB\" }"
+            .to_owned(),
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

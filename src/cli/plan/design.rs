@@ -1,0 +1,152 @@
+//! What a plan's design lets its results say: how many blocks there are, and what its stacks differ in.
+
+use crate::plan::Plan;
+use crate::provision;
+use crate::record::stack::{GroundKind, StackSpec};
+use crate::stats::student::two_sided_quantile;
+use crate::stats::studentized::StudentizedRange;
+use std::collections::BTreeSet;
+
+/// Fewest blocks that leave an interval of use.
+const FEWEST_BLOCKS: u32 = 3;
+/// Standard deviation of a trial's rate on a quiet machine, as a share of it. Only for the warning.
+const SCATTER: f64 = 0.05;
+/// Most cases for whose number the interval is computed: beyond, it hardly changes.
+const MOST_CASES: usize = 100;
+/// Confidence of the intervals in a ranking.
+const CONFIDENCE: f64 = 0.95;
+
+/// What a person should know before running a plan of this design.
+#[must_use]
+pub fn warnings(plan: &Plan) -> Vec<String> {
+    few_blocks(plan).into_iter().chain(confounded(plan)).collect()
+}
+
+fn few_blocks(plan: &Plan) -> Option<String> {
+    let cases = plan.cases.len();
+    if plan.blocks >= FEWEST_BLOCKS || cases < 2 {
+        return None;
+    }
+    if plan.blocks == 1 {
+        return Some(
+            "1 block: each case has a single trial, so nothing shows how far trials scatter; set blocks to 3 or more, \
+             5 is the default"
+                .to_owned(),
+        );
+    }
+    Some(format!(
+        "{} blocks: if the trials of a case scatter by ±{:.0} %, two cases must differ by more than about {} % to be \
+         told apart; with 5 blocks, {} % are enough",
+        plan.blocks,
+        SCATTER * 100.0,
+        smallest_difference(cases, plan.blocks),
+        smallest_difference(cases, 5)
+    ))
+}
+
+/// Per cent by which one of so many cases must exceed another for their comparison intervals not to overlap.
+fn smallest_difference(cases: usize, blocks: u32) -> u64 {
+    let cases = cases.min(MOST_CASES);
+    let degrees = (cases - 1) as f64 * f64::from(blocks - 1);
+    // Of two, the range is the difference, and Student's t is exact for any degrees.
+    let range = match cases {
+        2 => 2f64.sqrt() * two_sided_quantile(CONFIDENCE, degrees),
+        _ => StudentizedRange::new(cases, degrees).quantile(CONFIDENCE),
+    };
+    let ratio = (range * SCATTER / f64::from(blocks).sqrt()).exp();
+    ((ratio - 1.0) * 100.0).round() as u64
+}
+
+/// Stacks that differ both in the filesystem and in what is below it from all others: no difference between them has one
+/// cause. Stacks in a folder or in memory have nothing below that could differ.
+fn confounded(plan: &Plan) -> Option<String> {
+    // Stacks that share either are in one group; a plan that answers its question has a single one.
+    let mut groups: Vec<(BTreeSet<String>, BTreeSet<String>, String)> = Vec::new();
+    let mut seen: Vec<&StackSpec> = Vec::new();
+    for stack in plan.cases.iter().map(|case| &case.stack) {
+        if seen.contains(&stack) {
+            continue;
+        }
+        seen.push(stack);
+        let Some((filesystem, below)) = parts(stack) else { continue };
+        let mut joined = (BTreeSet::from([filesystem]), BTreeSet::from([below]), stack.name.clone());
+        let (with, without): (Vec<_>, Vec<_>) = groups.into_iter().partition(|(filesystems, belows, _)| {
+            !filesystems.is_disjoint(&joined.0) || !belows.is_disjoint(&joined.1)
+        });
+        for (filesystems, belows, name) in with.into_iter().rev() {
+            joined.0.extend(filesystems);
+            joined.1.extend(belows);
+            joined.2 = name;
+        }
+        groups = without;
+        groups.push(joined);
+    }
+    if groups.len() < 2 {
+        return None;
+    }
+    let names: Vec<&str> = groups.iter().take(4).map(|(.., name)| name.as_str()).collect();
+    Some(format!(
+        "the stacks {} differ in the filesystem and in what is below it: a difference between them can come from \
+         either; to compare filesystems, put them on the same device",
+        names.join(" and ")
+    ))
+}
+
+/// A stack's filesystems, and what is below them, each as text that is equal where they are. `None` where nothing is below.
+fn parts(stack: &StackSpec) -> Option<(String, String)> {
+    let is_filesystem =
+        |layer: &str| provision::layer(layer).is_some_and(|layer| matches!(layer.offers(), GroundKind::Folder));
+    let (filesystems, below): (Vec<_>, Vec<_>) = stack.nodes.iter().partition(|node| is_filesystem(&node.layer));
+    let described = |nodes: Vec<&crate::record::stack::NodeSpec>| {
+        let mut all: Vec<String> = nodes
+            .iter()
+            .map(|node| {
+                let options = node.options.0.iter().map(|(key, value)| format!(" {key}={}", value.plain()));
+                format!("{}{}", node.layer, options.collect::<String>())
+            })
+            .collect();
+        all.sort();
+        all.join("; ")
+    };
+    (!below.is_empty()).then(|| (described(filesystems), described(below)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        let text = format!("name = \"p\"\n{text}\n[workload.w]\npgbench = {{ scale = 1, clients = 1 }}\n");
+        crate::plan::parse(&text, "p.toml", &super::super::super::catalogue()).unwrap()
+    }
+
+    const TWO: &str = "[stack.a]\ndevice = { loop = \"1GiB\", in = \"/x\" }\nfilesystem = \"ext4\"\n\
+                       [stack.b]\ndevice = { loop = \"1GiB\", in = \"/x\" }\nfilesystem = \"xfs\"";
+
+    #[test]
+    fn few_blocks_are_warned_of_with_the_difference_that_they_can_show() {
+        assert!(few_blocks(&plan(&format!("blocks = 1\n{TWO}"))).unwrap().contains("single trial"));
+        let two = few_blocks(&plan(&format!("blocks = 2\n{TWO}"))).unwrap();
+        assert!(two.contains("more than about 89 %") && two.contains("9 % are enough"), "{two}");
+        assert_eq!(few_blocks(&plan(&format!("blocks = 3\n{TWO}"))), None);
+    }
+
+    #[test]
+    fn the_difference_is_that_of_the_studentized_range_table() {
+        // q(2, 1) = 17.97 and q(4, 12) = 4.20 at 95 % (H. L. Harter, Ann. Math. Stat. 31 (1960)).
+        assert_eq!(smallest_difference(2, 2), ((17.97 * 0.05 / 2f64.sqrt()).exp() * 100.0 - 100.0).round() as u64);
+        assert_eq!(smallest_difference(4, 5), ((4.199 * 0.05 / 5f64.sqrt()).exp() * 100.0 - 100.0).round() as u64);
+    }
+
+    #[test]
+    fn stacks_that_differ_in_filesystem_and_device_are_warned_of() {
+        assert_eq!(confounded(&plan(TWO)), None);
+        let other = TWO
+            .replace("\"1GiB\", in = \"/x\" }\nfilesystem = \"xfs\"", "\"2GiB\", in = \"/x\" }\nfilesystem = \"xfs\"");
+        assert!(confounded(&plan(&other)).unwrap().contains("a and b differ"), "{:?}", confounded(&plan(&other)));
+        let bridged = format!("{other}\n[stack.c]\ndevice = {{ loop = \"2GiB\", in = \"/x\" }}\nfilesystem = \"ext4\"");
+        assert_eq!(confounded(&plan(&bridged)), None);
+        let memory = format!("{TWO}\n[stack.m]\nfilesystem = {{ tmpfs = \"1GiB\" }}\n[stack.d]\ndirectory = \"/srv\"");
+        assert_eq!(confounded(&plan(&memory)), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Settings and their values, each shown to the server that will run, before there is a cluster.
+//!
+//! `postgres -C NAME -c NAME=VALUE` reads its command line as a start would, prints and leaves: it knows names, units,
+//! ranges and enums of this very build. An empty configuration file is named, so no data folder is needed. One call with
+//! all settings answers for the usual plan; only after a refusal each is shown alone (about 3 ms each). Not seen there:
+//! settings of extensions, and what two settings say of each other.
+
+use super::install::Installation;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::users::User;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// The server answers in milliseconds; more than this means that it hangs.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// A folder that has no configuration of a server.
+const NO_CLUSTER: &str = "/proc";
+
+/// Settings with all the values that a plan gives them.
+pub type Values = BTreeMap<String, BTreeSet<String>>;
+
+/// What the server refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedSetting {
+    pub name: String,
+    /// The value that is refused; `None` where the server has no such setting.
+    pub value: Option<String>,
+    /// In the server's words.
+    pub message: String,
+    /// What the server advises.
+    pub hint: Option<String>,
+}
+
+/// Whether the server can judge the setting: it takes anything for one of an extension, whose name has a dot.
+#[must_use]
+pub fn is_extension(name: &str) -> bool {
+    name.contains('.')
+}
+
+/// The settings among `values` that the server refuses.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub fn refused(host: &Host, install: &Installation, user: &User, values: &Values) -> Result<Vec<RefusedSetting>> {
+    let pairs: Vec<(&str, &str)> = values
+        .iter()
+        .filter(|(name, _)| !is_extension(name))
+        .flat_map(|(name, values)| values.iter().map(move |value| (name.as_str(), value.as_str())))
+        .collect();
+    let mut refused = Vec::new();
+    if pairs.is_empty() || ask(host, install, user, &pairs).is_ok() {
+        // A name that was given twice counts with its last value, but each is read.
+        return Ok(refused);
+    }
+    // Whether it can be asked at all: what is refused from here on is the setting's own.
+    ask(host, install, user, &[])?;
+    for (name, value) in pairs {
+        if let Err(error) = ask(host, install, user, &[(name, value)]) {
+            refused.push(described(name, value, &error.to_string()));
+        }
+    }
+    Ok(refused)
+}
+
+/// The names of the server's settings.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub fn names(host: &Host, install: &Installation, user: &User) -> Result<Vec<String>> {
+    let command = Command::new(install.bin.join("postgres")).arg("--describe-config").user(user).limit(ANSWER_LIMIT);
+    let output = host.run(&command)?;
+    let names = output.stdout.lines().filter_map(|line| line.split('\t').next());
+    Ok(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+fn ask(host: &Host, install: &Installation, user: &User, pairs: &[(&str, &str)]) -> Result<()> {
+    let settings = pairs.iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]);
+    let command = Command::new(install.bin.join("postgres"))
+        .args(["-C", "max_connections", "-D", NO_CLUSTER, "-c", "config_file=/dev/null"])
+        .args(settings)
+        .user(user)
+        .limit(ANSWER_LIMIT);
+    host.run(&command).map(drop).map_err(|e| Error::tool(e.to_string()))
+}
+
+/// Takes the server's lines apart: `FATAL:  ...`, `DETAIL:  ...`, `HINT:  ...`.
+fn described(name: &str, value: &str, said: &str) -> RefusedSetting {
+    let line = |label: &str| {
+        let line = said.lines().find_map(|line| Some(line.split_once(label)?.1.trim()));
+        line.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let fatal = line("FATAL:").unwrap_or_else(|| said.to_owned());
+    let unknown = fatal.contains("unrecognized configuration parameter");
+    let message = match line("DETAIL:") {
+        Some(detail) => format!("{fatal}: {detail}"),
+        None => fatal,
+    };
+    RefusedSetting { name: name.to_owned(), value: (!unknown).then(|| value.to_owned()), message, hint: line("HINT:") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+    use crate::host::users;
+
+    fn values(pairs: &[(&str, &str)]) -> Values {
+        let mut values = Values::new();
+        for (name, value) in pairs {
+            values.entry((*name).to_owned()).or_default().insert((*value).to_owned());
+        }
+        values
+    }
+
+    #[test]
+    fn the_server_itself_says_which_settings_and_values_it_refuses() {
+        let Some(install) = testing::some_installation() else { return };
+        let (host, user) = (Host::this(), users::server_user(&Host::this()).unwrap());
+        let good = values(&[("shared_buffers", "128MB"), ("fsync", "off"), ("a.b", "x"), ("wal_level", "minimal")]);
+        assert_eq!(refused(&host, &install, &user, &good).unwrap(), []);
+        let bad = values(&[
+            ("shard_buffers", "128MB"),
+            ("shared_buffers", "128 megs"),
+            ("wal_sync_method", "opendatasync"),
+            ("wal_sync_method", "fdatasync"),
+            ("max_connections", "-4"),
+        ]);
+        let found = refused(&host, &install, &user, &bad).unwrap();
+        let named: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.value.as_deref())).collect();
+        let expected = [
+            ("max_connections", Some("-4")),
+            ("shard_buffers", None),
+            ("shared_buffers", Some("128 megs")),
+            ("wal_sync_method", Some("opendatasync")),
+        ];
+        assert_eq!(named, expected);
+        assert!(found[3].hint.as_ref().unwrap().contains("open_datasync"), "{found:?}");
+        assert!(names(&host, &install, &user).unwrap().contains(&"shared_buffers".to_owned()));
+    }
+
+    #[test]
+    fn the_servers_words_are_taken_apart() {
+        let said = "postgres failed (exit code 1)\n2026 [1] FATAL:  invalid value for parameter \"x\": \"(\"\n2026 [1] DETAIL:  syntax \
+                    error\n2026 [1] HINT:  try y";
+        let found = described("x", "(", said);
+        assert_eq!(found.message, "invalid value for parameter \"x\": \"(\": syntax error");
+        assert_eq!((found.value.as_deref(), found.hint.as_deref()), (Some("("), Some("try y")));
+        assert_eq!(described("x", "1", "it was killed").message, "it was killed");
+    }
+}

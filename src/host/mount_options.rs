@@ -1,0 +1,63 @@
+//! What the kernel says of mount options before there is anything to mount (fsopen(2), fsconfig(2); Linux 5.2).
+
+use rustix::mount::{FsOpenFlags, fsconfig_set_flag, fsconfig_set_string, fsopen};
+use std::io;
+
+/// An option that no filesystem has: one that takes it does not look at options before it is mounted.
+const NO_OPTION: &str = "pgstrata_no_such_option";
+
+/// What the kernel says of one option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Taken,
+    /// With the kernel's words, where it gave some.
+    Refused(Option<String>),
+    /// It cannot be asked: with the reason.
+    NotAsked(String),
+}
+
+/// Hands an option (`name` or `name=value`) to a new context of the filesystem. Nothing is mounted; the kernel may load
+/// the filesystem's module.
+pub(crate) fn ask(filesystem: &str, option: &str) -> Answer {
+    match hand_over(filesystem, NO_OPTION) {
+        Ok(Answer::Taken) => Answer::NotAsked(format!("{filesystem} of this kernel reads options when it is mounted")),
+        Ok(_) => hand_over(filesystem, option).unwrap_or_else(|e| Answer::NotAsked(e.to_string())),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Answer::NotAsked("only root can ask".to_owned()),
+        Err(e) => Answer::NotAsked(e.to_string()),
+    }
+}
+
+fn hand_over(filesystem: &str, option: &str) -> io::Result<Answer> {
+    let context = fsopen(filesystem, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let handed = match option.split_once('=') {
+        Some((name, value)) => fsconfig_set_string(&context, name, value),
+        None => fsconfig_set_flag(&context, option),
+    };
+    if handed.is_ok() {
+        return Ok(Answer::Taken);
+    }
+    // Each message is one read: a letter for its kind, a blank, the text.
+    let mut buffer = [0; 512];
+    let words = rustix::io::read(&context, &mut buffer).ok().map(|length| {
+        let text = String::from_utf8_lossy(&buffer[..length]).trim_end().to_owned();
+        text.strip_prefix("e ").map(str::to_owned).unwrap_or(text)
+    });
+    Ok(Answer::Refused(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_knows_the_options_of_tmpfs_before_it_is_mounted() {
+        if !crate::host::users::is_root() {
+            assert_eq!(ask("tmpfs", "size=1m"), Answer::NotAsked("only root can ask".to_owned()));
+            return;
+        }
+        assert_eq!(ask("tmpfs", "size=1m"), Answer::Taken);
+        let Answer::Refused(Some(words)) = ask("tmpfs", "sise=1m") else { panic!("it was not refused with words") };
+        assert!(words.contains("sise"), "{words}");
+        assert!(matches!(ask("no_such_filesystem", "x"), Answer::NotAsked(_)));
+    }
+}

@@ -1,0 +1,182 @@
+//! What the machine refuses of a plan that is sound in itself, shown where it stands in the file.
+
+use super::Plan;
+use super::postgres::{INITDB, flatten};
+use super::problem::{Paint, Problem, Problems};
+use super::tree::{self, Node, Pair, Span, Value, get};
+use super::values::on_off;
+use crate::error::Error;
+use std::path::Path;
+
+/// What of a plan is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spot {
+    /// A setting by its name.
+    Setting(String),
+    /// One value of a setting.
+    SettingValue(String, String),
+    /// An argument of initdb.
+    Initdb(String),
+    /// A mount option in a stack.
+    Mount { stack: String, option: String },
+}
+
+/// A refusal, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub spot: Spot,
+    /// A lower-case fragment that names the thing.
+    pub message: String,
+    pub help: Option<String>,
+}
+
+/// The error that shows each refusal at its line of the plan's text.
+#[must_use]
+pub fn refused(plan: &Plan, file: &Path, refusals: &[Refusal], paint: Paint) -> Error {
+    let mut problems = Problems::default();
+    // It was read before, so it reads now.
+    let root = tree::parse(&plan.text, &mut Problems::default()).unwrap_or_default();
+    for refusal in refusals {
+        let mut spans = spans(&root, &refusal.spot);
+        if spans.is_empty() {
+            spans.push(0..0);
+        }
+        for span in spans {
+            let problem = Problem::at(span, refusal.message.clone());
+            problems.add(match &refusal.help {
+                Some(help) => problem.help(help.clone()),
+                None => problem,
+            });
+        }
+    }
+    problems.into_error(&plan.text, &file.display().to_string(), paint)
+}
+
+fn spans(root: &[Pair], spot: &Spot) -> Vec<Span> {
+    match spot {
+        Spot::Setting(name) => setting(root, name).map(|(key, _)| key).into_iter().collect(),
+        Spot::SettingValue(name, value) => {
+            let Some((key, node)) = setting(root, name) else { return Vec::new() };
+            let mut found = Vec::new();
+            walk(node, &mut |node| {
+                if written(node).as_ref() == Some(value) {
+                    found.push(node.span.clone());
+                }
+            });
+            if found.is_empty() { vec![key] } else { found }
+        }
+        Spot::Initdb(argument) => {
+            let Some((key, node)) = table(root, "postgres").and_then(|pairs| get(pairs, INITDB)) else {
+                return Vec::new();
+            };
+            let mut found = Vec::new();
+            walk(node, &mut |node| {
+                if node.text() == Some(argument) {
+                    found.push(node.span.clone());
+                }
+            });
+            if found.is_empty() { vec![key.span.clone()] } else { found }
+        }
+        Spot::Mount { stack, option } => {
+            let Some((_, node)) = table(root, "stack").and_then(|stacks| get(stacks, stack)) else { return Vec::new() };
+            let mut found = Vec::new();
+            walk_tables(node, &mut |key, node| {
+                if key == "mount" {
+                    walk(node, &mut |node| {
+                        let words = node.text().unwrap_or_default();
+                        if words.split(',').any(|word| word.trim() == option) {
+                            found.push(node.span.clone());
+                        }
+                    });
+                }
+            });
+            found
+        }
+    }
+}
+
+fn table<'t>(root: &'t [Pair], name: &str) -> Option<&'t [Pair]> {
+    match &get(root, name)?.1.value {
+        Value::Table(pairs) => Some(pairs),
+        _ => None,
+    }
+}
+
+/// Where a setting's name stands, and its value or values.
+fn setting<'t>(root: &'t [Pair], name: &str) -> Option<(Span, &'t Node)> {
+    let settings = table(table(root, "postgres")?, "settings")?;
+    flatten(settings).into_iter().find(|(key, _)| key.text == name).map(|(key, node)| (key.span, node))
+}
+
+/// A value as the server gets it.
+fn written(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Integer(n) => Some(n.to_string()),
+        Value::Number(n) => Some(n.to_string()),
+        Value::Boolean(flag) => Some(on_off(*flag).to_owned()),
+        Value::Moment | Value::List(_) | Value::Table(_) => None,
+    }
+}
+
+/// The node and, in lists, each of its items.
+fn walk(node: &Node, see: &mut dyn FnMut(&Node)) {
+    see(node);
+    if let Value::List(items) = &node.value {
+        items.iter().for_each(|item| walk(item, see));
+    }
+}
+
+/// Every key at or below the node with its value.
+fn walk_tables(node: &Node, see: &mut dyn FnMut(&str, &Node)) {
+    match &node.value {
+        Value::Table(pairs) => {
+            for (key, node) in pairs {
+                see(&key.text, node);
+                walk_tables(node, see);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| walk_tables(item, see)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+[stack.a]
+filesystem = { ext4 = true, mount = [[\"noatime\", \"barrier=0\"], [\"noatme,discard\"]] }
+[stack.b]
+filesystem = { xfs = true, mount = \"noatme\" }
+[postgres]
+settings = { fsync = [true, false], wal_sync_method = [\"fdatasync\", \"opendatasync\"], auto.x = 3 }
+initdb = [\"-k\", \"-D/x\"]
+";
+
+    fn at(spot: &Spot) -> Vec<(usize, &'static str)> {
+        let root = tree::parse(TEXT, &mut Problems::default()).unwrap();
+        let shown = |span: Span| (TEXT[..span.start].lines().count(), &TEXT[span]);
+        spans(&root, spot).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn a_refusal_points_at_the_value_that_is_refused_and_else_at_the_key() {
+        let value = |name: &str, value: &str| at(&Spot::SettingValue(name.to_owned(), value.to_owned()));
+        assert_eq!(value("wal_sync_method", "opendatasync"), [(6, "\"opendatasync\"")]);
+        assert_eq!(value("fsync", "off"), [(6, "false")]);
+        assert_eq!(value("auto.x", "3"), [(6, "3")]);
+        assert_eq!(value("fsync", "other"), [(6, "fsync")]);
+        assert_eq!(at(&Spot::Setting("wal_sync_method".into())), [(6, "wal_sync_method")]);
+        assert_eq!(at(&Spot::Initdb("-D/x".into())), [(7, "\"-D/x\"")]);
+        assert_eq!(at(&Spot::Setting("gone".into())), []);
+    }
+
+    #[test]
+    fn a_mount_option_is_found_in_its_own_stack_alone() {
+        let mount = |stack: &str| at(&Spot::Mount { stack: stack.into(), option: "noatme".into() });
+        assert_eq!(mount("a"), [(2, "\"noatme,discard\"")]);
+        assert_eq!(mount("b"), [(4, "\"noatme\"")]);
+    }
+}

@@ -1,0 +1,217 @@
+//! The mount options of a stack, each shown to the kernel before anything is built.
+
+use super::mount;
+use crate::host::mount_options::{Answer, ask};
+use crate::record::stack::StackSpec;
+use std::collections::BTreeMap;
+
+/// Options that mount(8) turns into flags, for every filesystem (mount(8), "filesystem-independent mount options").
+const GENERAL: &[&str] = &[
+    "defaults",
+    "rw",
+    "atime",
+    "noatime",
+    "relatime",
+    "norelatime",
+    "strictatime",
+    "nostrictatime",
+    "diratime",
+    "nodiratime",
+    "lazytime",
+    "nolazytime",
+    "sync",
+    "async",
+    "dirsync",
+    "suid",
+    "nosuid",
+    "dev",
+    "nodev",
+    "exec",
+    "noexec",
+    "mand",
+    "nomand",
+    "silent",
+    "loud",
+    "iversion",
+    "noiversion",
+    "symfollow",
+    "nosymfollow",
+];
+
+/// Options that people set for a database, by filesystem: only to name the one that was meant.
+const USUAL: &[(&[&str], &[&str])] = &[
+    (
+        &["ext2", "ext3", "ext4"],
+        &[
+            "barrier",
+            "nobarrier",
+            "commit",
+            "data",
+            "delalloc",
+            "nodelalloc",
+            "discard",
+            "nodiscard",
+            "journal_checksum",
+            "journal_async_commit",
+            "journal_ioprio",
+            "dioread_lock",
+            "dioread_nolock",
+            "auto_da_alloc",
+            "noauto_da_alloc",
+            "stripe",
+            "max_batch_time",
+            "min_batch_time",
+            "inode_readahead_blks",
+        ],
+    ),
+    (
+        &["xfs"],
+        &[
+            "allocsize",
+            "discard",
+            "nodiscard",
+            "inode32",
+            "inode64",
+            "largeio",
+            "nolargeio",
+            "logbsize",
+            "logbufs",
+            "noalign",
+            "noquota",
+            "sunit",
+            "swalloc",
+            "swidth",
+            "wsync",
+        ],
+    ),
+    (
+        &["btrfs"],
+        &[
+            "autodefrag",
+            "noautodefrag",
+            "barrier",
+            "nobarrier",
+            "commit",
+            "compress",
+            "compress-force",
+            "datacow",
+            "nodatacow",
+            "datasum",
+            "nodatasum",
+            "discard",
+            "nodiscard",
+            "flushoncommit",
+            "noflushoncommit",
+            "max_inline",
+            "metadata_ratio",
+            "notreelog",
+            "treelog",
+            "space_cache",
+            "ssd",
+            "nossd",
+            "ssd_spread",
+            "thread_pool",
+        ],
+    ),
+    (&["tmpfs"], &["huge", "mpol", "nr_inodes", "noswap"]),
+];
+
+/// What is known of one mount option of a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountOption {
+    /// As the plan has it.
+    pub option: String,
+    /// The filesystem, which is the layer.
+    pub filesystem: String,
+    pub finding: MountFinding,
+}
+
+/// What the kernel said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MountFinding {
+    Good,
+    /// With the kernel's words.
+    Refused(String),
+    /// With the reason why the kernel could not be asked.
+    Unchecked(String),
+}
+
+/// Remembers what the kernel said, so that it is asked once for each option of a plan.
+#[derive(Debug, Default)]
+pub struct MountOptions(BTreeMap<(String, String), MountFinding>);
+
+impl MountOptions {
+    /// Every mount option of a stack.
+    pub fn of(&mut self, stack: &StackSpec) -> Vec<MountOption> {
+        let mut all = Vec::new();
+        for node in &stack.nodes {
+            for option in mount::asked(&node.options) {
+                let key = (node.layer.clone(), option.clone());
+                let finding = self.0.entry(key).or_insert_with(|| finding(&node.layer, &option)).clone();
+                all.push(MountOption { option, filesystem: node.layer.clone(), finding });
+            }
+        }
+        all
+    }
+}
+
+fn finding(filesystem: &str, option: &str) -> MountFinding {
+    if GENERAL.contains(&option) {
+        return MountFinding::Good;
+    }
+    match ask(filesystem, option) {
+        Answer::Taken => MountFinding::Good,
+        Answer::Refused(words) => {
+            MountFinding::Refused(words.unwrap_or_else(|| format!("{filesystem}: bad value in `{option}`")))
+        }
+        Answer::NotAsked(why) => MountFinding::Unchecked(why),
+    }
+}
+
+/// The mount options that people write for a filesystem, by name.
+#[must_use]
+pub fn usual(filesystem: &str) -> Vec<&'static str> {
+    let own = USUAL.iter().filter(|(names, _)| names.contains(&filesystem)).flat_map(|(_, options)| options.iter());
+    GENERAL.iter().chain(own).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::users;
+    use crate::record::options::{OptionValue, Options};
+
+    fn findings(filesystem: &str, options: &str) -> Vec<MountFinding> {
+        let mut of_mount = Options::default();
+        of_mount.set("mount", OptionValue::Text(options.to_owned()));
+        let stack = StackSpec::linear("s", vec![(filesystem, of_mount)]);
+        MountOptions::default().of(&stack).into_iter().map(|option| option.finding).collect()
+    }
+
+    #[test]
+    fn options_of_mount_itself_need_no_kernel_and_ramfs_takes_any_word() {
+        assert_eq!(findings("tmpfs", "noatime,lazytime,defaults"), [const { MountFinding::Good }; 3]);
+        assert!(matches!(findings("ramfs", "anything").as_slice(), [MountFinding::Unchecked(_)]));
+    }
+
+    #[test]
+    fn a_misspelt_option_is_refused_in_the_kernels_words_and_without_root_unchecked() {
+        let found = findings("tmpfs", "noatme,huge=never");
+        if users::is_root() {
+            assert!(matches!(&found[0], MountFinding::Refused(words) if words.contains("noatme")), "{found:?}");
+            assert_eq!(found[1], MountFinding::Good);
+        } else {
+            assert!(matches!(&found[0], MountFinding::Unchecked(why) if why.contains("root")), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn every_usual_option_is_known_once() {
+        for filesystem in ["ext4", "xfs", "btrfs", "tmpfs"] {
+            let mut names = usual(filesystem);
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{filesystem}: {names:?}");
+            assert!(names.contains(&"noatime") && names.len() > GENERAL.len());
+        }
+    }
+}

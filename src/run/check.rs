@@ -1,0 +1,233 @@
+//! What the server and the kernel say of a plan before anything is built: versions, settings, mount options.
+
+use crate::cluster::check::{self, RefusedSetting, Values};
+use crate::cluster::install::{self, Installation};
+use crate::cluster::server;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::{paths, users};
+use crate::plan::Plan;
+use crate::plan::did_you_mean;
+use crate::plan::pointed::{Refusal, Spot};
+use crate::provision::mount_options::{MountFinding, MountOption, MountOptions, usual};
+use crate::record::case::CaseSpec;
+use crate::record::stack::StackSpec;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The layer that stands in a folder of the machine's own, and its option.
+const DIRECTORY: &str = "directory";
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// The servers that will run, in the order of the plan.
+    pub servers: Vec<ServerLine>,
+    /// What server or kernel refuse.
+    pub refusals: Vec<Refusal>,
+    /// What nobody could be asked about, in words.
+    pub unchecked: Vec<String>,
+}
+
+/// A PostgreSQL of the plan, as it is found on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServerLine {
+    /// `bin` of the plan: `auto` or a folder.
+    pub asked: String,
+    /// Version as it prints it.
+    pub version: String,
+    /// Folder of its programs.
+    pub bin: PathBuf,
+}
+
+/// Asks server and kernel; changes nothing. A server that is not there is no matter here: its cases lack it.
+///
+/// # Errors
+/// When a server that is there does not answer.
+pub fn check(host: &Host, plan: &Plan) -> Result<Checked> {
+    let mut checked = Checked { refusals: reserved(&plan.cases), ..Checked::default() };
+    let mut servers: Vec<(&str, Values)> = Vec::new();
+    for postgres in plan.cases.iter().filter_map(|case| case.postgres.as_ref()) {
+        let at = servers.iter().position(|(bin, _)| *bin == postgres.bin).unwrap_or_else(|| {
+            servers.push((&postgres.bin, Values::new()));
+            servers.len() - 1
+        });
+        for (name, value) in &postgres.settings {
+            servers[at].1.entry(name.clone()).or_default().insert(value.clone());
+        }
+    }
+    for (bin, values) in servers {
+        checked.server(host, bin, values)?;
+    }
+    checked.mounts(plan);
+    Ok(checked)
+}
+
+/// Settings and initdb arguments that servers under test depend on.
+fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
+    let servers = || cases.iter().filter_map(|case| case.postgres.as_ref());
+    let names: BTreeSet<&String> = servers().flat_map(|postgres| postgres.settings.keys()).collect();
+    let arguments: BTreeSet<&String> = servers().flat_map(|postgres| &postgres.initdb).collect();
+    let refusal = |spot, what: String, reason: &str| Refusal {
+        spot,
+        message: format!("{what} is pgstrata's own: {reason}"),
+        help: Some("leave it out of [postgres]".to_owned()),
+    };
+    let of_settings = names.into_iter().filter_map(|name| {
+        let reason = server::reserved_setting(name)?;
+        Some(refusal(Spot::Setting(name.clone()), format!("the setting `{name}`"), reason))
+    });
+    let of_initdb = arguments.into_iter().filter_map(|argument| {
+        let reason = server::reserved_argument(argument)?;
+        Some(refusal(Spot::Initdb(argument.clone()), format!("the initdb argument `{argument}`"), reason))
+    });
+    of_settings.chain(of_initdb).collect()
+}
+
+impl Checked {
+    fn server(&mut self, host: &Host, bin: &str, mut values: Values) -> Result<()> {
+        let extensions: Vec<String> = values.keys().filter(|name| check::is_extension(name)).cloned().collect();
+        let Ok(install) = install::find(host, bin) else {
+            if !values.is_empty() {
+                self.unchecked.push(format!("the settings for `{bin}`: there is no such PostgreSQL to ask"));
+            }
+            return Ok(());
+        };
+        if !extensions.is_empty() {
+            self.unchecked.push(format!("settings of extensions: {}", extensions.join(", ")));
+        }
+        values.retain(|name, _| server::reserved_setting(name).is_none());
+        let user = users::server_user(host)?;
+        let refused = check::refused(host, &install, &user, &values)?;
+        if !refused.is_empty() {
+            let known = check::names(host, &install, &user)?;
+            let refusals = refused.iter().map(|setting| refusal(&install, &known, setting));
+            self.refusals.extend(refusals);
+        }
+        self.servers.push(ServerLine { asked: bin.to_owned(), version: install.version, bin: install.bin });
+        Ok(())
+    }
+
+    fn mounts(&mut self, plan: &Plan) {
+        let mut known = MountOptions::default();
+        let mut seen: Vec<&StackSpec> = Vec::new();
+        let mut unchecked: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for stack in plan.cases.iter().map(|case| &case.stack) {
+            if seen.contains(&stack) {
+                continue;
+            }
+            seen.push(stack);
+            for MountOption { option, filesystem, finding } in known.of(stack) {
+                match finding {
+                    MountFinding::Good => {}
+                    MountFinding::Refused(words) => {
+                        let spot = Spot::Mount { stack: stack.name.clone(), option: option.clone() };
+                        let name = option.split('=').next().unwrap_or_default();
+                        let message = format!("the kernel refuses the mount option `{option}`: {words}");
+                        let help = did_you_mean(name, usual(&filesystem).into_iter().filter(|known| *known != name));
+                        let refusal = Refusal { spot, message, help };
+                        if !self.refusals.contains(&refusal) {
+                            self.refusals.push(refusal);
+                        }
+                    }
+                    MountFinding::Unchecked(why) => {
+                        unchecked.entry(why).or_default().insert(format!("{option} ({filesystem})"));
+                    }
+                }
+            }
+        }
+        for (why, options) in unchecked {
+            let options: Vec<String> = options.into_iter().collect();
+            self.unchecked.push(format!("mount options {}: {why}", options.join(", ")));
+        }
+    }
+}
+
+fn refusal(install: &Installation, known: &[String], setting: &RefusedSetting) -> Refusal {
+    let (name, version) = (&setting.name, short(&install.version));
+    let Some(value) = &setting.value else {
+        return Refusal {
+            spot: Spot::Setting(name.clone()),
+            message: format!("PostgreSQL {version} has no setting `{name}`"),
+            help: did_you_mean(name, known.iter().map(String::as_str)),
+        };
+    };
+    let words = setting.hint.as_deref().and_then(|hint| hint.strip_prefix("Available values: "));
+    let words: Vec<&str> = words.map(|words| words.trim_end_matches('.').split(", ").collect()).unwrap_or_default();
+    let hint = setting.hint.clone().unwrap_or_default();
+    let help = match did_you_mean(value, words) {
+        Some(question) => Some(format!("{question} {hint}")),
+        None => setting.hint.clone(),
+    };
+    Refusal {
+        spot: Spot::SettingValue(name.clone(), value.clone()),
+        message: format!("PostgreSQL {version} refuses `{name}`: {}", setting.message),
+        help,
+    }
+}
+
+/// Refuses places that the server's user cannot enter: initdb would fail there in every trial.
+///
+/// # Errors
+/// With the folder that is closed, and what to do.
+pub fn places(host: &Host, cases: &[CaseSpec], state: &Path) -> Result<()> {
+    if !users::is_root() || cases.iter().all(|case| case.postgres.is_none()) {
+        return Ok(());
+    }
+    let user = users::server_user(host)?;
+    let nodes = cases.iter().flat_map(|case| &case.stack.nodes);
+    let named = nodes.filter(|node| node.layer == DIRECTORY).filter_map(|node| node.options.text(DIRECTORY));
+    let folders = named.map(|folder| (Path::new(folder), "the folder of a stack", "name another folder in the plan"));
+    let state = (state, "the folder for ledgers and templates", "choose another with --state DIR");
+    for (folder, what, instead) in std::iter::once(state).chain(folders) {
+        if let Some(closed) = paths::closed_to(folder, &user) {
+            let message = format!(
+                "`{}`, as whom PostgreSQL runs, cannot enter {what}, {}: {} is closed to that user",
+                user.name,
+                folder.display(),
+                closed.display()
+            );
+            return Err(Error::host(message).hint(format!("{instead}, or: chmod a+x {}", closed.display())));
+        }
+    }
+    Ok(())
+}
+
+/// The version without the packager's remark.
+#[must_use]
+pub fn short(version: &str) -> &str {
+    version.split_whitespace().next().unwrap_or(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_refused_value_names_the_nearest_of_those_that_the_server_lists() {
+        let install = Installation { bin: PathBuf::from("/x"), major: 18, version: "18.6 (Debian)".into() };
+        let setting = RefusedSetting {
+            name: "wal_sync_method".into(),
+            value: Some("opendatasync".into()),
+            message: "invalid value".into(),
+            hint: Some("Available values: fsync, fdatasync, open_datasync.".into()),
+        };
+        let shown = refusal(&install, &[], &setting);
+        assert_eq!(shown.message, "PostgreSQL 18.6 refuses `wal_sync_method`: invalid value");
+        assert!(shown.help.unwrap().starts_with("did you mean `open_datasync`? Available values: fsync"));
+        let unknown = RefusedSetting { name: "shard_buffers".into(), value: None, ..setting };
+        let known = ["shared_buffers".to_owned(), "temp_buffers".to_owned()];
+        assert_eq!(refusal(&install, &known, &unknown).help.as_deref(), Some("did you mean `shared_buffers`?"));
+    }
+
+    #[test]
+    fn a_plan_whose_server_is_not_there_says_that_its_settings_are_unchecked() {
+        let mut checked = Checked::default();
+        let values = Values::from([("fsync".to_owned(), BTreeSet::from(["off".to_owned()]))]);
+        checked.server(&Host::this(), "/nowhere/bin", values).unwrap();
+        assert!(checked.unchecked[0].contains("/nowhere/bin") && checked.servers.is_empty(), "{checked:?}");
+        assert!(!Path::new("/nowhere/bin").exists());
+    }
+}

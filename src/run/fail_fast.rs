@@ -1,0 +1,120 @@
+//! Ends a sitting whose first trials all fail in the same way before anything is measured.
+//!
+//! A setting that the server refuses, or an initdb that fails, would else be tried in every trial. Any trial with figures,
+//! and any failure of another kind, shows that the failure is not the whole plan's: from then on the run goes to its end.
+
+use crate::error::{Error, Kind};
+use crate::record::event::Step;
+
+/// A trial without figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub step: Step,
+    pub kind: Kind,
+    pub reason: String,
+    pub hint: Option<String>,
+}
+
+/// The trials of a sitting so far.
+#[derive(Debug)]
+pub struct FailFast {
+    first: Option<Failure>,
+    failed: usize,
+    most: usize,
+    over: bool,
+}
+
+/// Fewest trials that must fail: one may have met something that passes.
+const LEAST: usize = 3;
+/// With more cases than this, not each has to be tried.
+const MOST: usize = 10;
+
+impl FailFast {
+    /// For a plan of so many cases: each is tried once, as far as they are few.
+    #[must_use]
+    pub fn new(cases: usize) -> FailFast {
+        FailFast { first: None, failed: 0, most: cases.clamp(LEAST, MOST), over: false }
+    }
+
+    /// Notes how a trial ended; gives the error that ends the run.
+    pub fn see(&mut self, failure: Option<Failure>) -> Option<Error> {
+        let Some(failure) = failure else {
+            self.over = true;
+            return None;
+        };
+        // What the machine lacks is known before the run, and takes no time.
+        if self.over || failure.step == Step::Check {
+            return None;
+        }
+        let first = self.first.get_or_insert_with(|| failure.clone());
+        if !before_measuring(failure.step) || first.step != failure.step || gist(first) != gist(&failure) {
+            self.over = true;
+            return None;
+        }
+        self.failed += 1;
+        if self.failed < self.most {
+            return None;
+        }
+        let message = format!("stopped: the first {} trials all failed in the same way: {}", self.failed, first.reason);
+        // Exit codes of a run that cannot go on: 3 the machine, 4 a program.
+        let kind = if first.kind == Kind::Host { Kind::Host } else { Kind::Tool };
+        let error = Error::new(kind, message);
+        Some(match &first.hint {
+            Some(hint) => error.hint(hint.clone()),
+            None => error,
+        })
+    }
+}
+
+fn before_measuring(step: Step) -> bool {
+    !matches!(step, Step::Measure | Step::ReadBack | Step::TearDown | Step::Store)
+}
+
+/// The first line without what differs from trial to trial: process ids, times, numbered devices, names of files.
+fn gist(failure: &Failure) -> String {
+    let line = failure.reason.lines().next().unwrap_or_default();
+    let words = line.split_whitespace().filter(|word| !word.contains('/'));
+    words.map(|word| word.chars().filter(|c| !c.is_ascii_digit()).collect::<String>() + " ").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(step: Step, reason: &str) -> Option<Failure> {
+        Some(Failure { step, kind: Kind::Tool, reason: reason.to_owned(), hint: Some("do so".to_owned()) })
+    }
+
+    #[test]
+    fn a_run_whose_first_trials_all_fail_alike_is_stopped_with_their_reason() {
+        let mut run = FailFast::new(4);
+        for pid in 1..4 {
+            assert!(run.see(failure(Step::Load, &format!("server {pid} at /run/{pid} ended: bad setting"))).is_none());
+        }
+        let error = run.see(failure(Step::Load, "server 9 at /run/9 ended: bad setting")).unwrap();
+        assert!(error.to_string().contains("the first 4 trials all failed in the same way: server 1"), "{error}");
+        assert_eq!((error.kind(), error.hint_text()), (Kind::Tool, Some("do so")));
+    }
+
+    #[test]
+    fn one_trial_with_figures_or_another_failure_lets_the_run_go_on() {
+        for other in [None, failure(Step::Build, "bad setting"), failure(Step::Load, "no space")] {
+            let mut run = FailFast::new(1);
+            assert!(run.see(failure(Step::Load, "bad setting")).is_none());
+            assert!(run.see(other).is_none());
+            let more: Vec<_> = (0..20).filter_map(|_| run.see(failure(Step::Load, "bad setting"))).collect();
+            assert!(more.is_empty(), "{more:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_machine_lacks_and_what_fails_while_measuring_stop_nothing() {
+        let (mut lacks, mut measuring) = (FailFast::new(3), FailFast::new(3));
+        for _ in 0..10 {
+            assert!(lacks.see(failure(Step::Check, "no xfs")).is_none());
+            assert!(measuring.see(failure(Step::Measure, "disk full")).is_none());
+        }
+        let stopped = (0..3).filter_map(|_| lacks.see(failure(Step::Template, "initdb"))).count();
+        assert_eq!(stopped, 1);
+    }
+}

@@ -1,0 +1,234 @@
+//! Wrong inputs of `plan`, `run`, `probe`, `import` and `init`: each with its exit code and what the message has to say.
+
+use crate::workshop::{Workshop, can_build_stacks, said, set_mode, stderr};
+use std::fs;
+use std::process::Output;
+
+const HEAD: &str = "name = \"wrong\"\nblocks = 3\n";
+const WORKLOAD: &str = "[workload.w]\npgbench = { scale = 1, clients = 1, duration = \"1s\" }\n";
+
+/// Whether the settings of a plan can be shown to a server here.
+fn has_postgres(shop: &Workshop) -> bool {
+    let doctor = shop.pgstrata(&["doctor", "--json"]).output().unwrap();
+    let diagnosis: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    !diagnosis["postgres"].as_array().unwrap().is_empty()
+}
+
+fn stack(text: &str) -> String {
+    format!("{HEAD}[stack.s]\n{text}\n{WORKLOAD}")
+}
+
+fn settings(text: &str) -> String {
+    format!("{HEAD}[stack.s]\nfilesystem = {{ tmpfs = \"256MiB\" }}\n[postgres]\nsettings = {{ {text} }}\n{WORKLOAD}")
+}
+
+/// What `plan` says of each, and what it must not say.
+fn expect(shop: &Workshop, table: &[(String, i32, &[&str], &[&str])]) {
+    for (text, code, says, never) in table {
+        let path = shop.file("plan.toml", text);
+        let output = shop.pgstrata(&["plan", path.to_str().unwrap()]).output().unwrap();
+        let all = said(&output);
+        assert_eq!(output.status.code(), Some(*code), "{text}\n{all}");
+        says.iter().for_each(|words| assert!(all.contains(words), "`{words}` is not said of\n{text}\n{all}"));
+        never.iter().for_each(|words| assert!(!all.contains(words), "`{words}` is said of\n{text}\n{all}"));
+    }
+}
+
+#[test]
+fn what_is_no_slip_gets_no_suggestion_and_a_size_no_unit_by_guess() {
+    let shop = Workshop::new();
+    let on_loop =
+        |size: &str, filesystem: &str| stack(&format!("device = {{ loop = {size} }}\nfilesystem = \"{filesystem}\""));
+    expect(
+        &shop,
+        &[
+            (on_loop("\"1GiB\"", "zfs"), 2, &["ZFS is not supported yet"], &["did you mean"]),
+            (on_loop("\"1GiB\"", "ext5"), 2, &["`ext4`"], &["did you mean"]),
+            (on_loop("\"1GiB\"", "ext44"), 2, &["did you mean `ext4`?"], &[]),
+            (on_loop("2048", "ext4"), 2, &["write the number with its unit: MiB, GiB"], &["2048GiB"]),
+        ],
+    );
+}
+
+#[test]
+fn settings_that_the_server_refuses_are_pointed_at_before_anything_is_built() {
+    let shop = Workshop::new();
+    if !has_postgres(&shop) {
+        println!("skipped: settings that the server refuses: no PostgreSQL on this machine");
+        return;
+    }
+    let table: [(String, i32, &[&str], &[&str]); 5] = [
+        (settings("shard_buffers = \"16MB\""), 2, &["plan.toml:6:14", "did you mean `shared_buffers`?"], &[]),
+        (settings("wal_sync_method = [\"fdatasync\", \"opendatasync\"]"), 2, &["did you mean `open_datasync`?"], &[]),
+        (settings("work_mem = \"128 megs\""), 2, &["work_mem", "\"kB\", \"MB\""], &[]),
+        (settings("max_connections = -4"), 2, &["outside the valid range"], &[]),
+        (settings("include = \"x\""), 2, &["pgstrata's own", "plan.toml:6:14"], &[]),
+    ];
+    expect(&shop, &table);
+    let path = shop.file("plan.toml", &settings("shard_buffers = \"16MB\""));
+    let run = shop.run(&path);
+    assert_eq!(run.status.code(), Some(2), "{}", said(&run));
+    assert!(!shop.results().exists(), "a run folder was made");
+}
+
+#[test]
+fn a_plan_shows_its_server_and_what_nobody_could_check() {
+    let shop = Workshop::new();
+    if !can_build_stacks("server of a plan") || !has_postgres(&shop) {
+        return;
+    }
+    let path = shop.file("plan.toml", &settings("auto_explain.log_analyze = true"));
+    let output = shop.pgstrata(&["plan", path.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let all = said(&output);
+    assert!(all.contains("\nPostgreSQL: ") && all.contains("(auto: the"), "{all}");
+    assert!(all.contains("Not checked: settings of extensions: auto_explain.log_analyze"), "{all}");
+    let json = shop.pgstrata(&["plan", path.to_str().unwrap(), "--json"]).output().unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(document["servers"][0]["asked"], "auto");
+    assert!(document["servers"][0]["bin"].as_str().unwrap().starts_with('/'), "{document}");
+}
+
+#[test]
+fn a_mount_option_that_the_kernel_refuses_is_pointed_at_with_the_one_that_was_meant() {
+    if !can_build_stacks("mount option refused") {
+        return;
+    }
+    let shop = Workshop::new();
+    let mounted = |options: &str| {
+        stack(&format!(
+            "device = {{ loop = \"256MiB\", in = \"/tmp\" }}\nfilesystem = {{ ext4 = {{ mount = {options} }} }}"
+        ))
+    };
+    let table: [(String, i32, &[&str], &[&str]); 4] = [
+        (mounted("[\"noatme\"]"), 2, &["plan.toml:5", "did you mean `noatime`?"], &[]),
+        (mounted("[\"noatime\", \"comit=5\"]"), 2, &["did you mean `commit`?"], &[]),
+        (mounted("[\"data=wrteback\"]"), 2, &["Bad value for 'data'"], &["did you mean"]),
+        (mounted("[\"noatime\", \"barrier=0\", \"lazytime\"]"), 0, &["noatime"], &["refuses", "Not checked"]),
+    ];
+    expect(&shop, &table);
+}
+
+#[test]
+fn cases_that_cannot_run_here_make_exit_code_3() {
+    let shop = Workshop::new();
+    let disk = "device = { disk = \"/dev/pgstrata-none\", serial = \"X\" }\nfilesystem = \"ext4\"";
+    let nowhere = format!("{HEAD}[stack.s]\ndirectory = \"/tmp\"\n[postgres]\nbin = \"/nowhere/17/bin\"\n{WORKLOAD}");
+    expect(
+        &shop,
+        &[
+            (stack(disk), 3, &["1 of 1 cases cannot run here", "/dev/pgstrata-none"], &[]),
+            (nowhere, 3, &["1 of 1 cases cannot run here", "/nowhere/17/bin"], &[]),
+        ],
+    );
+}
+
+#[test]
+fn designs_that_cannot_answer_are_warned_of() {
+    if !can_build_stacks("warnings of a design") {
+        return;
+    }
+    let shop = Workshop::new();
+    let two = |blocks: u32, size: &str| {
+        format!(
+            "name = \"w\"\nblocks = {blocks}\n[stack.a]\ndevice = {{ loop = \"512MiB\", in = \"/tmp\" }}\n\
+             filesystem = \"ext4\"\n[stack.b]\ndevice = {{ loop = \"{size}\", in = \"/tmp\" }}\nfilesystem = \"xfs\"\n{WORKLOAD}"
+        )
+    };
+    expect(
+        &shop,
+        &[
+            (two(2, "512MiB"), 0, &["2 blocks: if the trials"], &["what is below it"]),
+            (two(3, "600MiB"), 0, &["a and b differ in the filesystem and in what is"], &["3 blocks: if"]),
+        ],
+    );
+}
+
+#[test]
+fn a_state_folder_that_the_servers_user_cannot_enter_is_refused_at_once() {
+    if !can_build_stacks("closed state folder") {
+        return;
+    }
+    let shop = Workshop::new();
+    if !has_postgres(&shop) {
+        return;
+    }
+    let closed = shop.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    set_mode(&closed, 0o700);
+    let path = shop.file("plan.toml", &settings("fsync = true"));
+    let state = closed.join("state");
+    for command in ["plan", "run"] {
+        let args = [command, path.to_str().unwrap(), "--state", state.to_str().unwrap()];
+        let output = shop.pgstrata(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        let words = stderr(&output);
+        assert!(words.contains("cannot enter") && words.contains("chmod a+x") && words.contains("--state"), "{words}");
+    }
+    assert!(!shop.results().exists() && !state.exists(), "something was made");
+}
+
+#[test]
+fn a_run_whose_first_trials_all_fail_alike_stops_and_says_so() {
+    if !can_build_stacks("fail fast") {
+        return;
+    }
+    let shop = Workshop::new();
+    if !has_postgres(&shop) {
+        return;
+    }
+    // Each is good by itself: only a server that starts sees that they exclude each other.
+    let text = settings("wal_level = \"minimal\", max_wal_senders = 5").replace("blocks = 3", "blocks = 9");
+    let path = shop.file("plan.toml", &text);
+    let output = shop.run(&path);
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(stderr(&output).contains("stopped: the first 3 trials all failed in the same way"), "{}", said(&output));
+    let trials = fs::read_dir(shop.run_folder().join("trials/s.w")).unwrap().count();
+    assert_eq!(trials, 3, "{}", said(&output));
+}
+
+fn says(output: &Output, code: i32, words: &[&str]) {
+    assert_eq!(output.status.code(), Some(code), "{}", said(output));
+    words.iter().for_each(|words| assert!(stderr(output).contains(words), "`{words}` is not in {}", said(output)));
+}
+
+#[test]
+fn wrong_flags_and_files_get_an_answer_in_the_trades_words() {
+    let shop = Workshop::new();
+    let call = |args: &[&str]| shop.pgstrata(args).output().unwrap();
+    let folder = shop.path().to_str().unwrap().to_owned();
+    says(&call(&["run", "plan.toml", "--dry-run"]), 2, &["pgstrata plan plan.toml"]);
+    says(&call(&["probe", &folder, "--server", "9.6"]), 2, &["too old", "from 12 to 18"]);
+    says(&call(&["probe", &folder, "--writers", "1"]), 2, &["a whole number from 2 to 256"]);
+    says(&call(&["probe", &folder, "--writers", "x"]), 2, &["a whole number from 2 to 256"]);
+    says(&call(&["probe", "/proc"]), 3, &["/proc: proc holds what the kernel shows of itself"]);
+    says(&call(&["probe", "/etc/passwd"]), 2, &["is not a directory"]);
+    let run = shop.path().join("run");
+    fs::create_dir(&run).unwrap();
+    fs::write(run.join("run.json"), "{}").unwrap();
+    says(&call(&["import", run.to_str().unwrap()]), 2, &["folder of a pgstrata run", "pgstrata report"]);
+}
+
+#[test]
+fn init_writes_a_plan_that_plan_takes_without_a_warning_and_overwrites_nothing() {
+    let shop = Workshop::new();
+    let call = |args: &[&str]| shop.pgstrata(args).stdin(std::process::Stdio::null()).output().unwrap();
+    let folder = shop.path().to_str().unwrap().to_owned();
+    says(&call(&["init"]), 2, &["nobody is there to be asked", "--on loop"]);
+    says(&call(&["init", "--on", &folder, "--question", "filesystem"]), 2, &["needs a disk or `loop`"]);
+    let args = ["init", "--on", &folder, "--question", "wal-sync-method", "--out", "first.toml"];
+    let output = call(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    says(&call(&args), 2, &["first.toml is there already"]);
+    if !has_postgres(&shop) || !can_build_stacks("plans of init") {
+        return;
+    }
+    for question in ["filesystem", "mount-options", "wal-sync-method", "wal-compression", "clients"] {
+        let file = format!("{question}.toml");
+        let output = call(&["init", "--on", "loop", "--question", question, "--out", &file]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let plan = call(&["plan", &file]);
+        assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
+        assert!(!said(&plan).contains("warning") && !said(&plan).contains("Not checked"), "{}", said(&plan));
+    }
+}
