@@ -7,6 +7,7 @@ pub(crate) mod clean;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod forecast;
+mod looks;
 pub(crate) mod measure;
 pub(crate) mod session;
 pub(crate) mod template;
