@@ -38,7 +38,7 @@ fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
     }
     let shop = Workshop::new();
     let text = "name = \"adaptive\"\nblocks = { at_least = 3, at_most = 4 }\n\
-                [stack.a]\nfilesystem = { tmpfs = \"256MiB\" }\n[stack.b]\nfilesystem = { ramfs = \"256MiB\" }\n\
+                [stack.a]\nfilesystem = { tmpfs = \"256MiB\" }\n[stack.b]\nfilesystem = { tmpfs = \"257MiB\" }\n\
                 [postgres]\nsettings = { shared_buffers = \"16MB\" }\n[workload.w]\n\
                 pgbench = { scale = 1, duration = \"1s\", warmup = \"0s\" }\n";
     let plan = shop.file("plan.toml", text);
@@ -74,7 +74,7 @@ fn a_run_of_a_fixed_number_of_blocks_is_extended_by_whole_blocks() {
     }
     let shop = Workshop::new();
     let text = "name = \"fixed\"\nblocks = 2\n[stack.a]\nfilesystem = { tmpfs = \"256MiB\" }\n\
-                [stack.b]\nfilesystem = { ramfs = \"256MiB\" }\n[postgres]\nsettings = { shared_buffers = \"16MB\" }\n\
+                [stack.b]\nfilesystem = { tmpfs = \"257MiB\" }\n[postgres]\nsettings = { shared_buffers = \"16MB\" }\n\
                 [workload.w]\npgbench = { scale = 1, duration = \"1s\", warmup = \"0s\" }\n";
     let output = shop.run(&shop.file("plan.toml", text));
     assert!(output.status.success(), "{}", said(&output));
