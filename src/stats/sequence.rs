@@ -237,17 +237,17 @@ struct Look {
 
 impl Look {
     fn at(cases: &[Vec<BlockMean>], last: u32) -> Option<Look> {
-        let find = |case: &[BlockMean], block: u32| case.iter().find(|trial| trial.block == block).copied();
-        let active: Vec<usize> = (0..cases.len()).filter(|case| find(&cases[*case], last).is_some()).collect();
-        let done = |case: &usize, block: u32| find(&cases[*case], block).is_some_and(|trial| trial.trial.mean > 0.0);
-        let blocks: Vec<u32> = (1..=last).filter(|block| active.iter().all(|case| done(case, *block))).collect();
+        let by_block: Vec<Vec<Option<BlockMean>>> = cases.iter().map(|case| by_block(case, last)).collect();
+        let last = last as usize;
+        let active: Vec<usize> = (0..cases.len()).filter(|case| by_block[*case][last].is_some()).collect();
+        let done = |trial: Option<BlockMean>| trial.filter(|trial| trial.trial.mean > 0.0);
+        let all_done = |block: &usize| active.iter().all(|case| done(by_block[*case][*block]).is_some());
+        let blocks: Vec<usize> = (1..=last).filter(all_done).collect();
         if active.len() < 2 || blocks.len() < 2 {
             return None;
         }
-        let row = |case: &Vec<BlockMean>| -> Vec<Option<BlockMean>> {
-            blocks.iter().map(|block| find(case, *block).filter(|trial| trial.trial.mean > 0.0)).collect()
-        };
-        let rows: Vec<Vec<Option<BlockMean>>> = cases.iter().map(row).collect();
+        let row = |case: &Vec<Option<BlockMean>>| blocks.iter().map(|block| done(case[*block])).collect();
+        let rows: Vec<Vec<Option<BlockMean>>> = by_block.iter().map(row).collect();
         let table: Vec<Vec<Option<f64>>> =
             rows.iter().map(|row| row.iter().map(|trial| trial.map(|trial| trial.trial.mean.ln())).collect()).collect();
         let trials: Vec<BlockMean> = rows.iter().flatten().flatten().copied().collect();
@@ -309,6 +309,15 @@ impl Look {
             degrees: spread.degrees / (n - 1.0),
         }
     }
+}
+
+/// The trials of a case up to a block, each in the place of its block.
+fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
+    let mut found = vec![None; last as usize + 1];
+    for trial in case.iter().filter(|trial| trial.block <= last) {
+        found[trial.block as usize] = Some(*trial);
+    }
+    found
 }
 
 /// Residual variance of a table with a row for each case, cells missing: what effects of cases and blocks leave (least
