@@ -77,6 +77,8 @@ fn make(results: &Path) -> std::path::PathBuf {
         blocks: 1,
         baseline: BTreeMap::new(),
         quick: false,
+        at_least: None,
+        extended: Vec::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         cases: cases.clone(),
         order,

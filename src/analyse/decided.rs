@@ -1,8 +1,10 @@
 //! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
 
 use super::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy};
+use super::look::Blocks;
 use crate::stats::decisions::{Criticals, Decisions, Procedure};
 use crate::stats::ratio::BlockMean;
+use crate::stats::sequence::{SAME, Sequence, Verdict};
 use crate::units::{beyond, significant};
 
 /// What was decided of some cases, by their ids.
@@ -11,6 +13,9 @@ pub struct Decided {
     decisions: Decisions,
     /// What they were ranked by: whether more is better.
     by: RankedBy,
+    blocks: Blocks,
+    /// All blocks as one look: what more of them would decide.
+    looked: Option<Sequence>,
 }
 
 impl Decided {
@@ -18,10 +23,28 @@ impl Decided {
     pub fn of(
         cases: impl Iterator<Item = (String, Vec<BlockMean>)>,
         by: RankedBy,
+        blocks: Blocks,
         criticals: &mut Criticals,
     ) -> Decided {
         let (cases, trials): (Vec<String>, Vec<Vec<BlockMean>>) = cases.unzip();
-        Decided { cases, decisions: Decisions::of(&trials, criticals), by }
+        let decisions = match blocks.rule {
+            Some(rule) if cases.len() > 1 => Sequence::of(&trials, rule, criticals).decisions(),
+            _ => Decisions::of(&trials, criticals),
+        };
+        let looked = (cases.len() > 1 && blocks.finished).then(|| Sequence::at_end(&trials, criticals));
+        Decided { cases, decisions, by, blocks, looked }
+    }
+
+    /// The looks that it rests on, where there were several, with the places of the cases.
+    #[must_use]
+    pub fn sequence(&self) -> Option<(&Sequence, &[String])> {
+        self.decisions.sequence().map(|sequence| (sequence, self.cases.as_slice()))
+    }
+
+    /// What a better case is, in the words of [`Sequence`].
+    #[must_use]
+    pub fn best(&self) -> Verdict {
+        if self.by == RankedBy::Latency { Verdict::Smaller } else { Verdict::Larger }
     }
 
     fn place(&self, case: &str) -> Option<usize> {
@@ -76,6 +99,43 @@ impl Decided {
         self.place(case).and_then(|place| self.decisions.half_interval(place))
     }
 
+    /// Whether the two are within 5 % of each other.
+    fn same(&self, case: &str, other: &str) -> bool {
+        let Some((one, two)) = self.places(case, other) else { return false };
+        if let Some(sequence) = self.decisions.sequence() {
+            return sequence.verdict(one, two) == Verdict::Same;
+        }
+        let log = self.looked.as_ref().and_then(|looked| looked.log(one, two));
+        let margin = self.decisions.would_have_shown(one, two);
+        let together = matches!(self.decisions.procedure, Procedure::Tukey { .. } | Procedure::Pair);
+        together && log.zip(margin).is_some_and(|(log, margin)| log.abs() + margin.ln() < SAME.ln())
+    }
+
+    /// What became of the best row and others that are not told apart from it.
+    fn undecided(&self, rows: &[RankRow]) -> Option<String> {
+        let (best, rest) = rows.split_first()?;
+        let looked = self.looked.as_ref()?;
+        let tied: Vec<&RankRow> = rest.iter().filter(|row| !self.apart(&row.case, &best.case)).collect();
+        let (same, open): (Vec<&RankRow>, Vec<&RankRow>) =
+            tied.into_iter().partition(|row| self.same(&row.case, &best.case));
+        if !same.is_empty() && open.is_empty() {
+            let names: Vec<&str> = same.iter().map(|row| row.label.as_str()).collect();
+            return Some(format!("{}: the same within 5 % as {}", names.join(", "), best.label));
+        }
+        let row = open.first()?;
+        let names = format!("{} and {}: undecided", best.label, row.label);
+        let (one, other) = self.places(&best.case, &row.case)?;
+        looked.log(one, other)?;
+        Some(match looked.more_blocks(one, other) {
+            Some(more) => format!(
+                "{names}; were ratio and noise to stay as they are, about {more} more blocks would decide: pgstrata run \
+                 --resume RUN_FOLDER --blocks {}",
+                self.blocks.most + more
+            ),
+            None => format!("{names}; were ratio and noise to stay as they are, ten times the blocks would not decide"),
+        })
+    }
+
     /// Pairs that were decided together.
     #[must_use]
     pub fn pairs(&self) -> usize {
@@ -95,6 +155,8 @@ impl Decided {
             Procedure::Pair => (ProcedureKind::Pair, None),
             Procedure::Tukey { blocks } => (ProcedureKind::Tukey, u32::try_from(blocks).ok()),
             Procedure::Holm { .. } => (ProcedureKind::Holm, None),
+            Procedure::Looks { .. } => (ProcedureKind::Looks, None),
+            Procedure::Anytime => (ProcedureKind::EValues, None),
         };
         Some(Decision {
             procedure,
@@ -102,7 +164,7 @@ impl Decided {
             pairs: u32::try_from(self.pairs()).unwrap_or(u32::MAX),
             would_have_shown,
             sentence: self.sentence(would_have_shown),
-            remarks: rows.iter().filter_map(|row| self.remark(row, rows)).collect(),
+            remarks: rows.iter().filter_map(|row| self.remark(row, rows)).chain(self.undecided(rows)).collect(),
         })
     }
 
@@ -129,6 +191,16 @@ impl Decided {
             Procedure::Holm { noise: None } => format!(
                 "Ranks: the cases lack common blocks, so each of the {pairs} pairs is tested by its own ratio, 5 % for any \
                  false difference (Holm). Intervals are each case's own, and a ratio is of the blocks that its two cases have."
+            ),
+            Procedure::Looks { first, last } => format!(
+                "Ranks: after each block from {first} to at most {last}, Tukey's test on all {pairs} pairs at one level for \
+                 every look, 5 % for any false difference in all looks together. A pair keeps its first decision; a \
+                 beaten case has no further trials. Whether intervals overlap is a guide only."
+            ),
+            Procedure::Anytime => format!(
+                "Ranks: the run was extended by blocks that were not planned, so each of the {pairs} pairs is tested by its \
+                 e-value, which holds however often one looks, 5 % for any false difference. Whether intervals overlap is \
+                 a guide only."
             ),
         }
     }

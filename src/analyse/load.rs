@@ -12,7 +12,7 @@ use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
 use crate::store::seconds::{self, ColumnData};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
@@ -24,19 +24,28 @@ const MOST_READERS: usize = 4;
 /// # Errors
 /// When the folder is no run folder, is damaged, or was written by a newer pgstrata.
 pub fn findings(folder: &Path) -> Result<Findings> {
+    Ok(analysis(folder)?.finish())
+}
+
+/// The analysis of the run in `folder` with all its trials.
+pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let folder = RunFolder::open(folder)?;
+    let events = folder.events()?;
+    let mut run = folder.record().clone();
+    run.order = run.due(&events);
+    let due: BTreeSet<&TrialKey> = run.order.iter().collect();
     let (mut records, mut pending, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for key in trials(&folder) {
         match folder.stored(&key)? {
             StoredTrial::Whole(record) => records.push((key, *record)),
+            StoredTrial::Missing if !due.contains(&key) => {}
             StoredTrial::Missing => pending.push(key),
             StoredTrial::Damaged(why) => damaged.push((key, why)),
         }
     }
-    let (wall_us, measured_us) = spans(&folder.events()?);
+    let (wall_us, measured_us) = spans(&events);
     let plan_text = folder.plan_text()?;
-    let mut analysis =
-        Analysis::new(RunInput { run: folder.record().clone(), plan_text, wall_us, measured_us, pending, damaged });
+    let mut analysis = Analysis::new(RunInput { run, plan_text, wall_us, measured_us, pending, damaged });
     // Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
     // so memory does not grow with the number of trials. They are added in their order: sums of the same folder are the
     // same each time, to the last digit.
@@ -62,7 +71,7 @@ pub fn findings(folder: &Path) -> Result<Findings> {
         }
         Ok(())
     })?;
-    Ok(analysis.finish())
+    Ok(analysis)
 }
 
 /// All trials of a run, case by case in the plan's order.

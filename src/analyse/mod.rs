@@ -19,6 +19,7 @@ pub(crate) mod headline;
 mod image_cost;
 pub(crate) mod input;
 pub mod load;
+pub mod look;
 pub(crate) mod machines;
 pub(crate) mod measures;
 pub(crate) mod not_run;
@@ -121,7 +122,12 @@ impl Analysis {
         let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
         let machines = self.machines();
         let not_run = std::mem::take(&mut self.not_run).entries();
-        let mut contests = ranking::contests(&self.cases, &durability, &self.input.run.baseline);
+        let mut contests = ranking::contests(
+            &self.cases,
+            &durability,
+            &self.input.run.baseline,
+            look::Blocks::of(&self.input.run, self.input.pending.is_empty()),
+        );
         machines::mark(&mut contests, &machines, self.input.run.blocks);
         let found = self.cases.iter().zip(&durability).map(|(case, judged)| {
             let of_machines = machines::of_case(&case.spec.id, &contests, &machines, self.input.run.blocks);
@@ -166,9 +172,18 @@ impl Analysis {
             backend_time::measured_in_memory(&self.cases, case, time);
         }
         let mut remarks = of_machines;
-        remarks.extend(cautions::of_case(&found, case, self.input.run.blocks));
+        remarks.extend(cautions::of_case(&found, case, self.blocks_of(&case.spec.id)));
         found.cautions = remarks.iter().map(Remark::text).collect();
         (found, remarks)
+    }
+
+    /// Blocks in which a case was to be measured: where looks stop cases, those before the look that stopped it.
+    fn blocks_of(&self, case: &str) -> u32 {
+        let run = &self.input.run;
+        if run.at_least.is_none() {
+            return run.blocks;
+        }
+        u32::try_from(run.order.iter().filter(|key| key.case == case).count()).unwrap_or(u32::MAX)
     }
 
     /// The machines, in the run's order.

@@ -5,6 +5,7 @@ use super::decided::{Decided, class_intervals};
 use super::findings::{
     BaselineComparison, ClassRanking, Durability, DurabilityClass, Estimate, RankRow, RankTrial, RankedBy, Ranking,
 };
+use super::look::Blocks;
 use super::measures::MeasureSums;
 use super::ranked::{Ranked, ranked};
 use crate::stats::decisions::{Criticals, complete_blocks};
@@ -50,6 +51,12 @@ impl Contest<'_> {
         ratio(&entry(case)?.used, &entry(other)?.used)
     }
 
+    /// What was decided inside each class.
+    #[must_use]
+    pub fn of_classes(&self) -> &[Decided] {
+        &self.decided
+    }
+
     /// What was decided of two cases of one class, by id.
     #[must_use]
     pub fn decided(&self, case: &str, other: &str) -> Option<&Decided> {
@@ -70,6 +77,7 @@ pub fn contests<'a>(
     cases: &'a [CaseSums],
     durability: &'a [Durability],
     baseline: &BTreeMap<String, String>,
+    blocks: Blocks,
 ) -> Vec<Contest<'a>> {
     let mut compared: BTreeSet<&str> =
         if baseline.is_empty() { BTreeSet::from(["stack"]) } else { baseline.keys().map(String::as_str).collect() };
@@ -113,7 +121,10 @@ pub fn contests<'a>(
         (without_server, reads, workload, Reverse(shared.clients()), other_method, Reverse(entries.len()))
     });
     let mut criticals = Criticals::seeded(SEED);
-    groups.into_iter().map(|(shared, entries)| shared.contest(entries, &compared, baseline, &mut criticals)).collect()
+    let contest = |(shared, entries): (Shared, Vec<ContestEntry<'a>>)| {
+        shared.contest(entries, &compared, baseline, blocks, &mut criticals)
+    };
+    groups.into_iter().map(contest).collect()
 }
 
 /// What all cases of a ranking have in common.
@@ -157,10 +168,14 @@ impl Shared {
         mut entries: Vec<ContestEntry<'a>>,
         compared: &BTreeSet<&str>,
         baseline: &BTreeMap<String, String>,
+        blocks: Blocks,
         criticals: &mut Criticals,
     ) -> Contest<'a> {
         let differing = differing(&entries, compared);
-        keep_complete_blocks(&mut entries);
+        // After a look some cases have fewer blocks than others, which is no reason to leave trials out.
+        if blocks.rule.is_none() {
+            keep_complete_blocks(&mut entries);
+        }
         for entry in &mut entries {
             let values = differing.iter().filter_map(|axis| entry.case.spec.axes.get(axis)).cloned();
             entry.label = values.collect::<Vec<_>>().join(", ");
@@ -181,7 +196,7 @@ impl Shared {
                 continue;
             }
             let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
-            let of_class = Decided::of(cases, by, criticals);
+            let of_class = Decided::of(cases, by, blocks, criticals);
             let rows = rows(&members, base, &of_class);
             classes.push(ClassRanking { class, decision: of_class.decision(&rows), rows });
             decided.push(of_class);

@@ -429,6 +429,8 @@ impl Story {
             blocks,
             baseline: baseline.into_iter().collect(),
             quick: false,
+            at_least: None,
+            extended: Vec::new(),
             started: "2025-01-01T00:00:00Z".to_owned(),
             cases: Vec::new(),
             order: Vec::new(),

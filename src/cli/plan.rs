@@ -103,7 +103,10 @@ struct PlanDocument<'a> {
     name: &'a str,
     sha256: &'a str,
     seed: u64,
+    /// The most, where they are adaptive.
     blocks: u32,
+    /// Blocks before the first look; `null` where their number is fixed.
+    at_least: Option<u32>,
     trials: usize,
     baseline: &'a BTreeMap<String, String>,
     cases: &'a [CaseSpec],
@@ -123,6 +126,7 @@ impl<'a> PlanDocument<'a> {
             sha256: &plan.sha256,
             seed: plan.seed,
             blocks: plan.blocks,
+            at_least: plan.at_least,
             trials: plan.order.len(),
             baseline: &plan.baseline,
             cases: &plan.cases,
@@ -139,8 +143,14 @@ fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
         "Plan {}: {} x {} = {}, seed {}\n",
         plan.name,
         counted(plan.cases.len(), "case"),
-        counted(plan.blocks as usize, "block"),
-        counted(plan.order.len(), "trial"),
+        match plan.at_least {
+            Some(least) => format!("{least} to {} blocks", plan.blocks),
+            None => counted(plan.blocks as usize, "block"),
+        },
+        match plan.at_least {
+            Some(least) => format!("{} to {} trials", plan.cases.len() * least as usize, plan.order.len()),
+            None => counted(plan.order.len(), "trial"),
+        },
         plan.seed
     );
     if !plan.baseline.is_empty() {
@@ -248,7 +258,12 @@ fn stacks_shown(plan: &Plan) -> String {
 }
 
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
-    let mut text = format!("\nExpected duration: {}\n", Micros(forecast.expected_us));
+    let mut text = match forecast.least_us {
+        Some(least) => {
+            format!("\nExpected duration: {} to {}, as the looks decide\n", Micros(least), Micros(forecast.expected_us))
+        }
+        None => format!("\nExpected duration: {}\n", Micros(forecast.expected_us)),
+    };
     for window in &forecast.windows {
         text.push_str(&wrapped("  measured, ", window));
     }
@@ -365,6 +380,7 @@ mod tests {
             order: vec![key(1, 1), key(0, 1), key(0, 2), key(1, 2)],
             cases,
             quick: false,
+            at_least: None,
             sha256: "00".into(),
             text: String::new(),
         }
@@ -380,6 +396,7 @@ mod tests {
         let unmet = |case: &str| CaseUnmet { case: case.into(), what: "root".into(), hint: "sudo".into() };
         Forecast {
             expected_us: 7_500_000_000,
+            least_us: None,
             images: vec![
                 ImagesLine {
                     folder: "/var".into(),

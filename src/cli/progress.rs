@@ -1,7 +1,7 @@
 //! What a person sees while a run goes on: a bar with the time left, or events as JSON, or plain lines.
 
 use super::out;
-use crate::record::event::{Event, Stamped};
+use crate::record::event::{CaseStopped, Event, Stamped};
 use crate::units::{Bytes, Micros, grouped, significant};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Mutex;
@@ -81,6 +81,12 @@ impl Progress {
                     bar.set_length(u64::from(*trials));
                 }
             }
+            Event::Looked { left, .. } => {
+                state.trials = state.ended + left;
+                if let Some(bar) = &self.bar {
+                    bar.set_length(u64::from(state.trials));
+                }
+            }
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => {
                 state.ended += 1;
                 if let Some(bar) = &self.bar {
@@ -109,6 +115,18 @@ pub fn count(n: u32, noun: &str) -> String {
 enum ProgressLine {
     Lasting(String),
     Passing(String),
+}
+
+/// "after block 4: 3 pairs decided, 2 cases stopped (...), at most 12 trials left".
+fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> String {
+    let mut text =
+        format!("after block {block}: {} decided", count(u32::try_from(decided).unwrap_or(u32::MAX), "pair"));
+    for case in stopped {
+        text.push_str(&format!("\n  {:<52} stopped: {}", case.case, case.reason));
+    }
+    let left =
+        if left == 0 { "nothing is left to do".to_owned() } else { format!("at most {} left", count(left, "trial")) };
+    format!("{text}\n  {left}")
 }
 
 fn described(event: &Event) -> Option<ProgressLine> {
@@ -150,6 +168,12 @@ fn described(event: &Event) -> Option<ProgressLine> {
             trial.trial,
             out::harmless_lines(reason)
         )),
+        Event::RunExtended { from, to } => {
+            ProgressLine::Lasting(format!("extended from {from} to {to} blocks; ranks are decided by e-values"))
+        }
+        Event::Looked { block, decided, stopped, left, .. } => {
+            ProgressLine::Lasting(looked(*block, decided.len(), stopped, *left))
+        }
         Event::Warning { message } => ProgressLine::Lasting(format!("warning: {}", out::harmless(message))),
         // The signal's handler has said it, at once.
         Event::TrialStarted { .. } | Event::Interrupted | Event::RunDone { .. } => return None,

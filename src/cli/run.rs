@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
   pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
+  pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
 
 One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
 `pgstrata clean` undoes the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag,
@@ -39,6 +40,10 @@ pub struct Args {
     /// Go on with the run in this folder: trials that are complete are kept, the rest is run
     #[arg(long, value_name = "RUN_FOLDER")]
     resume: Option<PathBuf>,
+    /// With --resume: give the run more blocks, N in all; ranks are then decided by a rule that holds however often blocks
+    /// are added
+    #[arg(long, value_name = "N", requires = "resume")]
+    blocks: Option<u32>,
     /// Print every event as a line of JSON instead of progress
     #[arg(long)]
     json: bool,
@@ -76,7 +81,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let progress = Progress::new(args.json, std::io::stderr().is_terminal());
     let watcher = |event: &Stamped| progress.show(event);
     let ending = match &task {
-        Task::Resume(stored) => session::resume(&host, stored, &places, &interrupt, &watcher),
+        Task::Resume(stored) => session::resume(&host, stored, args.blocks, &places, &interrupt, &watcher),
         Task::Start(plan) => start(&host, plan, &places, &interrupt, &watcher),
     };
     progress.finish();

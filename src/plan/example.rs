@@ -64,6 +64,13 @@ fn head(baseline: Option<&String>) -> String {
     ] {
         out.push_str(&format!("{line:<24}# {meaning}\n"));
     }
+    comment(
+        &mut out,
+        "",
+        "blocks = { at_least = 3, at_most = 12 } is adaptive: all pairs of cases are tested after each block. A case that is \
+         beaten has no further trials, and the run ends when every pair that is left differs or is the same within 5 %, or \
+         after at_most blocks.",
+    );
     out
 }
 

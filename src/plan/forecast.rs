@@ -10,6 +10,8 @@ use serde::Serialize;
 pub struct Forecast {
     /// Estimated duration of the whole run, microseconds.
     pub expected_us: u64,
+    /// The same where adaptive blocks end at the first look.
+    pub least_us: Option<u64>,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
     /// What each workload is measured for, in words.

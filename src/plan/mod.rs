@@ -6,6 +6,7 @@
 //! The way of a plan: text -> `tree` (spanned values) -> `machine`, `stacks`, `postgres`, `workloads` (one table each, against the
 //! catalogue) -> `matrix` (crossed) -> `select` (`[[exclude]]`, baseline) -> `ids` -> `order`.
 
+mod blocks;
 pub(crate) mod drawing;
 mod example;
 pub(crate) mod forecast;
@@ -113,8 +114,10 @@ pub struct Plan {
     pub name: String,
     /// Seed of the order.
     pub seed: u64,
-    /// Blocks = trials of each case.
+    /// Blocks = trials of each case; the most where they are adaptive.
     pub blocks: u32,
+    /// Adaptive blocks: how many each case has before the first look.
+    pub at_least: Option<u32>,
     /// Axes of the baseline: `{stack: ext4}`; empty = no comparison.
     pub baseline: BTreeMap<String, String>,
     /// The cases, in the plan's order.
@@ -171,8 +174,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     refuse_unknown(root.iter().map(|(key, _)| key), &KEYS, "the plan", problems);
     let name = read_name(&root, problems);
     let seed = read_whole(&root, "seed", 0, i64::MAX, problems).map_or(DEFAULT_SEED, i64::cast_unsigned);
-    let blocks = read_whole(&root, "blocks", 1, i64::from(MAX_BLOCKS), problems)
-        .map_or(DEFAULT_BLOCKS, |blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
+    let (blocks, at_least) = blocks::read(&root, problems);
     let machine = machine::read_machine(&root, catalogue, problems);
     let mut stacks = stacks::read_stacks(&root, catalogue, problems);
     stacks::give_queue(&mut stacks, &machine.queue, problems);
@@ -207,6 +209,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         name,
         seed,
         blocks,
+        at_least,
         baseline,
         cases,
         order,
@@ -214,6 +217,19 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         sha256: sha256(text.as_bytes()),
         text: text.to_owned(),
     })
+}
+
+/// The trials of a run with more blocks than it was planned with; those of the earlier ones stay as they were.
+///
+/// # Errors
+/// When they would be too many.
+pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<TrialKey>> {
+    if blocks > MAX_BLOCKS || cases.len().saturating_mul(blocks as usize) > MAX_TRIALS {
+        let message = format!("{} cases x {blocks} blocks are more than {MAX_TRIALS} trials", cases.len());
+        return Err(Error::user(message));
+    }
+    let ids: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
+    Ok(order::order(&ids, blocks, seed))
 }
 
 /// SHA-256 of a plan's bytes, hex: how a run knows its plan again.

@@ -3,6 +3,7 @@
 //! Made from the catalogue. It says what one table may look like; what needs several (a baseline that is there, names
 //! of other stacks) only [`super::check`] can say.
 
+use super::blocks::{FIRST_LOOK, LOOKS_MAX};
 use super::stacks::{Slot, stands_alone};
 use super::values::{describe, is_scalar};
 use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, names};
@@ -28,10 +29,7 @@ pub fn schema(catalogue: &Catalogue) -> Value {
                 "description": "Seed of the order of the trials.",
                 "type": "integer", "minimum": 0, "default": DEFAULT_SEED
             },
-            "blocks": {
-                "description": "Rounds through all cases; the number of trials of each.",
-                "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS, "default": DEFAULT_BLOCKS
-            },
+            "blocks": blocks(),
             "baseline": baseline(),
             "machine": machine(catalogue),
             "stack": named("Storage stacks by name.", stack(catalogue)),
@@ -343,3 +341,25 @@ pub(super) const SIZE: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*(B|[kKMGT]|[kKMGT]B|[KMG
 pub(super) const SPAN: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*(us|µs|ms|s|sec|m|min|h|d)\s*$";
 /// A share of memory.
 pub(super) const SHARE: &str = r"^\s*[0-9]+(\.[0-9]*)?\s*%\s*[oO][fF]\s+[rR][aA][mM]\s*$";
+
+fn blocks() -> Value {
+    let one =
+        |text: &str| json!({ "description": text, "type": "integer", "minimum": FIRST_LOOK, "maximum": LOOKS_MAX });
+    json!({
+        "description": "Rounds through all cases; the number of trials of each. Or adaptive, { at_least = 3, at_most = 12 }: \
+    from at_least on, all pairs of cases are tested after each block; a case that is beaten has no further trials, and the run \
+    ends when every pair that is left differs or is the same within 5 %, or after at_most blocks.",
+        "default": DEFAULT_BLOCKS,
+        "oneOf": [
+            { "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS },
+            {
+                "description": "Adaptive: a look after each block; beaten cases stop, and so does the run when all is decided.",
+                "type": "object", "additionalProperties": false, "required": ["at_most"],
+                "properties": {
+                    "at_least": one("Blocks before the first look; 3 unless set."),
+                    "at_most": one("Blocks after which the run ends, decided or not.")
+                }
+            }
+        ]
+    })
+}

@@ -108,6 +108,13 @@ pub enum Event {
         /// Estimate of what is left, microseconds.
         expected_us: u64,
     },
+    /// The run was given more blocks than it was planned with.
+    RunExtended {
+        /// Blocks before.
+        from: u32,
+        /// Blocks from now on.
+        to: u32,
+    },
     /// A trial began.
     TrialStarted {
         /// Which.
@@ -162,6 +169,19 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// Adaptive blocks: what the trials so far decide, after a whole block.
+    Looked {
+        /// The block.
+        block: u32,
+        /// Pairs that were decided now.
+        decided: Vec<PairDecided>,
+        /// Cases that have no further trials.
+        stopped: Vec<CaseStopped>,
+        /// Cases that go on.
+        going_on: Vec<String>,
+        /// Trials left, should no later look stop anything.
+        left: u32,
+    },
     /// Something that a person should know about.
     Warning {
         /// What.
@@ -180,6 +200,38 @@ pub enum Event {
         /// Trials not run.
         not_run: u32,
     },
+}
+
+/// Two cases that a look has decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairDecided {
+    /// Title of the ranking.
+    pub ranking: String,
+    /// Id of the better one, or of either.
+    pub case: String,
+    /// Id of the other one.
+    pub other: String,
+    /// What was decided.
+    pub verdict: PairVerdict,
+}
+
+/// What a look says of two cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairVerdict {
+    /// The first one is better.
+    Differs,
+    /// They are within 5 % of each other.
+    Same,
+}
+
+/// A case that has no further trials.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseStopped {
+    /// Its id.
+    pub case: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// An event with its time.

@@ -1,11 +1,23 @@
 //! `run.json`: what a run is: tool, seed, cases and their order. The machine is a fact of each trial.
 
 use super::case::{CaseSpec, TrialKey};
+use super::event::{Event, Stamped};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the run folder. 1: the first.
 pub const FORMAT: u32 = 1;
+
+/// Blocks that were added to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extension {
+    /// When, RFC 3339.
+    pub at: String,
+    /// Blocks before.
+    pub from: u32,
+    /// Blocks from then on.
+    pub to: u32,
+}
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,8 +34,14 @@ pub struct RunRecord {
     pub plan_sha256: String,
     /// Seed of the order.
     pub seed: u64,
-    /// Number of blocks = trials of a case.
+    /// Number of blocks = trials of a case; the most that a case may have where blocks are adaptive.
     pub blocks: u32,
+    /// Adaptive blocks: how many each case has before the first look. Absent: a fixed number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<u32>,
+    /// Blocks that were added to the run after its plan, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extended: Vec<Extension>,
     /// What the baseline cases have in their axes: `{stack: ext4}`. Empty = no comparison.
     pub baseline: BTreeMap<String, String>,
     /// Whether windows were made short ones (`--quick`).
@@ -34,4 +52,22 @@ pub struct RunRecord {
     pub cases: Vec<CaseSpec>,
     /// Every trial in the order of execution.
     pub order: Vec<TrialKey>,
+}
+
+impl RunRecord {
+    /// The trials that a run is to have: those of its order, without those of cases that a look has stopped. The look
+    /// at which a run ended before it was extended is taken again.
+    #[must_use]
+    pub fn due(&self, events: &[Stamped]) -> Vec<TrialKey> {
+        let mut looks: BTreeMap<u32, &Vec<String>> = BTreeMap::new();
+        for event in events {
+            match &event.what {
+                Event::Looked { block, going_on, .. } => drop(looks.insert(*block, going_on)),
+                Event::RunExtended { .. } => drop(looks.pop_last()),
+                _ => {}
+            }
+        }
+        let due = |key: &&TrialKey| looks.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case));
+        self.order.iter().filter(due).cloned().collect()
+    }
 }

@@ -84,7 +84,8 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
     let images = images(plan);
     let space = spaces(plan, memory, &templates, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
-    let expected_us = expected_us(plan, memory, &templates)?.saturating_add(writing);
+    let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(writing));
+    let (expected_us, least_us) = (expected(plan.blocks)?, plan.at_least.map(expected).transpose()?);
     let mut windows = Vec::new();
     for case in &plan.cases {
         let line = format!("{}: {}", case.workload.name, window::described(case)?);
@@ -92,7 +93,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
             windows.push(line);
         }
     }
-    Ok(Forecast { expected_us, images, windows, space, unmet, warnings: warnings.into_iter().collect() })
+    Ok(Forecast { expected_us, least_us, images, windows, space, unmet, warnings: warnings.into_iter().collect() })
 }
 
 /// The images that the plan writes in full. How long that takes is measured, not assumed: disks differ a hundredfold.
@@ -333,10 +334,10 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
     Ok(templates)
 }
 
-fn expected_us(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>) -> Result<u64> {
+fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<String, u64>) -> Result<u64> {
     let mut trials = 0u64;
     for case in &plan.cases {
-        trials = trials.saturating_add(trial_us(case, memory)?.saturating_mul(u64::from(plan.blocks)));
+        trials = trials.saturating_add(trial_us(case, memory)?.saturating_mul(u64::from(blocks)));
     }
     let loading: u64 =
         templates.values().map(|bytes| bytes.saturating_mul(1_000_000) / LOAD_BYTES_PER_S).fold(0, u64::saturating_add);

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 mod fail_fast;
 pub(crate) mod forecast;
+mod looks;
 pub(crate) mod measure;
 pub(crate) mod session;
 pub(crate) mod template;

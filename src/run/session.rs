@@ -3,6 +3,7 @@
 use super::events::{Events, Watcher};
 use super::fail_fast::FailFast;
 use super::forecast;
+use super::looks::{self, Looks};
 use super::template::Templates;
 use super::trial;
 use super::undo;
@@ -122,6 +123,8 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         blocks: plan.blocks,
         baseline: plan.baseline.clone(),
         quick: plan.quick,
+        at_least: plan.at_least,
+        extended: Vec::new(),
         started: time::rfc3339(time::wall_us()),
         cases: settled(host, &plan.cases),
         order: plan.order.clone(),
@@ -181,25 +184,28 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     Ok(stored)
 }
 
-/// Goes on with a run that [`stored`] has opened.
+/// Goes on with a run that [`stored`] has opened, with more blocks than it was planned with where `blocks` says so.
 ///
 /// # Errors
 /// As [`start`].
 pub fn resume(
     host: &Host,
     stored: &RunFolder,
+    blocks: Option<u32>,
     places: &Places,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
 ) -> Result<Ending> {
     forecast::recheck(&stored.record().cases)?;
-    let writer = Writer::resume(stored.path())?;
+    let mut writer = Writer::resume(stored.path())?;
+    let extended = blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
     let mut elsewhere = Elsewhere::default();
     let mut damaged = Vec::new();
     let record = writer.folder().record();
-    for key in &record.order {
+    let due = record.due(&writer.folder().events()?);
+    for key in &due {
         let stored = writer.folder().stored(key)?;
         if let StoredTrial::Damaged(why) = &stored {
             let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
@@ -213,11 +219,11 @@ pub fn resume(
             }
         }
     }
-    let done = count(record.order.len()) - left;
+    let done = count(due.len()) - left;
     let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
-    let opening = std::iter::once(resumed).chain(elsewhere.warning()).chain(damaged).collect();
+    let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(damaged).collect();
     Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
 }
 
@@ -395,22 +401,30 @@ impl<'a> Session<'a> {
         for event in opening {
             self.events.emit(event)?;
         }
-        for key in self.record.order.clone() {
-            if is_measured(self.events.writer().folder(), &key)? {
-                continue;
+        let mut looks = Looks::of(&self.record, self.events.writer().folder())?;
+        let order = self.record.order.clone();
+        'blocks: for block in order.chunk_by(|one, next| one.trial == next.trial) {
+            for key in block {
+                if !looks.goes_on(key) || is_measured(self.events.writer().folder(), key)? {
+                    continue;
+                }
+                self.interrupt.check()?;
+                let case = case_of(&self.record, key)?.clone();
+                let ran = trial::run(self, &case, key)?;
+                *measured_us += ran.measured_us;
+                if let Some(why) = fail_fast.see(ran.failure) {
+                    let message = match why.hint_text() {
+                        Some(hint) => format!("{why}\nhint: {hint}"),
+                        None => why.to_string(),
+                    };
+                    self.events.emit(Event::Warning { message: message.clone() })?;
+                    *stopped = Some((why.kind(), message));
+                    break 'blocks;
+                }
             }
-            self.interrupt.check()?;
-            let case = case_of(&self.record, &key)?.clone();
-            let ran = trial::run(self, &case, &key)?;
-            *measured_us += ran.measured_us;
-            if let Some(why) = fail_fast.see(ran.failure) {
-                let message = match why.hint_text() {
-                    Some(hint) => format!("{why}\nhint: {hint}"),
-                    None => why.to_string(),
-                };
-                self.events.emit(Event::Warning { message: message.clone() })?;
-                *stopped = Some((why.kind(), message));
-                break;
+            let look = block.first().map(|key| looks.after(key.trial, &self.record, self.events.writer().folder()));
+            if let Some(event) = look.transpose()?.flatten() {
+                self.events.emit(event)?;
             }
         }
         Ok(())

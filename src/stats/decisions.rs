@@ -10,13 +10,15 @@
 
 use super::interval::{CONFIDENCE, Component};
 use super::noise;
+use super::nominal;
 use super::ratio::{BlockMean, Contrast};
+use super::sequence::Sequence;
 use super::student;
 use super::studentized::StudentizedRange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Probability of any false difference among the pairs.
-const LEVEL: f64 = 1.0 - CONFIDENCE;
+pub(super) const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 /// How pairs were decided.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,29 +36,46 @@ pub enum Procedure {
         /// Largest noise (a variance) over the smallest, where that is why; else blocks were not complete.
         noise: Option<f64>,
     },
+    /// Tukey's test after each block from `first` on, `last` at most ([`super::sequence`]).
+    Looks { first: u32, last: u32 },
+    /// E-values: blocks were added that were not planned.
+    Anytime,
 }
 
 /// Critical values that were needed so far: they depend on the shape of a design alone.
 #[derive(Debug, Clone)]
 pub struct Criticals {
     seed: u64,
-    ranges: BTreeMap<(usize, u64), f64>,
+    ranges: BTreeMap<(usize, u64, u64), f64>,
     noises: BTreeMap<(usize, usize), f64>,
+    levels: BTreeMap<(usize, u32, u32), f64>,
 }
 
 impl Criticals {
     /// None yet; `seed` is that of the simulated designs.
     #[must_use]
     pub fn seeded(seed: u64) -> Criticals {
-        Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new() }
+        Criticals { seed, ranges: BTreeMap::new(), noises: BTreeMap::new(), levels: BTreeMap::new() }
     }
 
-    fn range(&mut self, cases: usize, degrees: f64) -> f64 {
-        let new = || StudentizedRange::new(cases, degrees).quantile(CONFIDENCE);
-        *self.ranges.entry((cases, degrees.to_bits())).or_insert_with(new)
+    pub(super) fn range(&mut self, cases: usize, degrees: f64, confidence: f64) -> f64 {
+        let new = || StudentizedRange::new(cases, degrees).quantile(confidence);
+        *self.ranges.entry((cases, degrees.to_bits(), confidence.to_bits())).or_insert_with(new)
     }
 
-    fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
+    /// The nominal level of looks after each block from `first` to `last`.
+    pub(super) fn level(&mut self, cases: usize, first: u32, last: u32) -> f64 {
+        let seed = self.seed;
+        *self.levels.entry((cases, first, last)).or_insert_with(|| nominal::level(cases, first, last, seed))
+    }
+
+    /// Another level than the one that keeps the error.
+    #[cfg(test)]
+    pub(super) fn set_level(&mut self, cases: usize, first: u32, last: u32, level: f64) {
+        self.levels.insert((cases, first, last), level);
+    }
+
+    pub(super) fn noise(&mut self, cases: usize, blocks: usize) -> f64 {
         let seed = self.seed;
         *self.noises.entry((cases, blocks)).or_insert_with(|| noise::critical_value(cases, blocks, seed))
     }
@@ -71,18 +90,39 @@ pub struct Decisions {
     faster: Vec<bool>,
     margins: Margins,
     halves: Vec<Option<f64>>,
+    /// The looks that it rests on, where there were several.
+    pub(super) sequence: Option<Sequence>,
 }
 
 /// Logarithm of the smallest ratio that tells two cases apart.
 #[derive(Debug, Clone)]
-enum Margins {
+pub(super) enum Margins {
     /// The same for all pairs.
     Common(f64),
     /// Each pair's own, at this level.
     Own(Vec<Option<Contrast>>, f64),
+    /// That of each pair.
+    Pairs(Vec<Option<f64>>),
 }
 
 impl Decisions {
+    pub(super) fn new(
+        procedure: Procedure,
+        faster: Vec<bool>,
+        margins: Margins,
+        halves: Vec<Option<f64>>,
+    ) -> Decisions {
+        let mut found = Decisions { procedure, cases: halves.len(), faster, margins, halves, sequence: None };
+        found.close();
+        found
+    }
+
+    /// The looks that it rests on, where there were several.
+    #[must_use]
+    pub fn sequence(&self) -> Option<&Sequence> {
+        self.sequence.as_ref()
+    }
+
     /// Decides all pairs of `cases`, each with its trials.
     #[must_use]
     pub fn of(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Decisions {
@@ -127,6 +167,7 @@ impl Decisions {
             Margins::Own(contrasts, level) => {
                 contrasts[one * self.cases + other].and_then(|found| found.half_width(1.0 - level))
             }
+            Margins::Pairs(margins) => margins[one * self.cases + other],
         };
         log.map(f64::exp).filter(|ratio| ratio.is_finite())
     }
@@ -147,7 +188,7 @@ impl Decisions {
 
     fn level(&self) -> f64 {
         match self.margins {
-            Margins::Common(_) => LEVEL,
+            Margins::Common(_) | Margins::Pairs(_) => LEVEL,
             Margins::Own(_, level) => level,
         }
     }
@@ -220,9 +261,9 @@ impl Design {
         let degrees = ((k - 1) * (self.blocks - 1)) as f64;
         let squares: f64 = self.residuals.iter().flatten().map(|residual| residual * residual).sum();
         let margin = |variance: f64, critical: f64| critical * (variance / self.blocks as f64).sqrt();
-        let mut least = margin(squares / degrees, criticals.range(k, degrees));
+        let mut least = margin(squares / degrees, criticals.range(k, degrees, CONFIDENCE));
         if let Some(inside) = self.inside {
-            least = least.max(margin(inside.variance, criticals.range(k, inside.degrees)));
+            least = least.max(margin(inside.variance, criticals.range(k, inside.degrees, CONFIDENCE)));
         }
         let faster = |place: usize| self.means[place / k] - self.means[place % k] > least;
         Decisions {
@@ -231,6 +272,7 @@ impl Design {
             faster: (0..k * k).map(faster).collect(),
             margins: Margins::Common(least),
             halves: vec![Some(least / 2.0); k],
+            sequence: None,
         }
     }
 
@@ -286,8 +328,14 @@ fn holm(cases: &[Vec<BlockMean>], noise: Option<f64>) -> Decisions {
         (2, _) => Procedure::Pair,
         _ => Procedure::Holm { noise },
     };
-    let mut found =
-        Decisions { procedure, cases: k, faster, margins: Margins::Own(contrasts, level), halves: Vec::new() };
+    let mut found = Decisions {
+        procedure,
+        cases: k,
+        faster,
+        margins: Margins::Own(contrasts, level),
+        halves: Vec::new(),
+        sequence: None,
+    };
     found.close();
     if procedure == Procedure::Pair {
         let half = found.would_have_shown(0, 1).map(|ratio| ratio.ln() / 2.0);

@@ -218,6 +218,17 @@ impl Writer {
         &self.folder
     }
 
+    /// Writes `run.json` anew, whole or not at all: the run was given more blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn set_record(&mut self, record: RunRecord) -> Result<()> {
+        sound(&record).map_err(Error::user)?;
+        files::write_whole(&self.folder.path.join(RUN), &json(&record)?)?;
+        self.folder.record = record;
+        Ok(())
+    }
+
     /// Appends an event.
     ///
     /// # Errors
@@ -401,6 +412,8 @@ mod tests {
             blocks: 1,
             baseline: std::collections::BTreeMap::new(),
             quick: false,
+            at_least: None,
+            extended: Vec::new(),
             started: "2026-11-21T02:41:47Z".into(),
             cases: Vec::new(),
             order: Vec::new(),

@@ -42,6 +42,8 @@ pub fn make(folder: &Path) -> PathBuf {
         blocks: BLOCKS,
         baseline: [("stack".to_owned(), "ext4".to_owned())].into(),
         quick: false,
+        at_least: None,
+        extended: Vec::new(),
         started: "2026-03-02T09:14:33Z".to_owned(),
         cases: cases.clone(),
         order: keys().collect(),

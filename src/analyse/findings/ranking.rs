@@ -90,6 +90,10 @@ pub enum ProcedureKind {
     Tukey,
     /// The ratio of each pair, with Holm's correction.
     Holm,
+    /// Tukey's test after each block, all looks together.
+    Looks,
+    /// E-values: the run was extended.
+    EValues,
 }
 
 /// One row of a ranking.

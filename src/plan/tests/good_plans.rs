@@ -108,6 +108,17 @@ fn volumes_stand_between_device_and_filesystem() {
 }
 
 #[test]
+fn blocks_are_a_number_or_adaptive() {
+    let of = |blocks: &str| {
+        let plan = plan(&format!("blocks = {blocks}\n{}", small("")));
+        (plan.at_least, plan.blocks, plan.order.len() / plan.cases.len())
+    };
+    assert_eq!(of("4"), (None, 4, 4));
+    assert_eq!(of("{ at_least = 4, at_most = 9 }"), (Some(4), 9, 9));
+    assert_eq!(of("{ at_most = 9 }"), (Some(3), 9, 9));
+}
+
+#[test]
 fn several_servers_are_an_axis_named_by_what_differs() {
     let bins = "[postgres]\nbin = [\"/usr/lib/postgresql/15/bin\", \"/usr/lib/postgresql/18/bin/\"]\n";
     let plan = plan(&small(bins));

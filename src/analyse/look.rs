@@ -1,0 +1,111 @@
+//! A look at a run after a whole block: which pairs are decided, and which cases need further trials.
+//!
+//! What is compared is what will be ranked: each case in the first of its rankings, against the cases of its durability
+//! class. The rule is that of [`crate::stats::sequence`]; the report comes to the same decisions from the same trials.
+
+use super::Analysis;
+use super::case::CaseSums;
+use super::decided::Decided;
+use super::findings::Durability;
+use super::load;
+use super::ranking::{Contest, contests};
+use crate::error::Result;
+use crate::record::event::{CaseStopped, PairDecided, PairVerdict};
+use crate::record::run::RunRecord;
+use crate::stats::sequence::{Rule, Verdict};
+use std::path::Path;
+
+/// What a look found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// Pairs that were decided at this block.
+    pub decided: Vec<PairDecided>,
+    /// Ids of the cases that need further trials.
+    pub needed: Vec<String>,
+    /// All others, with the reason.
+    pub stopped: Vec<CaseStopped>,
+}
+
+/// Looks at the run in `folder`, of which this is the last whole block.
+///
+/// # Errors
+/// When the folder is damaged.
+pub fn look(folder: &Path, block: u32) -> Result<Look> {
+    Ok(load::analysis(folder)?.look(block))
+}
+
+/// The blocks of a run, as far as they decide ranks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Blocks {
+    /// How ranks are decided; `None` for a number of blocks that was fixed before.
+    pub rule: Option<Rule>,
+    /// The most that the run has been given.
+    pub most: u32,
+    /// Whether all its trials are there.
+    pub finished: bool,
+}
+
+impl Blocks {
+    #[must_use]
+    pub fn of(run: &RunRecord, finished: bool) -> Blocks {
+        let rule = match run.at_least {
+            _ if !run.extended.is_empty() => Some(Rule::Anytime),
+            Some(first) => Some(Rule::Planned { first, last: run.blocks }),
+            None => None,
+        };
+        Blocks { rule, most: run.blocks, finished }
+    }
+}
+
+impl Analysis {
+    pub(super) fn look(&self, block: u32) -> Look {
+        let run = &self.input.run;
+        let durability: Vec<Durability> = self.cases.iter().map(CaseSums::durability).collect();
+        let contests = contests(&self.cases, &durability, &run.baseline, Blocks::of(run, false));
+        let mut found = Look { decided: Vec::new(), needed: Vec::new(), stopped: Vec::new() };
+        for case in &run.cases {
+            let first =
+                contests.iter().find(|contest| contest.entries.iter().any(|entry| entry.case.spec.id == case.id));
+            let decided = first.and_then(|contest| contest.decided(&case.id, &case.id));
+            match why_stopped(&case.id, decided) {
+                Some(reason) => found.stopped.push(CaseStopped { case: case.id.clone(), reason }),
+                None => found.needed.push(case.id.clone()),
+            }
+        }
+        found.decided = contests.iter().flat_map(|contest| decided_at(contest, block)).collect();
+        found
+    }
+}
+
+/// Why a case needs no further trials; `None` where it does.
+fn why_stopped(case: &str, decided: Option<&Decided>) -> Option<String> {
+    let Some(decided) = decided else { return Some("it has no figures".to_owned()) };
+    let Some((sequence, cases)) = decided.sequence() else {
+        return Some("no other case has its durability class".to_owned());
+    };
+    let place = cases.iter().position(|known| known == case)?;
+    if sequence.needed(decided.best()).contains(&place) {
+        return None;
+    }
+    let better = cases.iter().find(|other| decided.faster(other, case));
+    Some(better.map_or_else(|| "all its comparisons are decided".to_owned(), |better| format!("{better} is better")))
+}
+
+fn decided_at(contest: &Contest<'_>, block: u32) -> Vec<PairDecided> {
+    let mut found = Vec::new();
+    for class in contest.of_classes() {
+        let Some((sequence, cases)) = class.sequence() else { continue };
+        for (one, other) in sequence.decided_at(block) {
+            let verdict = sequence.verdict(one, other);
+            let (case, other) =
+                if verdict == class.best() || verdict == Verdict::Same { (one, other) } else { (other, one) };
+            found.push(PairDecided {
+                ranking: contest.ranking.title.clone(),
+                case: cases[case].clone(),
+                other: cases[other].clone(),
+                verdict: if verdict == Verdict::Same { PairVerdict::Same } else { PairVerdict::Differs },
+            });
+        }
+    }
+    found
+}

@@ -1,0 +1,38 @@
+//! `blocks`: a number, or `{ at_least = 3, at_most = 12 }`.
+
+use super::problem::{Problem, Problems, refuse_unknown};
+use super::tree::{Pair, Value, get};
+use super::{DEFAULT_BLOCKS, MAX_BLOCKS, read_whole};
+
+/// Fewest blocks before the first look: durability, stalls and the noise need as many trials of each case.
+pub(super) const FIRST_LOOK: u32 = 3;
+
+/// Most blocks with a look after each.
+pub(super) const LOOKS_MAX: u32 = 100;
+
+/// Keys of the adaptive form.
+pub(super) const AT_LEAST: &str = "at_least";
+pub(super) const AT_MOST: &str = "at_most";
+
+/// The number of blocks, and for adaptive ones how many come before the first look.
+pub(super) fn read(root: &[Pair], problems: &mut Problems) -> (u32, Option<u32>) {
+    let narrow = |n: i64| u32::try_from(n).unwrap_or(MAX_BLOCKS);
+    let Some((_, node)) = get(root, "blocks") else { return (DEFAULT_BLOCKS, None) };
+    let Value::Table(table) = &node.value else {
+        let number = read_whole(root, "blocks", 1, i64::from(MAX_BLOCKS), problems);
+        return (number.map_or(DEFAULT_BLOCKS, narrow), None);
+    };
+    refuse_unknown(table.iter().map(|(key, _)| key), &[AT_LEAST, AT_MOST], "`blocks`", problems);
+    let (least, most) = (i64::from(FIRST_LOOK), i64::from(LOOKS_MAX));
+    let at_least = read_whole(table, AT_LEAST, least, most, problems).map_or(FIRST_LOOK, narrow);
+    if get(table, AT_MOST).is_none() {
+        let problem = Problem::at(node.span.clone(), "`blocks` has no `at_most`");
+        problems.add(problem.help("for example blocks = { at_least = 3, at_most = 12 }"));
+    }
+    let at_most = read_whole(table, AT_MOST, least, most, problems).map_or(at_least, narrow);
+    if at_most < at_least {
+        let message = format!("`at_most` is {at_most}, below `at_least`, which is {at_least}");
+        problems.add(Problem::at(node.span.clone(), message));
+    }
+    (at_most, Some(at_least))
+}

@@ -1,0 +1,74 @@
+//! Adaptive blocks: a look after each whole block, and what it stops; further blocks for a run that has ended.
+//!
+//! What a look decides is computed by `analyse`, from the run folder, as the report does it.
+
+use crate::analyse::look::{self, Look};
+use crate::error::{Error, Result};
+use crate::host::time;
+use crate::plan;
+use crate::record::case::TrialKey;
+use crate::record::event::{CaseStopped, Event};
+use crate::record::run::{Extension, RunRecord};
+use crate::store::folder::{RunFolder, Writer};
+use std::collections::BTreeMap;
+
+/// The looks of a run so far.
+pub struct Looks {
+    /// Blocks before the first one; `None` where the number of blocks is fixed.
+    first: Option<u32>,
+    /// By block: the cases that went on.
+    taken: BTreeMap<u32, Vec<String>>,
+}
+
+impl Looks {
+    /// Of a run, from its events. The look at which a run ended before it was extended is taken again: what is left open is
+    /// decided by another rule now.
+    pub fn of(record: &RunRecord, folder: &RunFolder) -> Result<Looks> {
+        let mut taken = BTreeMap::new();
+        for event in folder.events()? {
+            match event.what {
+                Event::Looked { block, going_on, .. } => drop(taken.insert(block, going_on)),
+                Event::RunExtended { .. } => drop(taken.pop_last()),
+                _ => {}
+            }
+        }
+        Ok(Looks { first: record.at_least, taken })
+    }
+
+    /// Whether no look so far has stopped the case of a trial before it.
+    pub fn goes_on(&self, key: &TrialKey) -> bool {
+        self.taken.range(..key.trial).all(|(_, going_on)| going_on.contains(&key.case))
+    }
+
+    /// Looks after a block, once; `None` where there is nothing to look at.
+    pub fn after(&mut self, block: u32, record: &RunRecord, folder: &RunFolder) -> Result<Option<Event>> {
+        let before = self.first.is_none_or(|first| block < first);
+        let ended = self.taken.last_key_value().is_some_and(|(last, going_on)| *last < block && going_on.is_empty());
+        if before || ended || self.taken.contains_key(&block) {
+            return Ok(None);
+        }
+        let Look { decided, needed, stopped } = look::look(folder.path(), block)?;
+        let went_on = |case: &String| self.goes_on(&TrialKey { case: case.clone(), trial: block });
+        let going_on: Vec<String> = needed.into_iter().filter(went_on).collect();
+        let stopped: Vec<CaseStopped> = stopped.into_iter().filter(|case| went_on(&case.case)).collect();
+        let left = going_on.len().saturating_mul(record.blocks.saturating_sub(block) as usize);
+        self.taken.insert(block, going_on.clone());
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        Ok(Some(Event::Looked { block, decided, stopped, going_on, left }))
+    }
+}
+
+/// Gives a run more blocks, `blocks` in all. The plan in its folder stays as it was given.
+pub fn extend(writer: &mut Writer, blocks: u32) -> Result<Event> {
+    let mut record = writer.folder().record().clone();
+    let from = record.blocks;
+    if blocks <= from {
+        return Err(Error::user(format!("the run has {from} blocks already, and --blocks says {blocks}"))
+            .hint("--blocks is the number of blocks in all, those of the run included"));
+    }
+    record.order = plan::extended_order(&record.cases, blocks, record.seed)?;
+    record.blocks = blocks;
+    record.extended.push(Extension { at: time::rfc3339(time::wall_us()), from, to: blocks });
+    writer.set_record(record)?;
+    Ok(Event::RunExtended { from, to: blocks })
+}

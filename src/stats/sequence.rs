@@ -1,0 +1,359 @@
+//! Which of several cases differ, where a run is looked at after each block and may stop early or be given more blocks, so
+//! that all looks together show any false difference in at most 5 % of runs. `docs/adr/0022-blocks-may-be-adaptive.md`.
+//!
+//! At a look, all cases that have a trial in that block are compared over the blocks that they share. The margin is that
+//! of Tukey's test at the rule's level; the residual variance is that of all trials of these blocks, also of cases that
+//! were dropped before. Where Hartley's test says that noises differ, a pair has its own noise and the level of
+//! one pair divided by the number of pairs. A pair keeps what was decided first.
+
+use super::anytime;
+use super::decisions::{Criticals, Decisions, LEVEL, Margins, Procedure};
+use super::interval::Component;
+use super::noise;
+use super::ratio::BlockMean;
+use super::student;
+
+/// Cases within this ratio of each other count as the same.
+pub const SAME: f64 = 1.05;
+
+/// What keeps the error of all looks together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Looks after each block from `first` to `last`, all at one nominal level.
+    Planned { first: u32, last: u32 },
+    /// Blocks were added that were not planned: e-values, which hold whenever one looks.
+    Anytime,
+}
+
+impl Rule {
+    fn first(self) -> u32 {
+        match self {
+            Rule::Planned { first, .. } => first,
+            Rule::Anytime => 2,
+        }
+    }
+}
+
+/// What is known of one case against another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Open,
+    /// Its figure is the larger one.
+    Larger,
+    Smaller,
+    /// Within [`SAME`] of each other.
+    Same,
+}
+
+/// The looks at one group of cases.
+#[derive(Debug, Clone)]
+pub struct Sequence {
+    rule: Rule,
+    cases: usize,
+    /// `verdicts[i * cases + j]`: of i against j.
+    verdicts: Vec<Verdict>,
+    /// The block after which each pair was decided; 0 where it is open.
+    decided_at: Vec<u32>,
+    /// The last look of each pair.
+    pairs: Vec<Option<LookedAt>>,
+    looks: u32,
+}
+
+/// A pair at its last look.
+#[derive(Debug, Clone, Copy)]
+struct LookedAt {
+    blocks: usize,
+    /// Logarithm of the ratio, and the smallest one that would have shown.
+    log: f64,
+    margin: f64,
+    /// Variance of the ratio's logarithm in one block, and its degrees of freedom for each further block.
+    variance: f64,
+    degrees: f64,
+}
+
+impl Sequence {
+    #[must_use]
+    pub fn new(cases: usize, rule: Rule) -> Sequence {
+        let pairs = cases * cases;
+        Sequence {
+            rule,
+            cases,
+            verdicts: vec![Verdict::Open; pairs],
+            decided_at: vec![0; pairs],
+            pairs: vec![None; pairs],
+            looks: 0,
+        }
+    }
+
+    /// All looks at trials that are there.
+    #[must_use]
+    pub fn of(cases: &[Vec<BlockMean>], rule: Rule, criticals: &mut Criticals) -> Sequence {
+        let mut found = Sequence::new(cases.len(), rule);
+        let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
+        for block in rule.first()..=last {
+            found.look(cases, block, criticals);
+        }
+        found
+    }
+
+    /// One look at all trials, for what more blocks would decide.
+    #[must_use]
+    pub fn at_end(cases: &[Vec<BlockMean>], criticals: &mut Criticals) -> Sequence {
+        let mut found = Sequence::new(cases.len(), Rule::Anytime);
+        let last = cases.iter().flatten().map(|trial| trial.block).max().unwrap_or(0);
+        found.look(cases, last, criticals);
+        found
+    }
+
+    /// Logarithm of the ratio of two cases at their last look.
+    #[must_use]
+    pub fn log(&self, case: usize, other: usize) -> Option<f64> {
+        self.pairs[case * self.cases + other].map(|pair| pair.log)
+    }
+
+    /// Looks after a block; trials of later ones are not seen.
+    pub fn look(&mut self, cases: &[Vec<BlockMean>], block: u32, criticals: &mut Criticals) {
+        let Some(look) = Look::at(cases, block) else { return };
+        if let Rule::Planned { first, last } = self.rule
+            && !((first as usize)..=(last as usize)).contains(&look.logs[0].len())
+        {
+            return;
+        }
+        self.looks += 1;
+        let own = look.noises_differ(criticals);
+        for (at, one) in look.active.iter().enumerate() {
+            for (behind, other) in look.active.iter().enumerate().skip(at + 1) {
+                let pair = look.pair(at, behind, own, self.rule, self.cases, criticals);
+                let (place, mirror) = (one * self.cases + other, other * self.cases + one);
+                self.pairs[place] = Some(pair);
+                self.pairs[mirror] = Some(LookedAt { log: -pair.log, ..pair });
+                if self.verdicts[place] != Verdict::Open {
+                    continue;
+                }
+                let (verdict, mirrored) = pair.verdict();
+                self.verdicts[place] = verdict;
+                self.verdicts[mirror] = mirrored;
+                if verdict != Verdict::Open {
+                    self.decided_at[place] = block;
+                }
+            }
+        }
+    }
+
+    /// The pairs that were decided after this block.
+    #[must_use]
+    pub fn decided_at(&self, block: u32) -> Vec<(usize, usize)> {
+        let places = (0..self.verdicts.len()).filter(|place| self.decided_at[*place] == block);
+        places.map(|place| (place / self.cases, place % self.cases)).collect()
+    }
+
+    #[must_use]
+    pub fn verdict(&self, case: usize, other: usize) -> Verdict {
+        self.verdicts[case * self.cases + other]
+    }
+
+    /// Cases whose trials are still needed: not beaten, and not decided against another one that is not beaten.
+    /// `best` is what a better case is.
+    #[must_use]
+    pub fn needed(&self, best: Verdict) -> Vec<usize> {
+        let beaten = |case: usize| (0..self.cases).any(|other| other != case && self.verdict(other, case) == best);
+        let left: Vec<usize> = (0..self.cases).filter(|case| !beaten(*case)).collect();
+        let open =
+            |case: &usize| left.iter().any(|other| other != case && self.verdict(*case, *other) == Verdict::Open);
+        left.iter().copied().filter(open).collect()
+    }
+
+    /// How many blocks more would decide a pair, were its ratio and noise to stay as they are; `None` where that is more
+    /// than ten times those that it has, or nothing is known of it.
+    #[must_use]
+    pub fn more_blocks(&self, case: usize, other: usize) -> Option<u32> {
+        let pairs = self.cases * (self.cases - 1) / 2;
+        more_blocks(self.pairs[case * self.cases + other]?, pairs)
+    }
+
+    /// As decisions, which ranks come from.
+    #[must_use]
+    pub fn decisions(self) -> Decisions {
+        let k = self.cases;
+        let faster = self.verdicts.iter().map(|verdict| *verdict == Verdict::Larger).collect();
+        let margins: Vec<Option<f64>> = self.pairs.iter().map(|pair| pair.map(|pair| pair.margin)).collect();
+        let half = |case: usize| {
+            let own = (0..k).filter_map(|other| self.pairs[case * k + other]);
+            own.max_by_key(|pair| pair.blocks).map(|pair| pair.margin / 2.0)
+        };
+        let halves = (0..k).map(half).collect();
+        let procedure = match self.rule {
+            _ if self.looks == 0 => Procedure::Nothing,
+            Rule::Planned { first, last } => Procedure::Looks { first, last },
+            Rule::Anytime => Procedure::Anytime,
+        };
+        let mut found = Decisions::new(procedure, faster, Margins::Pairs(margins), halves);
+        found.sequence = Some(self);
+        found
+    }
+}
+
+impl LookedAt {
+    fn verdict(&self) -> (Verdict, Verdict) {
+        if self.log > self.margin {
+            (Verdict::Larger, Verdict::Smaller)
+        } else if -self.log > self.margin {
+            (Verdict::Smaller, Verdict::Larger)
+        } else if self.log.abs() + self.margin < SAME.ln() {
+            (Verdict::Same, Verdict::Same)
+        } else {
+            (Verdict::Open, Verdict::Open)
+        }
+    }
+}
+
+/// By e-values: the blocks that are added were not planned.
+fn more_blocks(pair: LookedAt, pairs: usize) -> Option<u32> {
+    let decides = |blocks: usize| {
+        let n = blocks as f64;
+        let degrees = pair.degrees * (n - 1.0);
+        let margin = anytime::standard_errors(n, degrees, evidence(pairs)) * (pair.variance / n).sqrt();
+        pair.log.abs() > margin || pair.log.abs() + margin < SAME.ln()
+    };
+    let found = (pair.blocks + 1..=pair.blocks * 10).find(|blocks| decides(*blocks))?;
+    u32::try_from(found - pair.blocks).ok()
+}
+
+/// The e-value that a difference needs, for so many pairs together.
+fn evidence(pairs: usize) -> f64 {
+    pairs as f64 / LEVEL
+}
+
+/// What is seen at one look.
+struct Look {
+    active: Vec<usize>,
+    /// Of the active cases: a logarithm for each block.
+    logs: Vec<Vec<f64>>,
+    /// Variance of a trial without the effects of its case and block.
+    residual: Component,
+    /// Mean variance of a trial by its own seconds.
+    inside: Option<Component>,
+}
+
+impl Look {
+    fn at(cases: &[Vec<BlockMean>], last: u32) -> Option<Look> {
+        let by_block: Vec<Vec<Option<BlockMean>>> = cases.iter().map(|case| by_block(case, last)).collect();
+        let last = last as usize;
+        let active: Vec<usize> = (0..cases.len()).filter(|case| by_block[*case][last].is_some()).collect();
+        let done = |trial: Option<BlockMean>| trial.filter(|trial| trial.trial.mean > 0.0);
+        let all_done = |block: &usize| active.iter().all(|case| done(by_block[*case][*block]).is_some());
+        let blocks: Vec<usize> = (1..=last).filter(all_done).collect();
+        if active.len() < 2 || blocks.len() < 2 {
+            return None;
+        }
+        let row = |case: &Vec<Option<BlockMean>>| blocks.iter().map(|block| done(case[*block])).collect();
+        let rows: Vec<Vec<Option<BlockMean>>> = by_block.iter().map(row).collect();
+        let table: Vec<Vec<Option<f64>>> =
+            rows.iter().map(|row| row.iter().map(|trial| trial.map(|trial| trial.trial.mean.ln())).collect()).collect();
+        let trials: Vec<BlockMean> = rows.iter().flatten().flatten().copied().collect();
+        let errors: Option<Vec<Component>> = trials.iter().map(|trial| trial.trial.log_error()).collect();
+        Some(Look {
+            logs: active.iter().map(|case| table[*case].iter().flatten().copied().collect()).collect(),
+            residual: residual(&table, blocks.len())?,
+            inside: errors.map(|errors| Component::sum(&errors).scaled(1.0 / trials.len() as f64)),
+            active,
+        })
+    }
+
+    /// Whether pairs need their own noise.
+    fn noises_differ(&self, criticals: &mut Criticals) -> bool {
+        let (cases, blocks) = (self.active.len(), self.logs[0].len());
+        cases > 2 && noise::largest_over_smallest(&noise::noises(&self.logs)) > criticals.noise(cases, blocks)
+    }
+
+    /// A pair of the active cases, of `cases` in all.
+    fn pair(
+        &self,
+        one: usize,
+        other: usize,
+        own: bool,
+        rule: Rule,
+        cases: usize,
+        criticals: &mut Criticals,
+    ) -> LookedAt {
+        let logs: Vec<f64> = self.logs[one].iter().zip(&self.logs[other]).map(|(a, b)| a - b).collect();
+        let n = logs.len() as f64;
+        let log = logs.iter().sum::<f64>() / n;
+        let spread = if own {
+            Component { variance: super::moments::variance(&logs).unwrap_or(0.0), degrees: n - 1.0 }
+        } else {
+            self.residual.scaled(2.0)
+        };
+        let pairs = cases * (cases - 1) / 2;
+        let mut margin = |spread: Component| {
+            let errors = match rule {
+                Rule::Anytime => anytime::standard_errors(n, spread.degrees, evidence(pairs)),
+                Rule::Planned { first, last } if own => {
+                    let level = criticals.level(2, first, last) / pairs as f64;
+                    student::two_sided_quantile(1.0 - level, spread.degrees)
+                }
+                Rule::Planned { first, last } => {
+                    let level = criticals.level(cases, first, last);
+                    criticals.range(cases, spread.degrees, 1.0 - level) / std::f64::consts::SQRT_2
+                }
+            };
+            errors * (spread.variance / n).sqrt()
+        };
+        let least = self.inside.map_or(0.0, |inside| margin(inside.scaled(2.0)));
+        let margin = margin(spread).max(least);
+        LookedAt {
+            blocks: logs.len(),
+            log,
+            margin,
+            variance: spread.variance.max(self.inside.map_or(0.0, |inside| 2.0 * inside.variance)),
+            degrees: spread.degrees / (n - 1.0),
+        }
+    }
+}
+
+/// The trials of a case up to a block, each in the place of its block.
+fn by_block(case: &[BlockMean], last: u32) -> Vec<Option<BlockMean>> {
+    let mut found = vec![None; last as usize + 1];
+    for trial in case.iter().filter(|trial| trial.block <= last) {
+        found[trial.block as usize] = Some(*trial);
+    }
+    found
+}
+
+/// Residual variance of a table with a row for each case, cells missing: what effects of cases and blocks leave (least
+/// squares, one kind of effect after the other until nothing moves).
+fn residual(table: &[Vec<Option<f64>>], blocks: usize) -> Option<Component> {
+    const ROUNDS: usize = 1000;
+    let mut left: Vec<Vec<Option<f64>>> = table.to_vec();
+    let trials = table.iter().flatten().flatten().count();
+    let rows = table.iter().filter(|row| row.iter().any(Option::is_some)).count();
+    let degrees = (trials + 1).checked_sub(rows + blocks).filter(|degrees| *degrees > 0)?;
+    for _ in 0..ROUNDS {
+        let mut moved = 0.0f64;
+        for row in &mut left {
+            moved = moved.max(centre(row.iter_mut().flatten()));
+        }
+        for block in 0..blocks {
+            moved = moved.max(centre(left.iter_mut().filter_map(|row| row[block].as_mut())));
+        }
+        if moved < 1e-9 {
+            break;
+        }
+    }
+    let squares: f64 = left.iter().flatten().flatten().map(|residual| residual * residual).sum();
+    Some(Component { variance: squares / degrees as f64, degrees: degrees as f64 })
+}
+
+/// Takes the mean away from values; says how far that moved them.
+fn centre<'v>(values: impl Iterator<Item = &'v mut f64>) -> f64 {
+    let values: Vec<&mut f64> = values.collect();
+    if values.is_empty() {
+        return 0.0;
+    }
+    let mean = values.iter().map(|value| **value).sum::<f64>() / values.len() as f64;
+    values.into_iter().for_each(|value| *value -= mean);
+    mean.abs()
+}
+
+#[cfg(test)]
+mod tests;
