@@ -28,8 +28,10 @@ pub struct Findings {
     pub format: u32,
     /// What the run was.
     pub run: RunSummary,
-    /// The answer in one sentence.
+    /// The answer in one paragraph: the parts of `answer`.
     pub headline: String,
+    /// The same in parts, for pages.
+    pub answer: Answer,
     /// The machines, in the order in which the run came to them; one, unless it was resumed elsewhere.
     pub machines: Vec<MachineFinding>,
     /// Rankings, the most important first.
@@ -42,6 +44,17 @@ pub struct Findings {
     pub not_run: Vec<NotRun>,
     /// What a reader should know before believing a figure, of the run and of all its cases, the most important first.
     pub cautions: Vec<Caution>,
+}
+
+/// The answer of a run: what was asked, what came out, what to know beside it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// What was compared where: "On this machine (tpcb, clients=16)"; empty where nothing was measured.
+    pub question: String,
+    /// One sentence.
+    pub answer: String,
+    /// Sentences: less durable cases, storage's share, other rankings.
+    pub notes: Vec<String>,
 }
 
 /// Something that a reader should know before believing a figure.
@@ -106,6 +119,8 @@ pub struct Estimate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilityClass {
+    /// The workload only reads: no commit of its own could be lost.
+    NotApplicable,
     /// Flushes, or FUA writes, of the commits pass every level that can be seen.
     Flushed,
     /// The lowest device declares that it needs no flushes; its word is all there is.
@@ -122,7 +137,8 @@ pub enum DurabilityClass {
 
 impl DurabilityClass {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [DurabilityClass; 6] = [
+    pub const ALL: [DurabilityClass; 7] = [
+        DurabilityClass::NotApplicable,
         DurabilityClass::Flushed,
         DurabilityClass::DeclaredStable,
         DurabilityClass::Unknown,

@@ -2,55 +2,74 @@
 
 use super::backend_time::storage_clause;
 use super::case::CaseSums;
-use super::findings::{CaseFinding, ClassRanking, DurabilityClass, NotRun, RankRow, RankedBy};
+use super::digits::estimate_text;
+use super::findings::{Answer, CaseFinding, ClassRanking, DurabilityClass, Estimate, NotRun, RankRow, RankedBy};
+use super::names;
 use super::ranking::Contest;
 use super::work;
 use crate::stats::ratio::Ratio;
 use crate::units::{beyond, significant};
 
+/// Most of a failed trial's reason in a headline, characters.
+const REASON_CHARS: usize = 160;
 /// Other rankings with another winner that are named.
 const OTHERS_NAMED: usize = 2;
 
-/// The headline over all rankings, the first of which decides.
+/// The answer over all rankings, the first of which decides.
 #[must_use]
-pub fn headline(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> String {
-    let Some(main) = contests.first() else { return nothing_measured(not_run) };
-    let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run) };
-    let mut text = format!("On this machine ({}) {}", main.ranking.title, HeadlineSentence { main, head }.sentence());
-    text.push('.');
-    text.push_str(&storage(head, cases));
-    text.push_str(&others(contests, head));
-    text
+pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun]) -> Answer {
+    let Some(main) = contests.first() else { return nothing_measured(not_run, cases) };
+    let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run, cases) };
+    let sentence = HeadlineSentence { main, head };
+    let mut notes: Vec<String> = sentence.others_classes().into_iter().map(|clause| format!("{clause}.")).collect();
+    notes.extend(storage(head, cases));
+    notes.extend(others(contests, head));
+    let question = format!("On this machine ({})", main.ranking.title);
+    Answer { question, answer: format!("{}.", sentence.sentence()), notes }
 }
 
-fn nothing_measured(not_run: &[NotRun]) -> String {
-    let failed = not_run.iter().find(|entry| entry.step.is_some());
-    match failed {
-        Some(entry) => format!(
-            "Nothing was measured. The first reason, for {}: {}.",
-            entry.case,
-            entry.reason.trim_end_matches('.')
-        ),
-        None if not_run.is_empty() => "Nothing was measured: the run has no trials.".to_owned(),
-        None => "Nothing has been measured yet: all trials are still to be run.".to_owned(),
+impl Answer {
+    /// Everything as one paragraph.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let parts = [&self.question, &self.answer].into_iter().chain(&self.notes).filter(|part| !part.is_empty());
+        parts.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }
 
+/// The reason in one line: the rest stands with the trials that were not run.
+fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
+    let failed = not_run.iter().find(|entry| entry.step.is_some());
+    let (answer, notes) = match failed {
+        Some(entry) => {
+            let names = names::of_cases(cases.iter().map(|case| (case.id.as_str(), &case.axes)));
+            let name = names.get(&entry.case).unwrap_or(&entry.case);
+            let line = entry.reason.lines().next().unwrap_or_default();
+            let short: String = line.chars().take(REASON_CHARS).collect();
+            let end = if short.len() < line.len() { " ..." } else { "" };
+            let short = short.trim_end_matches(['.', ':']);
+            ("Nothing was measured.", vec![format!("The first reason, for {name}: {short}{end}.")])
+        }
+        None if not_run.is_empty() => ("Nothing was measured: the run has no trials.", Vec::new()),
+        None => ("Nothing has been measured yet: all trials are still to be run.", Vec::new()),
+    };
+    Answer { question: String::new(), answer: answer.to_owned(), notes }
+}
+
 /// What part of the best case's time storage was.
-fn storage(head: &ClassRanking, cases: &[CaseFinding]) -> String {
-    let Some(best) = head.rows.first() else { return String::new() };
-    let time = cases.iter().find(|case| case.id == best.case).and_then(|case| case.backend_time.as_ref());
-    time.and_then(storage_clause).map_or_else(String::new, |clause| format!(" {}: {clause}.", best.label))
+fn storage(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
+    let best = head.rows.first()?;
+    let time = cases.iter().find(|case| case.id == best.case)?.backend_time.as_ref()?;
+    Some(format!("{}: {}.", best.label, storage_clause(time)?))
 }
 
 /// Rankings of the same workload in which somebody else wins.
-fn others(contests: &[Contest<'_>], head: &ClassRanking) -> String {
-    let Some(main) = contests.first() else { return String::new() };
+fn others(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
+    let Some(main) = contests.first() else { return Vec::new() };
     let winners = |class: &ClassRanking| {
         class.rows.iter().filter(|row| row.rank == 1).map(|row| row.label.clone()).collect::<Vec<_>>()
     };
     let ours = winners(head);
-    let mut text = String::new();
     let same = |contest: &&Contest<'_>| {
         let (ours, other) = (&main.ranking, &contest.ranking);
         // At a fixed rate a workload has rankings of the same trials by several figures.
@@ -62,10 +81,10 @@ fn others(contests: &[Contest<'_>], head: &ClassRanking) -> String {
         let winners = winners(class);
         winners.iter().all(|label| !ours.contains(label)).then(|| (contest.ranking.title.clone(), winners))
     });
-    for (title, winners) in theirs.take(OTHERS_NAMED) {
-        text.push_str(&format!(" With {title} {} {} ahead.", list(&winners), are(winners.len())));
-    }
-    text
+    let ahead = |(title, winners): (String, Vec<String>)| {
+        format!("With {title} {} {} ahead.", names::equal(&winners), are(winners.len()))
+    };
+    theirs.take(OTHERS_NAMED).map(ahead).collect()
 }
 
 /// The sentence about one ranking.
@@ -91,25 +110,29 @@ impl HeadlineSentence<'_> {
         if self.head.class == DurabilityClass::Volatile {
             text.push_str("; everything may be lost at a power cut, and nothing safer was measured");
         }
-        for class in self.main.ranking.classes.iter().skip(1) {
-            text.push_str(&self.less_safe(class));
-        }
         text
+    }
+
+    /// A clause for each group of cases that promise less.
+    fn others_classes(&self) -> Vec<String> {
+        let classes = self.main.ranking.classes.iter().skip(1);
+        classes.flat_map(|class| self.less_safe(class)).collect()
     }
 
     /// Two rows or more of the safest class.
     fn among(&self, rows: &[RankRow]) -> String {
         let best: Vec<&RankRow> = rows.iter().filter(|row| row.rank == 1).collect();
-        let names: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
+        let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
             let without = rows.iter().all(|row| row.rate.trials < 2);
             let why = if without { ": a single trial each has no interval".to_owned() } else { self.beyond(&best) };
-            return format!("no difference is seen between {}, each a {}{why}", list(&names), self.kind(1));
+            return format!("{}: no difference is seen between these {}{why}", names::equal(&labels), self.kind(2));
         }
         let first = &rows[0];
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
         if best.len() > 1 {
-            let text = format!("{} {}, with no difference seen between them", list(&names), self.leads(names.len()));
+            let leads = self.leads(labels.len());
+            let text = format!("{} {leads}, with no difference seen between them", names::equal(&labels));
             return text + &self.beyond(&best) + &self.list_slower(&slower);
         }
         let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
@@ -117,7 +140,8 @@ impl HeadlineSentence<'_> {
         let against = match self.main.ratio(&first.case, &reference.case) {
             Some(ratio) if self.main.faster(&first.case, &reference.case) => {
                 let only = self.together_only(&ratio, first, reference);
-                format!(": {} times {}{only}{}", times(&ratio), reference.label, self.wal_aside(first, reference))
+                let aside = self.wal_aside(first, reference);
+                format!(": {}{only}{aside}", quoted_ratio(&ratio, first, reference))
             }
             _ => format!(", but no difference to {} is seen{}", reference.label, self.wal_aside(first, reference)),
         };
@@ -176,22 +200,21 @@ impl HeadlineSentence<'_> {
     }
 
     /// A class that promises less, against the best of the safest one.
-    fn less_safe(&self, class: &ClassRanking) -> String {
-        let Some(best) = self.head.rows.first() else { return String::new() };
+    fn less_safe(&self, class: &ClassRanking) -> Vec<String> {
+        let Some(best) = self.head.rows.first() else { return Vec::new() };
         let by = self.main.ranking.by;
         let (mut faster, mut unproven, mut not_faster) = (Vec::new(), Vec::new(), Vec::new());
         for row in &class.rows {
             match self.main.ratio(&row.case, &best.case) {
                 Some(ratio) if ratio.tells_apart() && by.is_better(ratio.value) => {
-                    faster.push(format!("{} ({} times {})", row.label, plain(ratio.value), best.label));
+                    faster.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
                 }
                 Some(ratio) if ratio.interval.is_none() && by.is_better(ratio.value) => {
-                    unproven.push(format!("{} ({} times {})", row.label, plain(ratio.value), best.label));
+                    unproven.push(format!("{} ({})", row.label, self.quoted_value(&ratio, row, best)));
                 }
                 _ => not_faster.push(row.label.clone()),
             }
         }
-        let mut text = String::new();
         let groups = match by {
             RankedBy::Rate | RankedBy::Latency => [
                 (faster, "faster, but"),
@@ -204,17 +227,25 @@ impl HeadlineSentence<'_> {
                 (not_faster, "not seen to be in time more often and"),
             ],
         };
-        for (names, how) in groups {
-            if !names.is_empty() {
-                text.push_str(&format!(
-                    "; {} {} {how} {}",
-                    list(&names),
-                    are(names.len()),
-                    price(class.class, names.len())
-                ));
-            }
+        let named = groups.into_iter().filter(|(names, _)| !names.is_empty());
+        named
+            .map(|(names, how)| {
+                format!("{} {} {how} {}", list(&names), are(names.len()), price(class.class, names.len()))
+            })
+            .collect()
+    }
+
+    /// "2.36 times ext4": the ratio that the table has, against the baseline; without one, against `best`.
+    fn quoted_value(&self, ratio: &Ratio, row: &RankRow, best: &RankRow) -> String {
+        let rows = || self.main.ranking.classes.iter().flat_map(|class| &class.rows);
+        let base = row
+            .comparison
+            .as_ref()
+            .and_then(|against| Some((&against.ratio, rows().find(|other| other.case == against.baseline)?)));
+        match base {
+            Some((ratio, base)) => format!("{} times {}", estimate_text(ratio).0, base.label),
+            None => format!("{} times {}", estimate_text(&estimate(ratio)).0, best.label),
         }
-        text
     }
 
     fn has_baseline(&self) -> bool {
@@ -238,6 +269,7 @@ impl HeadlineSentence<'_> {
             (false, false) => "cases",
         };
         let of = match (self.head.class, one) {
+            (DurabilityClass::NotApplicable, _) => "under reads alone".to_owned(),
             (DurabilityClass::Flushed, true) => format!("that flushes every {}", self.operation()),
             (DurabilityClass::Flushed, false) => format!("that flush every {}", self.operation()),
             (DurabilityClass::DeclaredStable, true) => "whose device declares its writes stable".to_owned(),
@@ -260,6 +292,7 @@ impl HeadlineSentence<'_> {
 /// What a class costs.
 fn price(class: DurabilityClass, count: usize) -> &'static str {
     match (class, count) {
+        (DurabilityClass::NotApplicable, _) => "only read",
         (DurabilityClass::Volatile, _) => "may lose everything at a power cut",
         (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
         (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
@@ -272,14 +305,26 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
     }
 }
 
-fn times(ratio: &Ratio) -> String {
-    let ends = ratio.interval.map(|(low, high)| format!(" ({} to {})", plain(low), plain(high)));
-    plain(ratio.value) + &ends.unwrap_or_default()
+/// "1.19 times ext4 (1.10 to 1.29)", as the table has it: where `first` is the baseline, the other one against it.
+fn quoted_ratio(ratio: &Ratio, first: &RankRow, reference: &RankRow) -> String {
+    let table = |row: &RankRow, base: &RankRow| {
+        row.comparison.as_ref().filter(|against| against.baseline == base.case).map(|against| against.ratio)
+    };
+    match table(reference, first) {
+        Some(found) => format!("{} is at {}", reference.label, times(&found, &first.label)),
+        None => times(&table(first, reference).unwrap_or_else(|| estimate(ratio)), &reference.label),
+    }
 }
 
-/// Two decimals below ten: 1.10 is not 1.1 when its ends are 1.03 and 1.17.
-fn plain(ratio: f64) -> String {
-    if (0.1..10.0).contains(&ratio) { format!("{ratio:.2}") } else { significant(ratio) }
+fn times(ratio: &Estimate, base: &str) -> String {
+    let (value, ends) = estimate_text(ratio);
+    let ends = if ratio.low.is_some() { format!(" ({})", ends.replace('\u{2013}', " to ")) } else { String::new() };
+    format!("{value} times {base}{ends}")
+}
+
+fn estimate(ratio: &Ratio) -> Estimate {
+    let ends = ratio.interval;
+    Estimate { value: ratio.value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), trials: 0 }
 }
 
 fn are(count: usize) -> &'static str {

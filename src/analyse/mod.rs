@@ -12,6 +12,8 @@ pub mod compare;
 pub(crate) mod counters;
 pub(crate) mod cpu_use;
 pub(crate) mod decided;
+pub(crate) mod differences;
+pub(crate) mod digits;
 pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
@@ -22,6 +24,7 @@ pub mod load;
 pub mod look;
 pub(crate) mod machines;
 pub(crate) mod measures;
+pub(crate) mod names;
 pub(crate) mod not_run;
 pub(crate) mod percentiles;
 pub(crate) mod probe;
@@ -134,9 +137,12 @@ impl Analysis {
             self.case_finding(case, judged, of_machines)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
-        let mut headline = headline::headline(&contests, &found, &not_run);
+        let mut answer = headline::answer(&contests, &found, &not_run);
+        let mut headline = answer.text();
         if self.input.run.quick {
-            headline = format!("{} {headline}", window::quick_sentence(&self.cases));
+            let quick = window::quick_sentence(&self.cases);
+            headline = format!("{quick} {headline}");
+            answer.notes.push(quick);
         }
         let rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         percentiles::compare(&rankings, &self.cases, &mut found);
@@ -148,6 +154,7 @@ impl Analysis {
             format: findings::FORMAT,
             run,
             headline,
+            answer,
             machines,
             rankings,
             cases: found,

@@ -7,6 +7,7 @@ use super::findings::{
 };
 use super::look::Blocks;
 use super::measures::MeasureSums;
+use super::names;
 use super::ranked::{Ranked, ranked};
 use crate::stats::decisions::{Criticals, complete_blocks};
 use crate::stats::ratio::{BlockMean, Ratio, RatioMethod, ratio};
@@ -154,11 +155,11 @@ impl Shared {
         self.axes.get("clients").and_then(|clients| clients.parse().ok()).unwrap_or(0)
     }
 
-    /// "tpcb, clients 16"; "sync, fdatasync".
+    /// "tpcb, clients=16"; "sync, fdatasync".
     fn title(&self) -> String {
         let measure = self.takes_turns.then(|| self.measure.clone());
         let axes = self.axes.iter().filter(|(axis, _)| *axis != "workload");
-        let axes = axes.map(|(axis, value)| format!("{axis} {value}"));
+        let axes = axes.map(|(axis, value)| names::of_axis(axis, value));
         let by = Some(self.by.clone()).filter(|by| !by.is_empty());
         [self.workload.clone()].into_iter().chain(measure).chain(axes).chain(by).collect::<Vec<_>>().join(", ")
     }
@@ -177,8 +178,7 @@ impl Shared {
             keep_complete_blocks(&mut entries);
         }
         for entry in &mut entries {
-            let values = differing.iter().filter_map(|axis| entry.case.spec.axes.get(axis)).cloned();
-            entry.label = values.collect::<Vec<_>>().join(", ");
+            entry.label = names::of_axes(&entry.case.spec.axes, &differing);
             if entry.label.is_empty() {
                 entry.label.clone_from(&entry.case.spec.stack.name);
             }
@@ -313,6 +313,7 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
 #[must_use]
 pub fn class_word(class: DurabilityClass) -> &'static str {
     match class {
+        DurabilityClass::NotApplicable => "not applicable",
         DurabilityClass::Flushed => "flushed",
         DurabilityClass::DeclaredStable => "declared stable",
         DurabilityClass::MayTear => "may tear",

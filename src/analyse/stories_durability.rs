@@ -169,7 +169,7 @@ fn what_is_declared_stable_stands_beside_what_is_flushed() {
     let classes: Vec<DurabilityClass> = found.rankings[0].classes.iter().map(|class| class.class).collect();
     assert_eq!(classes, [DurabilityClass::Flushed, DurabilityClass::DeclaredStable]);
     let alone = Story::of(2, None).with(&write_through().named("one")).with(&write_through().named("two")).findings();
-    assert!(alone.headline.contains("whose device declares its writes stable"), "{}", alone.headline);
+    assert!(alone.headline.contains("whose devices declare their writes stable"), "{}", alone.headline);
 }
 
 #[test]
@@ -283,9 +283,9 @@ fn version(record: &mut TrialRecord, number: u32) {
 fn a_workload_that_only_reads_needs_no_flush_and_none_is_claimed() {
     let mut act = Act::on("ext4");
     (act.writes, act.wal_records) = (Writes::Never, Some(0.0));
-    assert_judged(&act, DurabilityClass::Unknown, "the workload only reads");
+    assert_judged(&act, DurabilityClass::NotApplicable, "the workload only reads");
     (act.writes, act.wal_records) = (Writes::Unknown, Some(0.001));
-    assert_judged(&act, DurabilityClass::Unknown, "the workload only reads");
+    assert_judged(&act, DurabilityClass::NotApplicable, "the workload only reads");
 }
 
 #[test]

@@ -57,7 +57,8 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
     let path = folder.join("report.html");
-    write(findings, "html", &path)?;
+    let elsewhere = "write it where you may: pgstrata report FOLDER -o report.html";
+    write(findings, "html", &path).map_err(|e| e.hint(elsewhere))?;
     out::line(&format!("\nreport      {}", path.display()))
 }
 

@@ -4,9 +4,9 @@
 
 use super::rankings::{estimate_cell, estimate_column};
 use super::table::{Cell, Table, TableColumn};
-use super::words::{estimate_text, latency, mean_millis, percent};
+use super::words::{estimate_text, latency, percent};
 use crate::analyse::findings::{CaseFinding, DeviceStrata, Family, FlushShare, ImageCost};
-use crate::units::{Bytes, grouped, significant};
+use crate::units::{Bytes, grouped};
 use std::collections::BTreeMap;
 
 /// The cases with what to call each.
@@ -121,7 +121,7 @@ impl Cases<'_> {
             table.push(vec![
                 self.name(case),
                 count(found.seconds, ""),
-                Cell::number(Some(found.coefficient_of_variation), significant),
+                Cell::figure(Some(found.coefficient_of_variation)),
                 count(found.seconds_at_zero, "alarm"),
                 count(found.seconds_under_tenth, "alarm"),
                 count(found.seconds_under_half, ""),
@@ -149,8 +149,7 @@ impl Cases<'_> {
              called one write, two writes, open_sync sizes, descriptor and not synced are those of pg_test_fsync.",
         );
         let ms = |ns: Option<u64>| {
-            let shown = |ns: u64| significant(ns as f64 / 1e6);
-            Cell::number(ns, shown).csv(vec![ns.map(|ns| ns.to_string()).unwrap_or_default()])
+            Cell::figure(ns.map(|ns| ns as f64 / 1e6)).csv(vec![ns.map(|ns| ns.to_string()).unwrap_or_default()])
         };
         for case in self.cases {
             for row in case.synced.iter().flat_map(|synced| &synced.rows) {
@@ -186,7 +185,7 @@ impl Cases<'_> {
                     self.name(case),
                     Cell::text(found.script.clone()),
                     Cell::text(found.statement.clone()).style("code"),
-                    Cell::number(Some(found.latency_us_mean), mean_millis),
+                    Cell::figure(Some(found.latency_us_mean / 1e3)).csv(vec![found.latency_us_mean.to_string()]),
                     Cell::number(found.failures, grouped),
                 ]);
             }
@@ -264,7 +263,7 @@ fn flush_share_cell(found: Option<&FlushShare>) -> Cell {
 }
 
 fn number(value: Option<f64>) -> Cell {
-    Cell::number(value, significant)
+    Cell::figure(value)
 }
 
 /// A count; in the given style when it is not zero.

@@ -3,7 +3,8 @@
 //! Series are rounded to four significant digits, which is more than a chart can show. Where all of them together would
 //! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
 
-use crate::analyse::findings::{Findings, Series, TrialFinding};
+use super::words::estimate_text;
+use crate::analyse::findings::{Findings, Ranking, Series, TrialFinding};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ const NUMBERS_MAX: usize = 1_300_000;
 /// Fewest buckets that a series is merged down to: a chart as wide as a page still shows them apart.
 const BUCKETS_MIN: usize = 120;
 
-/// The text for the page's `<script type="application/json">`: `{"findings": ..., "labels": {case: label}}`.
+/// The text for the page's `<script type="application/json">`: `{"findings": ..., "figures": [{case: text}], "labels": {case: label}}`.
 ///
 /// # Errors
 /// A bug: findings that cannot be written as JSON.
@@ -32,8 +33,18 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
     }
     let mut data = Map::new();
     data.insert("findings".to_owned(), value);
+    data.insert("figures".to_owned(), figures(findings));
     data.insert("labels".to_owned(), serde_json::to_value(labels).map_err(bug)?);
     Ok(script_safe(&Value::Object(data).to_string()))
+}
+
+/// The rates of each ranking as its table has them, by case.
+fn figures(findings: &Findings) -> Value {
+    let of = |ranking: &Ranking| -> Map<String, Value> {
+        let rows = ranking.classes.iter().flat_map(|class| &class.rows);
+        rows.map(|row| (row.case.clone(), estimate_text(&row.rate).0.into())).collect()
+    };
+    findings.rankings.iter().map(of).collect()
 }
 
 /// Everything but the trials, whose series are the bulk.
@@ -42,6 +53,7 @@ fn clone_but_trials(findings: &Findings) -> Findings {
         format: findings.format,
         run: findings.run.clone(),
         headline: findings.headline.clone(),
+        answer: findings.answer.clone(),
         machines: findings.machines.clone(),
         rankings: findings.rankings.clone(),
         cases: findings.cases.clone(),

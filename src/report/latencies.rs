@@ -127,8 +127,10 @@ fn load_cell(case: &CaseFinding) -> Cell {
 fn latency_cells(case: &CaseFinding, measure: &MeasureFinding) -> Vec<Cell> {
     let found = measure.latency.as_ref();
     let mean = found.map(|latency| latency.mean_us);
-    let mut cells =
-        vec![Cell::number(mean, mean_millis).csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()])];
+    let mut cells = vec![
+        Cell { value: mean.map(|us| us / 1e3).filter(|ms| *ms > 0.0), ..Cell::number(mean, mean_millis) }
+            .csv(vec![mean.map(|us| (us / 1e3).to_string()).unwrap_or_default()]),
+    ];
     cells.extend(PERCENTILES.map(|name| percentile_cell(found.and_then(|latency| latency.percentile(name)))));
     let p99 = found.and_then(|latency| latency.percentile("p99"));
     cells.push(against_cell(p99.and_then(|p99| p99.comparison.as_ref())));
@@ -215,5 +217,7 @@ pub(super) fn in_ms(us: &Estimate) -> Estimate {
 }
 
 fn us_cell(value: Option<u64>) -> Cell {
-    Cell::number(value, millis).csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
+    let ms = value.map(|us| Micros(us).millis()).filter(|ms| *ms > 0.0);
+    Cell { value: ms, ..Cell::number(value, millis) }
+        .csv(vec![value.map(|us| Micros(us).millis().to_string()).unwrap_or_default()])
 }

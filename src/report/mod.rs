@@ -8,6 +8,7 @@ mod backend_time;
 mod cases;
 pub(crate) mod compare;
 mod csv;
+mod differences;
 mod embed;
 mod environment;
 mod json;

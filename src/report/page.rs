@@ -6,6 +6,7 @@
 
 use super::Renderer;
 use super::cases::{Cases, flush_share};
+use super::differences::differences_table;
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
 use super::latencies::CLOSED_LOOP;
@@ -38,6 +39,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/compare.js"),
     include_str!("html/waits.js"),
     include_str!("html/telemetry.js"),
+    include_str!("html/sections.js"),
     include_str!("html/start.js"),
     "})();\n"
 );
@@ -79,7 +81,8 @@ fn html(findings: &Findings) -> Result<String> {
             data => data,
             licenses => ECHARTS_LICENSES.join("\n\n"),
             run => findings.run,
-            headline => findings.headline,
+            answer => findings.answer,
+            any_trial => !findings.trials.is_empty(),
             began => moment(&findings.run.started),
             machines => machine_names(&findings.machines),
             sizes => each_machine(&findings.machines, |host| format!("{}, {}", host.cpus, Bytes(host.memory_bytes))),
@@ -257,6 +260,7 @@ struct Tables {
     checks: Table,
     gaps: Table,
     not_run: Table,
+    differences: Table,
     machine: Table,
     stacks: Table,
     servers: Table,
@@ -269,23 +273,24 @@ impl Tables {
         let trials = Trials { trials: &findings.trials, labels };
         let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
         Tables {
-            latencies: cases.latencies(),
-            strata: cases.strata(),
-            percentiles: cases.percentiles(),
-            backend_time: cases.backend_time(),
-            waits: cases.waits(),
-            steadiness: cases.steadiness(),
-            phases: windows.phases(),
-            windows: windows.windows(),
-            checkpoints: windows.checkpoints(),
-            synced: cases.synced(),
-            statements: cases.statements(),
-            trials: trials.overview(),
-            steps: trials.steps(),
-            processes: trials.processes(),
+            latencies: cases.latencies().even(),
+            strata: cases.strata().even(),
+            percentiles: cases.percentiles().even(),
+            backend_time: cases.backend_time().even(),
+            waits: cases.waits().even(),
+            steadiness: cases.steadiness().even(),
+            phases: windows.phases().even(),
+            windows: windows.windows().even(),
+            checkpoints: windows.checkpoints().even(),
+            synced: cases.synced().even(),
+            statements: cases.statements().even(),
+            trials: trials.overview().even(),
+            steps: trials.steps().even(),
+            processes: trials.processes().even(),
             checks: trials.checks(),
             gaps: trials.gaps(),
             not_run: not_run_table(&findings.not_run, labels),
+            differences: differences_table(findings, labels),
             machine: machines_table(&findings.machines, &findings.trials),
             stacks: stacks_table(&findings.trials, labels),
             servers: servers_table(&findings.trials, labels),

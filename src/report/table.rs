@@ -3,8 +3,11 @@
 //! Shown text is rounded for people; CSV keeps what analysis had, with the unit in the header. The page carries the
 //! CSV fields as data attributes, so that its download buttons yield the same bytes as [`Table::to_csv`].
 
+use crate::units::{grouped, significant};
 use serde::Serialize;
 
+/// Most decimals of a figure in a table: milliseconds to the microsecond.
+const DECIMALS_MAX: i32 = 3;
 /// Longest name that is never broken into lines, characters.
 const SHORT_NAME: usize = 34;
 
@@ -19,6 +22,8 @@ pub(super) struct Table {
     pub columns: Vec<TableColumn>,
     /// Its rows, in groups that are set apart; most tables have one.
     pub groups: Vec<TableGroup>,
+    /// Rows in all groups.
+    pub length: usize,
     /// Headings of the CSV: those of the groups' fields, then those of the columns.
     pub csv_head: Vec<String>,
 }
@@ -66,6 +71,11 @@ pub(super) struct Cell {
     pub aside: Option<String>,
     /// What is shown below it: why it must be read with care.
     pub remark: Option<String>,
+    /// What a page folds below it: a log.
+    pub more: Option<String>,
+    /// The number in its column's unit, where all numbers of a column are shown with the same decimals.
+    #[serde(skip)]
+    pub value: Option<f64>,
     /// Words for the style sheet.
     pub style: &'static str,
     /// Its CSV fields, as many as its column has headings.
@@ -114,6 +124,11 @@ impl Cell {
         }
     }
 
+    /// A measured number in its column's unit: [`Table::even`] gives all of a column the same decimals.
+    pub fn figure(value: Option<f64>) -> Cell {
+        Cell { value, ..Cell::number(value, significant) }
+    }
+
     /// A smaller remark after the text.
     pub fn aside(mut self, aside: impl Into<String>) -> Cell {
         let aside = aside.into();
@@ -124,6 +139,13 @@ impl Cell {
     pub fn remark(mut self, remark: Option<String>) -> Cell {
         self.remark = remark;
         self
+    }
+
+    /// The first line is shown, all of a longer text is folded below it.
+    pub fn log(text: &str) -> Cell {
+        let first = text.lines().next().unwrap_or_default();
+        let more = (first.len() < text.trim_end().len()).then(|| text.to_owned());
+        Cell { more, ..Cell::text(first) }.csv(vec![text.to_owned()])
     }
 
     /// Words for the style sheet.
@@ -143,7 +165,7 @@ impl Table {
     /// A table without rows.
     pub fn new(id: impl Into<String>, caption: impl Into<String>, columns: Vec<TableColumn>) -> Table {
         let csv_head = columns.iter().flat_map(|column| &column.csv).cloned().collect();
-        Table { id: id.into(), caption: caption.into(), note: None, columns, groups: Vec::new(), csv_head }
+        Table { id: id.into(), caption: caption.into(), note: None, columns, groups: Vec::new(), length: 0, csv_head }
     }
 
     /// How to read it.
@@ -181,10 +203,32 @@ impl Table {
         if self.groups.is_empty() {
             self.open_group(None, None, "", Vec::new());
         }
+        self.length += 1;
         if let Some(group) = self.groups.last_mut() {
             let csv = group.lead.iter().chain(cells.iter().flat_map(|cell| &cell.csv)).cloned().collect();
             group.rows.push(TableRow { cells, csv });
         }
+    }
+
+    /// Gives the figures of each column the same number of decimals: three digits of the middle one, at most three
+    /// decimals. What would be shown as 0 is shown as less than the last digit.
+    pub fn even(mut self) -> Table {
+        for column in 0..self.columns.len() {
+            let cells = || self.groups.iter().flat_map(|group| &group.rows).filter_map(|row| row.cells.get(column));
+            let mut sizes: Vec<f64> =
+                cells().filter_map(|cell| cell.value).map(f64::abs).filter(|v| *v > 0.0).collect();
+            let whole = cells().filter_map(|cell| cell.value).all(|value| value.fract() == 0.0);
+            sizes.sort_by(f64::total_cmp);
+            let Some(middle) = sizes.get(sizes.len() / 2) else { continue };
+            let decimals = if whole { 0 } else { (2 - middle.log10().floor() as i32).clamp(0, DECIMALS_MAX) as usize };
+            let rows = self.groups.iter_mut().flat_map(|group| &mut group.rows);
+            for cell in rows.filter_map(|row| row.cells.get_mut(column)) {
+                if let Some(value) = cell.value {
+                    cell.text = fixed(value, decimals);
+                }
+            }
+        }
+        self
     }
 
     /// The whole as CSV (RFC 4180: CRLF, fields quoted where they must be).
@@ -192,6 +236,17 @@ impl Table {
         let rows = self.groups.iter().flat_map(|group| &group.rows).map(|row| csv_line(&row.csv));
         std::iter::once(csv_line(&self.csv_head)).chain(rows).collect()
     }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    let last = 10f64.powi(-(decimals as i32));
+    if value > 0.0 && value < last / 2.0 {
+        return format!("<{last:.decimals$}");
+    }
+    if decimals == 0 && value >= 0.0 {
+        return grouped(value.round() as u64).replace(' ', "\u{a0}");
+    }
+    format!("{value:.decimals$}")
 }
 
 /// One CSV line with its line end.
@@ -229,6 +284,19 @@ mod tests {
         let rate = rate.csv(vec!["1234.56789".to_owned(), String::new()]);
         table.push(vec![Cell::text("a,b"), rate]);
         assert_eq!(table.to_csv(), "class,case,rate (tps),low (tps)\r\nflushed,\"a,b\",1234.56789,\r\n");
+    }
+
+    #[test]
+    fn the_figures_of_a_column_have_the_same_decimals() {
+        let mut table = Table::new("t", "T", vec![TableColumn::number("p99", "ms")]);
+        for value in [3.04, 10.6, 23.6, 2.0, 23.0, 0.000_399] {
+            table.push(vec![Cell::figure(Some(value))]);
+        }
+        let csv = table.to_csv();
+        let even = table.even();
+        let texts: Vec<&str> = even.groups[0].rows.iter().map(|row| row.cells[0].text.as_str()).collect();
+        assert_eq!(texts, ["3.0", "10.6", "23.6", "2.0", "23.0", "<0.1"]);
+        assert_eq!(even.to_csv(), csv, "a CSV keeps every digit");
     }
 
     #[test]

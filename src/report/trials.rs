@@ -3,7 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
 use crate::analyse::findings::{NotRun, Step, TrialFinding};
-use crate::units::{Micros, significant};
+use crate::units::Micros;
 use std::collections::BTreeMap;
 
 /// The measured trials with what to call their cases.
@@ -38,7 +38,7 @@ impl Trials<'_> {
                 case,
                 number,
                 Cell::text(moment(&trial.started)).csv(vec![trial.started.clone()]).style("tight"),
-                Cell::number(trial.rate, significant),
+                Cell::figure(trial.rate),
                 Cell::text(trial.cache_state.clone().unwrap_or_default()).style("reason"),
                 Cell::text(trial.notes.join("; ")).style("reason"),
             ]);
@@ -56,9 +56,7 @@ impl Trials<'_> {
                 times.peek().is_some().then(|| times.map(|time| time.wall_us).sum::<u64>())
             };
             let mut row = Vec::from(self.key(trial));
-            row.extend(
-                Step::ALL.iter().map(|step| Cell::number(spent(*step).map(|us| Micros(us).seconds()), significant)),
-            );
+            row.extend(Step::ALL.iter().map(|step| Cell::figure(spent(*step).map(|us| Micros(us).seconds()))));
             table.push(row);
         }
         table
@@ -153,7 +151,7 @@ pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String
             name(labels, &found.case),
             Cell::text(ranges(&found.trials)),
             step,
-            Cell::text(found.reason.clone()).style("lines"),
+            Cell::log(&found.reason).style("lines"),
             Cell::text(found.hint.clone().unwrap_or_default()).style("reason"),
         ]);
     }

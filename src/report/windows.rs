@@ -3,7 +3,7 @@
 use super::table::{Cell, Table, TableColumn};
 use super::words::{millis, percent};
 use crate::analyse::findings::{CaseFinding, CheckpointFinding, Phase, TrialFinding};
-use crate::units::{Bytes, Micros, grouped, significant};
+use crate::units::{Bytes, Micros, grouped};
 use std::collections::BTreeMap;
 
 /// Cases and their trials with what to call each.
@@ -91,15 +91,15 @@ impl Windows<'_> {
             table.push(vec![
                 self.name(&trial.case),
                 Cell::number(Some(trial.trial), |n| n.to_string()),
-                Cell::number(settle.map(|settle| Micros(settle.waited_us).seconds()), significant),
+                Cell::figure(settle.map(|settle| Micros(settle.waited_us).seconds())),
                 yes(settle.map(|settle| settle.quiet), false),
                 Cell::number(Some(window.warm_up_cycles), grouped),
                 yes(window.settled, false),
-                Cell::number(Some(window.length_s), significant),
+                Cell::figure(Some(window.length_s)),
                 if window.cut { whole.style("alarm") } else { whole },
                 Cell::number(window.wal_segments_new, grouped),
-                Cell::number(window.trend.map(|trend| trend.first), significant),
-                Cell::number(window.trend.map(|trend| trend.last), significant),
+                Cell::figure(window.trend.map(|trend| trend.first)),
+                Cell::figure(window.trend.map(|trend| trend.last)),
                 yes(window.trend.map(|trend| trend.seen), true),
             ]);
         }
@@ -143,14 +143,14 @@ impl Windows<'_> {
 fn phase_cells(phase: &Phase) -> [Cell; 3] {
     [
         Cell::number(Some(phase.seconds), grouped),
-        Cell::number(phase.rate, significant),
+        Cell::figure(phase.rate),
         Cell::number(phase.p99_us, millis).csv(vec![phase.p99_us.map_or_else(String::new, |us| us.to_string())]),
     ]
 }
 
 fn checkpoint_cells(checkpoint: &CheckpointFinding) -> Vec<Cell> {
     let done = checkpoint.done.as_ref();
-    let seconds = |us: Option<u64>| Cell::number(us.map(|us| Micros(us).seconds()), significant);
+    let seconds = |us: Option<u64>| Cell::figure(us.map(|us| Micros(us).seconds()));
     let count = |count: Option<u64>| Cell::number(count, grouped);
     vec![
         Cell::number(Some(checkpoint.start_s), one_decimal),
@@ -160,7 +160,7 @@ fn checkpoint_cells(checkpoint: &CheckpointFinding) -> Vec<Cell> {
         seconds(done.map(|done| done.write_us)),
         seconds(done.map(|done| done.sync_us)),
         count(done.map(|done| done.files)),
-        Cell::number(done.map(|done| Micros(done.longest_us).millis()), significant),
+        Cell::figure(done.map(|done| Micros(done.longest_us).millis())),
         Cell::number(done.map(|done| done.distance_bytes), |bytes| Bytes(bytes).to_string()),
         count(done.map(|done| done.wal_added)),
         count(done.map(|done| done.wal_removed)),

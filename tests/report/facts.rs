@@ -7,6 +7,14 @@ use pgstrata::record::promise;
 use pgstrata::record::stack::GroundName;
 use std::collections::BTreeMap;
 
+pub fn answer() -> Answer {
+    Answer {
+        question: "On this machine (tpcb, clients=16)".to_owned(),
+        answer: "xfs is the fastest stack that flushes every commit: 1.12 times ext4 (1.06 to 1.17).".to_owned(),
+        notes: vec!["btrfs stood still for up to 4.2 s.".to_owned()],
+    }
+}
+
 pub fn stack_facts(name: &str, number: u32) -> StackFacts {
     let device = DeviceFacts {
         name: format!("loop{number}"),

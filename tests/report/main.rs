@@ -3,6 +3,7 @@
 
 mod chromium;
 mod facts;
+mod layout;
 mod page;
 mod sample;
 mod text;

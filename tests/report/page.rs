@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// A page as a file, opened in a browser with a view of this width; `None` without a browser.
-struct Opened {
-    browser: Chromium,
-    path: PathBuf,
+pub struct Opened {
+    pub browser: Chromium,
+    pub path: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
+pub fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
     let mut browser = Chromium::start()?;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("report.html");
@@ -24,9 +24,9 @@ fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
     Some(Opened { browser, path, _folder: folder })
 }
 
-/// Unfolds the rankings and scrolls through the whole page, so that every chart is drawn.
+/// Opens everything folded, so that every chart is drawn, and scrolls through the whole page.
 const SCROLL_THROUGH: &str = "(async () => {
-    document.querySelectorAll('#rankings details').forEach(one => { one.open = true; });
+    document.querySelectorAll('main details').forEach(one => { one.open = true; });
     for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
         window.scrollTo({top: y, behavior: 'instant'});
         await new Promise(done => requestAnimationFrame(() => setTimeout(done, 10)));
@@ -34,7 +34,7 @@ const SCROLL_THROUGH: &str = "(async () => {
 })()";
 
 /// For each chart: its kind and how many different colours its middle has; 0 for one that was not drawn.
-const COLOURS: &str = "Array.from(document.querySelectorAll('.chart')).map(holder => {
+pub const COLOURS: &str = "Array.from(document.querySelectorAll('.chart')).map(holder => {
     const canvas = holder.querySelector('canvas');
     const kind = holder.dataset.chart || 'telemetry';
     if (!canvas || !echarts.getInstanceByDom(holder)) return [kind, 0];
@@ -129,7 +129,7 @@ fn the_csv_button_yields_the_table_in_full_precision() {
     let first = &findings.rankings[0].classes[0].rows[0];
     let rate = first.rate;
     let start = format!(
-        "\"tpcb, clients 16\",transactions,flushed,1,{},xfs,{},{},{},3,",
+        "\"tpcb, clients=16\",transactions,flushed,1,{},xfs,{},{},{},3,",
         first.case,
         rate.value,
         rate.low.unwrap(),
@@ -171,24 +171,25 @@ fn a_phone_scrolls_tables_in_their_boxes_and_never_the_page() {
 }
 
 #[test]
-fn paper_gets_light_charts_and_everything_unfolded() {
+fn paper_gets_light_charts_and_what_is_open() {
     let Some(Opened { mut browser, path, .. }) = open(&sample::findings(), 1200, "dark") else { return };
     let params = json!({"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true});
     // What the page looked like when it was printed: noted by itself, after its own preparation.
     browser.evaluate(
         "window.addEventListener('beforeprint', () => { window.printed = [
-            Array.from(document.querySelectorAll('main details')).every(one => one.open),
+            document.querySelectorAll('main > details[open]').length,
             getComputedStyle(document.documentElement).getPropertyValue('--bg').trim(),
-            Array.from(document.querySelectorAll('.chart')).every(one => one.querySelector('canvas'))] })",
+            Array.from(document.querySelectorAll('.chart')).filter(one => !one.closest('details:not([open])'))
+                .every(one => one.querySelector('canvas'))] })",
     );
     let pdf: Value = browser.call("Page.printToPDF", params);
-    assert_eq!(browser.evaluate("window.printed"), json!([true, "#ffffff", true]));
+    assert_eq!(browser.evaluate("window.printed"), json!([1, "#ffffff", true]));
     // Base64 of `%PDF-`, and of several pages' worth of it.
     let pdf = pdf["data"].as_str().unwrap();
-    assert!(pdf.starts_with("JVBERi0") && pdf.len() > 200_000, "{} bytes", pdf.len());
+    assert!(pdf.starts_with("JVBERi0") && pdf.len() > 100_000, "{} bytes", pdf.len());
     let after =
-        "[document.querySelectorAll('main details[open]').length, getComputedStyle(document.body).backgroundColor]";
-    assert_eq!(browser.evaluate(after), json!([0, "rgb(20, 24, 27)"]), "{}", path.display());
+        "[document.querySelectorAll('main > details[open]').length, getComputedStyle(document.body).backgroundColor]";
+    assert_eq!(browser.evaluate(after), json!([1, "rgb(20, 24, 27)"]), "{}", path.display());
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn telemetry_shows_the_trial_that_is_chosen() {
         sample::case_id("btrfs", 4)
     );
     let note = browser.evaluate(&choose);
-    assert!(note.as_str().unwrap().starts_with("btrfs, tpcb, clients 4, trial 2: 351 operations a second"), "{note}");
+    assert!(note.as_str().unwrap().starts_with("btrfs tpcb clients=4, trial 2: 351 operations a second"), "{note}");
     browser.evaluate(SCROLL_THROUGH);
     let empty = format!("{COLOURS}.filter(one => one[0] === 'telemetry' && one[1] < 20).length");
     assert_eq!(browser.evaluate(&empty), json!(0));
@@ -247,7 +248,7 @@ fn hostile_names_are_shown_and_do_nothing() {
         browser.evaluate("[window.hacked === undefined, document.querySelectorAll('img, svg, iframe').length]"),
         json!([true, 0])
     );
-    assert_eq!(browser.evaluate("document.querySelector('h1').textContent"), json!(visible(&findings.headline)));
+    assert_eq!(browser.evaluate("document.querySelector('h1').textContent"), json!(visible(&findings.answer.answer)));
     assert_eq!(browser.evaluate("document.querySelectorAll('script').length"), json!(3));
     assert_eq!(browser.complaints(), Vec::<String>::new());
     assert_eq!(browser.requests(), Vec::<String>::new());
@@ -265,7 +266,7 @@ fn a_run_of_which_nothing_was_measured_still_has_its_page() {
     browser.evaluate(SCROLL_THROUGH);
     assert_eq!(browser.complaints(), Vec::<String>::new());
     let text = browser.evaluate("document.querySelector('main').innerText");
-    for part in ["nothing to rank", "No telemetry was recorded", "no space left on device"] {
+    for part in ["nothing to rank", "no space left on device"] {
         assert!(text.as_str().unwrap().contains(part), "{part}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::findings::FactDifference;
 use super::side::{Medium, Side};
+use crate::analyse::differences::is_of_place;
 use crate::record::built::StackFacts;
 use crate::record::durability;
 use crate::record::facts::{DeviceFacts, HostFacts, MountFacts, ServerFacts, WriteCache};
@@ -14,10 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts(BTreeMap<String, BTreeSet<String>>);
 
-/// Settings of a server that say where it is and not what it does, parted by blanks.
-const PLACES: &str = "application_name client_encoding cluster_name config_file data_directory DateStyle \
-    default_text_search_config dynamic_shared_memory_type external_pid_file hba_file ident_file lc_messages \
-    lc_monetary lc_numeric lc_time listen_addresses log_timezone port unix_socket_directories";
 /// Most values of one fact that are listed.
 const MOST_VALUES: usize = 3;
 
@@ -109,7 +106,7 @@ impl Facts {
     pub fn server(&mut self, server: &ServerFacts) {
         self.add("postgresql.version", &server.version);
         for (name, value) in server.settings.iter().chain(&server.key_settings) {
-            if !PLACES.split_whitespace().any(|place| place == name) {
+            if !is_of_place(name) {
                 self.add(format!("postgresql.{name}"), value);
             }
         }
@@ -131,9 +128,9 @@ impl Facts {
 /// Details that differ between any two filesystems that were ever made, or tell where they are and not what.
 fn is_of_one_instance(detail: &str) -> bool {
     const WORDS: &str =
-        "folder,devices end,uuid,hash,seed,time,free,allocated,created,checked,volume name,label,lifetime";
+        "folder,devices end,uuid,fsid,hash,seed,time,free,allocated,created,checked,volume name,label,lifetime";
     let detail = detail.to_lowercase();
-    WORDS.split(',').any(|word| detail.contains(word))
+    matches!(detail.as_str(), "image" | "device") || WORDS.split(',').any(|word| detail.contains(word))
 }
 
 /// Where files on this filesystem and these devices lie.

@@ -6,6 +6,7 @@ use super::side::{Condition, ConditionKind, Figure, Measure, Medium, Origin, Sid
 use crate::analyse::findings::{CaseFinding, Durability, Findings, MeasureFinding, TrialFinding};
 use crate::analyse::load;
 use crate::analyse::measures::{rate_of, within_slices};
+use crate::analyse::names;
 use crate::error::Result;
 use crate::record::case::{CaseSpec, TrialKey};
 use crate::record::facts::{DeviceFacts, Fits};
@@ -102,8 +103,8 @@ fn groups(run: &RunRecord) -> Vec<(String, Vec<&CaseSpec>)> {
     let name = |axes: &BTreeMap<&str, &str>, cases: &[&CaseSpec]| {
         let stack = cases.first().map(|case| case.stack.name.clone());
         let others = differing.iter().filter(|axis| **axis != "stack");
-        let others = others.filter_map(|axis| axes.get(axis).map(|value| format!("{axis} {value}")));
-        stack.into_iter().chain(others).collect::<Vec<_>>().join(", ")
+        let others = others.filter_map(|axis| axes.get(axis).map(|value| names::of_axis(axis, value)));
+        stack.into_iter().chain(others).collect::<Vec<_>>().join(" ")
     };
     groups.iter().map(|(axes, cases)| (name(axes, cases), cases.clone())).collect()
 }

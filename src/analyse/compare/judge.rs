@@ -139,8 +139,8 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
 
 /// Whether what is not known may be what is known: what loses commits is no peer of what is not known to.
 fn may_promise_the_same(one: DurabilityClass, other: DurabilityClass) -> bool {
-    use DurabilityClass::{DeclaredStable, Flushed, Unknown};
-    let may_keep_all = |class| matches!(class, Flushed | DeclaredStable | Unknown);
+    use DurabilityClass::{DeclaredStable, Flushed, NotApplicable, Unknown};
+    let may_keep_all = |class| matches!(class, NotApplicable | Flushed | DeclaredStable | Unknown);
     one == other || (may_keep_all(one) && may_keep_all(other))
 }
 

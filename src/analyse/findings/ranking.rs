@@ -36,7 +36,7 @@ pub enum RankedBy {
 /// Cases that differ in the baseline's axes alone, ranked inside their durability classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
-    /// What it ranks: "tpcb, clients 16".
+    /// What it ranks: "tpcb, clients=16".
     pub title: String,
     /// Name of the workload in the plan.
     pub workload: String,

@@ -1,4 +1,4 @@
-/* Every chart: drawn when it comes near the view, again when width or colours change, and all of them before printing. */
+/* Every chart: drawn at once where its section is open, else when that opens; again when width or colours change. */
 var charts = [];
 var printing = false;
 /** Width of a chart on paper, CSS pixels: fits A4 and US letter. */
@@ -10,14 +10,22 @@ var PAPER_WIDTH = 690;
 function chart(holder, make) {
   var entry = { holder: holder, make: make, instance: null, wanted: false };
   charts.push(entry);
-  watcher.observe(holder);
+  // Before the next frame, and after the caller has set what else belongs to the entry.
+  Promise.resolve().then(function () { if (!entry.wanted && charts.indexOf(entry) >= 0) draw(entry); });
   return entry;
 }
+
+/** Whether it lies in a section that is not open; such an element still has a width. */
+function isFolded(holder) { return holder.closest("details:not([open])") !== null; }
 
 function draw(entry) {
   var paper = holderPaperWidth(entry);
   var width = printing ? paper : entry.holder.clientWidth;
-  if (width < 20) return;
+  if (width < 20 || isFolded(entry.holder)) {
+    entry.stale = true;
+    return;
+  }
+  entry.stale = false;
   entry.wanted = true;
   entry.width = width;
   var made = entry.make(width);
@@ -42,18 +50,10 @@ function redraw(entry) { if (entry.wanted) draw(entry); }
 /** Forgets charts whose holders are taken off the page. */
 function forget(gone) {
   gone.forEach(function (entry) {
-    watcher.unobserve(entry.holder);
     if (entry.instance) entry.instance.dispose();
     charts.splice(charts.indexOf(entry), 1);
   });
 }
-
-var watcher = new IntersectionObserver(function (changes) {
-  changes.forEach(function (change) {
-    var entry = charts.find(function (one) { return one.holder === change.target; });
-    if (change.isIntersecting && entry && !entry.wanted) draw(entry);
-  });
-}, { rootMargin: "500px 0px" });
 
 var lastWidth = document.documentElement.clientWidth;
 window.addEventListener("resize", function () {

@@ -1,34 +1,38 @@
 /* Rankings: trials, points with whiskers, one block for each durability class. */
 var CLASS_WORDS = {
+  not_applicable: "reads only: no commit to lose",
   flushed: "flushes pass every level that can be seen", declared_stable: "the device's word is all there is",
   unknown: "what a power cut costs is not known", delayed: "loses the last commits at a power cut",
   may_tear: "a page torn by a power cut cannot be repaired", volatile: "may lose everything at a power cut"
 };
-var CLASS_TITLES = { flushed: "Flushed", declared_stable: "Declared stable", unknown: "Unknown", delayed: "Delayed", may_tear: "May tear", volatile: "Volatile" };
+var CLASS_TITLES = { not_applicable: "Not applicable", flushed: "Flushed", declared_stable: "Declared stable", unknown: "Unknown", delayed: "Delayed", may_tear: "May tear", volatile: "Volatile" };
 
 function rankingChart(holder) {
-  var ranking = findings.rankings[Number(holder.dataset.index)];
-  chart(holder, function (width) { return rankingOption(ranking, width); });
+  var index = Number(holder.dataset.index), ranking = findings.rankings[index];
+  chart(holder, function (width) { return rankingOption(ranking, page.figures[index], width); });
 }
 
+/** Height of the marks of a block with a scale of its own. */
+var OWN_SCALE_HEIGHT = 20;
+
 /** Where everything goes: blocks and rows with their pixels from the top. */
-function rankingLayout(ranking, width) {
+function rankingLayout(ranking, figures, width) {
   var names = [], values = [];
   ranking.classes.forEach(function (block) {
-    block.rows.forEach(function (row) { names.push(row.label); values.push(shown(row.rate.value)); });
+    block.rows.forEach(function (row) { names.push(row.label); values.push(figures[row.case]); });
   });
   var widest = function (texts, size) { return Math.max.apply(null, texts.map(function (t) { return textWidth(t, size, 500); })); };
   var nameWidth = Math.ceil(widest(names, 13));
-  var layout = { narrow: nameWidth > width * 0.36, blocks: [], rows: [], y: 2, valueWidth: Math.ceil(widest(values, 12)) + 14 };
+  var layout = { narrow: nameWidth > width * 0.36, blocks: [], rows: [], y: 2, valueWidth: Math.ceil(widest(values, 12)) + 14, figures: figures };
   layout.left = layout.narrow ? 10 : nameWidth + 26;
   ranking.classes.forEach(function (block) {
-    var at = { key: block.class, top: layout.y };
+    var at = { key: block.class, top: layout.y, own: null };
     layout.y += 28;
     block.rows.forEach(function (row) {
       // A name above its row takes as many lines as it needs.
       var lines = layout.narrow ? Math.ceil(textWidth(row.label, 13, 500) * 1.08 / (width - 20)) : 1;
       var height = layout.narrow ? 28 + 16 * lines : 28;
-      layout.rows.push({ row: row, key: block.class, middle: layout.y + (layout.narrow ? 12 + 16 * lines : 14), top: layout.y, height: height });
+      layout.rows.push({ row: row, block: at, key: block.class, middle: layout.y + (layout.narrow ? 12 + 16 * lines : 14), top: layout.y, height: height });
       layout.y += height;
     });
     layout.y += 8;
@@ -38,19 +42,42 @@ function rankingLayout(ranking, width) {
   return layout;
 }
 
-/** The scale fits the cases that survive a power cut; volatile ones may lie beyond it, and are drawn so. */
+/** The scale fits the cases that survive a power cut; volatile ones that lie beyond it get a scale of their own. */
 function rankingScale(layout) {
   var kept = layout.rows.filter(function (r) { return r.key !== "volatile"; });
-  kept = (kept.length ? kept : layout.rows).map(function (r) { return r.row; });
+  return scaleOf(kept.length ? kept : layout.rows);
+}
+
+function scaleOf(rows) {
+  var kept = rows.map(function (r) { return r.row; });
   var rates = kept.map(function (row) { return row.rate; });
   kept.forEach(function (row) { row.trials.forEach(function (t) { rates.push({ value: t.rate, high: null }); }); });
   return scaleTop(rates);
 }
 
-function rankingOption(ranking, width) {
-  var layout = rankingLayout(ranking, width);
-  var most = rankingScale(layout), step = roundStep(most, width < 560 ? 3 : 6);
-  var max = Math.max(step, Math.ceil(most / step) * step);
+/** A step and an end for a scale that reaches `most`. */
+function roundScale(most, width) {
+  var step = roundStep(most, width < 560 ? 3 : 6);
+  return { step: step, max: Math.max(step, Math.ceil(most / step) * step) };
+}
+
+/** Gives volatile cases beyond `max` a scale of their own, with room for its marks. */
+function ownScales(layout, max, width) {
+  layout.blocks.forEach(function (block) {
+    var own = layout.rows.filter(function (r) { return r.block === block; });
+    if (block.key !== "volatile" || !own.some(function (r) { return r.row.rate.value > max; })) return;
+    block.own = roundScale(scaleOf(own), width);
+    layout.blocks.forEach(function (later) { if (later.top > block.top) { later.top += OWN_SCALE_HEIGHT; later.bottom += OWN_SCALE_HEIGHT; } });
+    layout.rows.forEach(function (r) { if (r.top > block.bottom) { r.top += OWN_SCALE_HEIGHT; r.middle += OWN_SCALE_HEIGHT; } });
+    block.bottom += OWN_SCALE_HEIGHT;
+    layout.y += OWN_SCALE_HEIGHT;
+  });
+}
+
+function rankingOption(ranking, figures, width) {
+  var layout = rankingLayout(ranking, figures, width);
+  var scale = roundScale(rankingScale(layout), width), step = scale.step, max = scale.max;
+  ownScales(layout, max, width);
   var option = baseOption();
   option.grid = { left: layout.left, right: layout.valueWidth + 4, top: 0, height: layout.y + 2, outerBoundsMode: "none" };
   option.xAxis = bottomAxis({ min: 0, max: max, interval: step, splitLine: { show: true, lineStyle: { color: variable("line") } }, name: ranking.unit, nameLocation: "middle", nameGap: 26 });
@@ -101,36 +128,40 @@ function rankingBlock(layout, block, api, max, width) {
     var from = api.coord([base.row.rate.low, 0])[0], to = api.coord([Math.min(base.row.rate.high, max), 0])[0];
     parts.push({ type: "rect", shape: { x: from, y: block.top + 24, width: Math.max(1, to - from), height: block.bottom - block.top - 24 }, style: { fill: variable("band") } });
   }
+  if (block.own) {
+    for (var mark = 0; mark <= block.own.max * 1.0001; mark += block.own.step) {
+      parts.push({ type: "text", style: { text: shown(mark), x: api.coord([mark / block.own.max * max, 0])[0], y: block.bottom - 4, fill: variable("muted"), align: "center", verticalAlign: "bottom", font: "11px " + fontFamily } });
+    }
+    parts.push({ type: "line", shape: { x1: 0, x2: width, y1: block.bottom, y2: block.bottom }, style: { stroke: variable("line-strong"), lineWidth: 1 } });
+  }
   parts.push({ type: "rect", shape: { x: 0, y: block.top, width: width, height: 24 }, style: { fill: variable("panel") } });
   parts.push({ type: "text", style: { text: CLASS_TITLES[block.key], x: 4, y: block.top + 12, fill: variable("text"), font: "600 12px " + fontFamily, verticalAlign: "middle" } });
   parts.push({ type: "text", style: { text: CLASS_WORDS[block.key], x: 12 + textWidth(CLASS_TITLES[block.key], 12, 600), y: block.top + 12, fill: variable(block.key === "volatile" ? "alarm" : "muted"), font: "12px " + fontFamily, verticalAlign: "middle" } });
+  if (block.own) {
+    parts.push({ type: "text", style: { text: width < 560 ? "own scale" : "scale of its own", x: width - 4, y: block.top + 12, fill: variable("text"), align: "right", verticalAlign: "middle", font: "600 12px " + fontFamily } });
+  }
   return { type: "group", children: parts };
 }
 
 function rankingRow(layout, at, api, max, width) {
   var rate = at.row.rate, weak = at.key === "volatile", y = at.middle;
   var colour = variable(colourName(at.row.case)), ink = weak ? variable("muted") : variable("text");
-  var x = function (value) { return api.coord([Math.max(0, Math.min(value, max)), 0])[0]; };
+  var own = at.block.own, top = own ? own.max : max;
+  var x = function (value) { return api.coord([Math.max(0, Math.min(value, top)) * max / top, 0])[0]; };
   var parts = [
     { type: "rect", shape: { x: 0, y: at.top, width: width, height: at.height }, style: { fill: "rgba(0,0,0,0)" } },
     { type: "text", style: { text: at.row.label, x: layout.narrow ? 10 : layout.left - 14, y: layout.narrow ? at.top + 3 : y, fill: ink, align: layout.narrow ? "left" : "right", verticalAlign: layout.narrow ? "top" : "middle", lineHeight: 16, font: "500 13px " + fontFamily, width: layout.narrow ? width - 20 : undefined, overflow: "break" } },
-    { type: "text", style: { text: shown(rate.value), x: width - 2, y: y, fill: ink, align: "right", verticalAlign: "middle", font: "12px " + fontFamily } }
+    { type: "text", style: { text: layout.figures[at.row.case], x: width - 2, y: y, fill: ink, align: "right", verticalAlign: "middle", font: "12px " + fontFamily } }
   ];
-  if (rate.value > max) {
-    var edge = x(max);
-    parts.push(arrow(edge, y, colour));
-    parts.push({ type: "text", style: { text: "off the scale", x: edge - 14, y: y, fill: variable("muted"), align: "right", verticalAlign: "middle", font: "italic 11px " + fontFamily } });
-    return { type: "group", children: parts };
-  }
   if (rate.low !== null) {
     var stroke = { stroke: colour, lineWidth: 2, lineDash: weak ? [4, 3] : null, fill: null };
     var low = x(rate.low), high = x(rate.high);
     parts.push({ type: "line", shape: { x1: low, x2: high, y1: y, y2: y }, style: stroke });
     parts.push(whiskerCap(low, y, colour));
-    parts.push(rate.high > max ? arrow(high, y, colour) : whiskerCap(high, y, colour));
+    parts.push(rate.high > top ? arrow(high, y, colour) : whiskerCap(high, y, colour));
   }
   at.row.trials.forEach(function (trial) {
-    if (trial.rate <= max) parts.push(trialDot(x(trial.rate), y + 9, colour, trial.used));
+    if (trial.rate <= top) parts.push(trialDot(x(trial.rate), y + 9, colour, trial.used));
   });
   parts.push(rankingPoint(at, x(rate.value), y, colour));
   return { type: "group", children: parts };

@@ -49,29 +49,23 @@ function startTheme() {
   system.addEventListener("change", function () { name(); repaint(); });
 }
 
-/** Charts that were folded while width or colours changed, or for paper, are drawn again when they are unfolded. */
-function startFolding() {
-  document.addEventListener("toggle", function (event) {
-    if (event.target.open && !printing) charts.forEach(function (entry) { if (event.target.contains(entry.holder)) redraw(entry); });
-  }, true);
-}
-
-/** On paper: light colours, every chart drawn at the paper's width, everything folded unfolded. */
+/** On paper: light colors, every caution, and the charts of open sections at the paper's width. What else is folded stays folded. */
 function startPrinting() {
   var opened = [];
   window.addEventListener("beforeprint", function () {
     if (printing) return;
+    var seen = charts.filter(function (entry) { return !isFolded(entry.holder); });
     printing = true;
-    document.documentElement.dataset.print = "yes";
-    opened = Array.from(document.querySelectorAll("main details:not([open])"));
+    opened = Array.from(document.querySelectorAll(".cautions details:not([open])"));
     opened.forEach(function (one) { one.open = true; });
+    document.documentElement.dataset.print = "yes";
     recolour.forEach(function (again) { again(); });
-    charts.forEach(draw);
+    seen.forEach(draw);
   });
   window.addEventListener("afterprint", function () {
     printing = false;
-    delete document.documentElement.dataset.print;
     opened.forEach(function (one) { one.open = false; });
+    delete document.documentElement.dataset.print;
     recolour.forEach(function (again) { again(); });
     charts.forEach(redraw);
   });
@@ -85,5 +79,5 @@ document.querySelectorAll("[data-chart]").forEach(function (holder) { KINDS[hold
 compareChips();
 recolour.push(compareChips);
 telemetryStart();
-startFolding();
 startPrinting();
+startSections();

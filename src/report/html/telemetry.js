@@ -8,6 +8,7 @@ var BANDS_MAX = 3;
 var telemetryEntries = [];
 
 function telemetryStart() {
+  if (!document.getElementById("telemetry")) return;
   var caseSelect = document.getElementById("telemetry-case"), trialSelect = document.getElementById("telemetry-trial");
   var ids = measuredCases.filter(function (id) { return findings.trials.some(function (t) { return t.case === id && t.telemetry.length; }); });
   if (!ids.length) {

@@ -1,0 +1,99 @@
+//! What a case is called wherever a person reads of it: the axes in which it differs from the others.
+//!
+//! Stacks and workloads have names of their own; every other axis is `axis=value`. What all cases share is left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a case lies in the matrix: value by axis.
+pub type Axes = BTreeMap<String, String>;
+
+/// Names of all cases, by id; the id itself where the axes do not tell two apart.
+#[must_use]
+pub fn of_cases<'a>(cases: impl Iterator<Item = (&'a str, &'a Axes)> + Clone) -> BTreeMap<String, String> {
+    let differing = differing(&cases.clone().map(|(_, axes)| axes).collect::<Vec<_>>());
+    let names: BTreeMap<&str, String> = cases.map(|(id, axes)| (id, of_axes(axes, &differing))).collect();
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    for name in names.values() {
+        *seen.entry(name).or_default() += 1;
+    }
+    let clear = |name: &str| !name.is_empty() && seen.get(name) == Some(&1);
+    let chosen = |id: &str, name: &str| if clear(name) { name.to_owned() } else { id.to_owned() };
+    names.iter().map(|(id, name)| ((*id).to_owned(), chosen(id, name))).collect()
+}
+
+/// These axes of a case in one name: `xfs clients=16`.
+#[must_use]
+pub fn of_axes(axes: &Axes, named: &[String]) -> String {
+    let parts = named.iter().filter_map(|axis| Some(of_axis(axis, axes.get(axis)?)));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// One axis with its value.
+#[must_use]
+pub fn of_axis(axis: &str, value: &str) -> String {
+    if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
+}
+
+/// Axes with more than one value (an axis that a case lacks counts as a value): stack, workload, then by name.
+fn differing(cases: &[&Axes]) -> Vec<String> {
+    let names: BTreeSet<&String> = cases.iter().flat_map(|axes| axes.keys()).collect();
+    let differs = |name: &&String| cases.iter().map(|axes| axes.get(*name)).collect::<BTreeSet<_>>().len() > 1;
+    let mut differing: Vec<String> = names.into_iter().filter(differs).cloned().collect();
+    differing.sort_by_key(|name| match name.as_str() {
+        "stack" => 0,
+        "workload" => 1,
+        _ => 2,
+    });
+    differing
+}
+
+/// Names of cases between which no difference is seen: `a = b`.
+#[must_use]
+pub fn equal(names: &[String]) -> String {
+    names.join(" = ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(of: &[(&str, &str)]) -> Axes {
+        of.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_name_has_the_axes_that_differ_each_with_its_value_and_nothing_that_all_share() {
+        let case = |fpw, fsync| {
+            axes(&[
+                ("stack", "ext4"),
+                ("workload", "tpcb"),
+                ("full_page_writes", fpw),
+                ("fsync", fsync),
+                ("clients", "8"),
+            ])
+        };
+        let cases = [("a", case("off", "on")), ("b", case("on", "on")), ("c", case("on", "off"))];
+        let names = of_cases(cases.iter().map(|(id, axes)| (*id, axes)));
+        let names: Vec<&str> = names.values().map(String::as_str).collect();
+        let wanted = ["full_page_writes=off fsync=on", "full_page_writes=on fsync=on", "full_page_writes=on fsync=off"];
+        let sorted = |name: &str| name.split(' ').map(str::to_owned).collect::<BTreeSet<_>>();
+        assert!(names.iter().zip(wanted).all(|(name, wanted)| sorted(name) == sorted(wanted)), "{names:?}");
+    }
+
+    #[test]
+    fn a_stack_and_a_workload_are_called_by_their_names_and_come_first() {
+        let cases = [
+            ("x", axes(&[("clients", "1"), ("stack", "xfs"), ("workload", "tpcb")])),
+            ("y", axes(&[("stack", "ext4"), ("workload", "sync")])),
+        ];
+        let names = of_cases(cases.iter().map(|(id, axes)| (*id, axes)));
+        assert_eq!((names["x"].as_str(), names["y"].as_str()), ("xfs tpcb clients=1", "ext4 sync"));
+    }
+
+    #[test]
+    fn cases_that_axes_do_not_tell_apart_keep_their_ids() {
+        let same = axes(&[("stack", "xfs")]);
+        let names = of_cases([("one", &same), ("two", &same)].into_iter());
+        assert_eq!((names["one"].as_str(), names["two"].as_str()), ("one", "two"));
+    }
+}

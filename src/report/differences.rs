@@ -1,0 +1,43 @@
+//! What differs between the cases, as the first table of the environment.
+
+use super::table::{Cell, Table, TableColumn};
+use crate::analyse::differences::{Difference, between_cases, from_defaults, named};
+use crate::analyse::findings::Findings;
+use std::collections::BTreeMap;
+
+/// Most cases that are listed by name beside a value.
+const CASES_NAMED: usize = 8;
+
+/// Facts that differ between the cases, then the settings that all share and that are not PostgreSQL's defaults.
+pub(super) fn differences_table(findings: &Findings, labels: &BTreeMap<String, String>) -> Table {
+    let columns = vec![
+        TableColumn::text("Fact").csv(&["fact"]),
+        TableColumn::text("Value").csv(&["value"]),
+        TableColumn::text("Cases").csv(&["cases"]),
+    ];
+    let mut table = Table::new("differences", "What differs", columns).lead(&["between"]);
+    let found = between_cases(&findings.cases, &findings.trials);
+    if !found.is_empty() {
+        table.open_group(Some("Between the cases".to_owned()), None, "", vec!["the cases".to_owned()]);
+    }
+    for Difference { key, values } in found {
+        for (value, ids) in values {
+            let names = named(&ids, &findings.cases, labels);
+            let more = names.len().saturating_sub(CASES_NAMED);
+            let shown = names.iter().take(CASES_NAMED).cloned().collect::<Vec<_>>().join("; ");
+            let shown = if more > 0 { format!("{shown}; {more} more") } else { shown };
+            let cases = Cell::text(shown).csv(vec![ids.join("; ")]).style("quiet");
+            table.push(vec![Cell::text(key.clone()).style("name"), Cell::text(value).style("code"), cases]);
+        }
+    }
+    let settings = from_defaults(&findings.trials);
+    if !settings.is_empty() {
+        let lead = vec!["PostgreSQL's defaults and the run".to_owned()];
+        table.open_group(Some("From PostgreSQL's defaults, the same in all cases".to_owned()), None, "", lead);
+    }
+    for (name, value) in settings {
+        let cells = [Cell::text(name).style("name"), Cell::text(value).style("code"), Cell::text("all").style("quiet")];
+        table.push(cells.into());
+    }
+    table
+}
