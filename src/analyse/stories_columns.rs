@@ -69,7 +69,13 @@ fn found_without(missing: impl Fn(&str) -> bool) -> String {
     let mut seconds = rows(ROWS, 30);
     seconds.retain(|name| !missing(name));
     let mut analysis = Analysis::new(story.input);
-    analysis.add_trial(TrialInput { record, seconds, latencies: Vec::new(), phases: PhaseLatencies::default() });
+    analysis.add_trial(TrialInput {
+        record,
+        seconds,
+        latencies: Vec::new(),
+        phases: PhaseLatencies::default(),
+        heat: Vec::new(),
+    });
     serde_json::to_string(&analysis.finish()).unwrap()
 }
 

@@ -21,6 +21,7 @@ fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
         seconds: rows(ROWS, STALL),
         latencies: Vec::new(),
         phases: PhaseLatencies::default(),
+        heat: Vec::new(),
     });
     let found = analysis.finish();
     let json = serde_json::to_string(&found).unwrap();

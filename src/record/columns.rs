@@ -7,10 +7,12 @@
 mod client;
 mod machine;
 mod postgres;
+mod waits;
 
 pub use client::*;
 pub use machine::*;
 pub use postgres::*;
+pub(crate) use waits::{axes, waits};
 
 use super::seconds::{Column, ColumnKind, ColumnType};
 

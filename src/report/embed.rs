@@ -60,6 +60,8 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
         throughput: None,
         latency_ms_max: None,
         telemetry: Vec::new(),
+        heatmap: trial.heatmap.clone(),
+        waits: trial.waits.clone(),
         processes: trial.processes.clone(),
         gaps: trial.gaps.clone(),
         steps: trial.steps.clone(),

@@ -3,6 +3,7 @@
 
 mod chromium;
 mod facts;
+mod over_time;
 mod page;
 mod sample;
 mod text;
