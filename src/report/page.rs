@@ -35,8 +35,10 @@ const SCRIPT: &str = concat!(
     include_str!("html/charts.js"),
     include_str!("html/ranking.js"),
     include_str!("html/clients.js"),
+    include_str!("html/time.js"),
     include_str!("html/compare.js"),
     include_str!("html/waits.js"),
+    include_str!("html/heatmap.js"),
     include_str!("html/telemetry.js"),
     include_str!("html/start.js"),
     "})();\n"

@@ -4,6 +4,7 @@
 mod chromium;
 mod facts;
 mod over_time;
+mod over_time_page;
 mod page;
 mod sample;
 mod text;
