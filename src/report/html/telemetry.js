@@ -1,7 +1,7 @@
 /* Telemetry of the chosen cases: latencies and waits over time for each case, then a small chart for each quantity with a
    line for each case. One zoom and one pointer for all. */
 var GROUP_TITLES = {
-  throughput: "Throughput", latency: "Latency percentiles of each second", device_flush_latency: "Device: mean flush latency", device_write_latency: "Device: mean write latency",
+  throughput: "Throughput", latency: "Latency percentiles", device_flush_latency: "Device: mean flush latency", device_write_latency: "Device: mean write latency",
   device_read_latency: "Device: mean read latency", device_queue: "Device: queue depth", device_busy: "Device: busy", device_flushes: "Device: flushes", device_writes: "Device: writes",
   device_written: "Device: written", device_read: "Device: read", wal: "WAL", wal_syncs: "WAL syncs", wal_full_page_images: "Full-page images",
   buffers_written: "Buffers written", blocks_read: "Blocks read into shared_buffers", cpu: "CPU", pressure: "Pressure", memory_dirty: "Memory to be written", memory: "Memory"
@@ -89,7 +89,7 @@ function panelParts(place, title, unit, name) {
 
 function heatPanel(place, trial, length) {
   var parts = panelParts(place, "Latency of all operations", label(trial.case), label(trial.case));
-  parts.legend.append(heatLegend(trial.heatmap));
+  parts.legend.append(heatLegend(trial.heatmap), parts.now);
   return { holder: parts.holder, make: function () { return heatmapOption(trial, length); },
     hover: function (second) { parts.now.textContent = second === null ? "" : moment(second) + ": " + heatWords(trial.heatmap, second); } };
 }
@@ -137,6 +137,8 @@ function linesPanel(place, panel, length) {
     var line = named(name)[0], value = element("span", { "class": "now" });
     var swatch = element("span", { "class": "swatch" + (line.dash === "solid" ? "" : " dashed"), "aria-hidden": "true" });
     swatch.style.borderTopColor = panel.trials.length > 1 ? variable("muted") : line.colour();
+    // Room for the values, so that nothing moves when they come.
+    value.style.minWidth = panel.trials.length * 3.3 + "rem";
     var button = element("button", { type: "button", "aria-pressed": String(!isHidden(name)), title: "Hide or show " + name }, [swatch, name, value]);
     button.addEventListener("click", function () {
       hiddenLines[panel.key + "\n" + name] = !isHidden(name);

@@ -104,6 +104,7 @@ function waitsPanel(place, trial, length) {
   events.forEach(function (event) {
     var swatch = element("span", { "class": "swatch block", "aria-hidden": "true" }), value = element("span", { "class": "now" });
     swatch.style.background = variable(event.colour);
+    value.style.minWidth = "2.4rem";
     var button = element("button", { type: "button", "aria-pressed": "true", title: "Hide or show this wait" }, [swatch, event.name, value]);
     button.addEventListener("click", function () {
       hidden[event.key] = !hidden[event.key];
