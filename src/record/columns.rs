@@ -12,7 +12,8 @@ mod waits;
 pub use client::*;
 pub use machine::*;
 pub use postgres::*;
-pub(crate) use waits::{axes, waits};
+pub use waits::axes;
+pub(crate) use waits::waits;
 
 use super::seconds::{Column, ColumnKind, ColumnType};
 

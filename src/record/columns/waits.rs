@@ -31,7 +31,7 @@ pub(crate) fn waits() -> [Column; 6] {
 /// Columns of a case's axes with its value in each: `axis_stack`, `axis_clients`, `axis_ext4_mount`. Text always, as an
 /// axis may have numbers and words.
 #[must_use]
-pub(crate) fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
+pub fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
     let mut columns: Vec<(Column, &str)> = Vec::new();
     for (axis, value) in axes {
         let stem = axis_name(axis);

@@ -73,7 +73,8 @@ function showTelemetry(trials) {
   document.getElementById("telemetry-charts").replaceChildren.apply(document.getElementById("telemetry-charts"), notes.concat([wide, grid]));
   made.forEach(function (one) {
     var entry = chart(one.holder, one.make);
-    entry.small = true;
+    // On paper two small charts stand side by side, and a wide one alone.
+    entry.small = !wide.contains(one.holder);
     telemetryEntries.push(entry);
     timeChart(entry, function () { return { left: TIME_LEFT, right: TIME_RIGHT, length: length }; }, one.hover);
   });
