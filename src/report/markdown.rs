@@ -37,12 +37,12 @@ fn page(findings: &Findings) -> String {
         let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
         format!("- {}", plain(&format!("{}{cases}", caution.text)))
     });
-    parts.extend(list("Before you believe a figure", cautions.collect()));
+    parts.extend(list("Before you believe a figure", cautions));
     let not_run = findings.not_run.iter().map(|found| {
         let label = labels.get(&found.case).unwrap_or(&found.case);
         plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))
     });
-    parts.extend(list("Not run", not_run.map(|one| format!("- {one}")).collect()));
+    parts.extend(list("Not run", not_run.map(|one| format!("- {one}"))));
     parts.push(conditions(findings));
     parts.join("\n\n") + "\n"
 }
@@ -95,7 +95,8 @@ fn percentile(found: &Percentile) -> String {
     if over.low.is_some() { plain(&format!("{value} ({interval})")) } else { plain(&value) }
 }
 
-fn list(heading: &str, lines: Vec<String>) -> Option<String> {
+fn list(heading: &str, lines: impl Iterator<Item = String>) -> Option<String> {
+    let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| format!("### {heading}\n\n{}", lines.join("\n")))
 }
 
