@@ -191,6 +191,8 @@ impl Charts<'_> {
             ("by checkpoints", "1/s", "buffers_written", columns::PG_BUFFERS_CHECKPOINT, 1.0),
             ("by backends", "1/s", "buffers_written", columns::PG_BUFFERS_BACKEND, 1.0),
             ("blocks read into shared_buffers", "1/s", "blocks_read", columns::PG_BLKS_READ, 1.0),
+            ("by time", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
+            ("on request", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
         ];
         for (title, unit, group, column, factor) in sources {
             self.add_rate(Caption { title, unit, group }, self.seconds.counts(&column), factor);

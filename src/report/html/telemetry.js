@@ -4,7 +4,7 @@ var GROUP_TITLES = {
   throughput: "Throughput", latency: "Latency percentiles", device_flush_latency: "Device: mean flush latency", device_write_latency: "Device: mean write latency",
   device_read_latency: "Device: mean read latency", device_queue: "Device: queue depth", device_busy: "Device: busy", device_flushes: "Device: flushes", device_writes: "Device: writes",
   device_written: "Device: written", device_read: "Device: read", wal: "WAL", wal_syncs: "WAL syncs", wal_full_page_images: "Full-page images",
-  buffers_written: "Buffers written", blocks_read: "Blocks read into shared_buffers", cpu: "CPU", pressure: "Pressure", memory_dirty: "Memory to be written", memory: "Memory"
+  buffers_written: "Buffers written", blocks_read: "Blocks read into shared_buffers", checkpoints: "Checkpoints", cpu: "CPU", pressure: "Pressure", memory_dirty: "Memory to be written", memory: "Memory"
 };
 var GROUPS = Object.keys(GROUP_TITLES);
 /** Space beside the plot of a time chart. */
