@@ -1,5 +1,5 @@
 //! Every recipe of docs/recipes.md does what it says: each block of SQL and Python is run, as it stands there, in a run folder.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use hdrhistogram::Histogram;
 use pgstrata::record::case::{CaseSpec, TrialKey, WorkloadSpec};
@@ -115,8 +115,7 @@ fn value(column: &Column, case: &CaseSpec, trial: u32, second: u64, tps: u64) ->
         "client_done" => tps,
         "client_latency_us_p99" => 2500,
         "dev_loop_writes" => 200 * second,
-        "dev_loop_write_ms" => 100 * second,
-        "dev_loop_flushes" => 100 * second,
+        "dev_loop_write_ms" | "dev_loop_flushes" => 100 * second,
         "dev_loop_flush_ms" => 50 * second,
         "dev_loop_queue_ms" => 1500 * second,
         _ if column.of == ColumnType::Text => return None,
