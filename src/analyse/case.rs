@@ -7,12 +7,14 @@ use super::counters::Operations;
 use super::cpu_use::{self, CpuSums};
 use super::durability;
 use super::findings::{CaseFinding, Durability, TrialFinding};
+use super::heat;
 use super::input::TrialInput;
 use super::measures::{MeasureSums, rate_of};
 use super::series::Buckets;
 use super::steadiness::{SteadinessSums, whole_seconds};
 use super::strata::{StrataSums, noun};
 use super::synced::SyncedSums;
+use super::waits_over_time;
 use super::window::{self, WindowSums};
 use crate::record::case::CaseSpec;
 use crate::record::counts::{Counts, StatementFigures};
@@ -71,7 +73,7 @@ impl CaseSums {
 
     /// Adds a trial that was measured.
     pub(crate) fn add(&mut self, input: TrialInput, buckets: Buckets) {
-        let TrialInput { record, seconds, latencies, phases } = input;
+        let TrialInput { record, seconds, latencies, phases, heat } = input;
         let counts = record.counts.clone().unwrap_or_default();
         let operation = self.operation.get_or_insert_with(|| record.operation.clone());
         let unit = operation.unit.clone();
@@ -107,10 +109,14 @@ impl CaseSums {
         let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
         let telemetry = charts::telemetry(&record, &seconds, length, buckets.telemetry);
+        let heatmap = heat::heatmap(&heat, length, buckets.heatmap);
+        let first_operation_us = record.window.as_ref().map(|window| window.first_operation_us);
+        let waits = record.waits.as_ref().zip(first_operation_us);
+        let waits = waits.and_then(|(w, first)| waits_over_time::of_trial(w, first, length, buckets.telemetry));
         let rate = counts.measures.iter().find_map(rate_of);
         let place = self.trials.partition_point(|known| known.trial < record.trial);
         let series = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
-        let finding = TrialFinding { window, ..series };
+        let finding = TrialFinding { window, heatmap, waits, ..series };
         self.trials.insert(place, finding);
     }
 
@@ -230,6 +236,8 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         throughput: None,
         latency_ms_max: None,
         telemetry: Vec::new(),
+        heatmap: None,
+        waits: None,
         processes: Vec::new(),
         gaps: record.gaps,
         steps: record.steps,

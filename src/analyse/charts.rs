@@ -43,6 +43,7 @@ pub fn telemetry(record: &TrialRecord, seconds: &Seconds, length: usize, most: u
         charts.devices(stack, stack.data.as_ref(), data);
         charts.devices(stack, stack.wal.as_ref(), "pg_wal on ");
     }
+    charts.latency();
     charts.cpu();
     charts.memory();
     charts.pressure();
@@ -84,19 +85,49 @@ impl Charts<'_> {
 
     fn one_device(&mut self, prefix: &str, label: &str, counts_flushes: bool) {
         let mut series = vec![
-            ("written", "MiB/s", columns::DEVICE_WRITE_BYTES, 1.0 / MIB),
-            ("writes", "1/s", columns::DEVICE_WRITES, 1.0),
-            ("read", "MiB/s", columns::DEVICE_READ_BYTES, 1.0 / MIB),
+            ("written", "MiB/s", "device_written", columns::DEVICE_WRITE_BYTES, 1.0 / MIB),
+            ("writes", "1/s", "device_writes", columns::DEVICE_WRITES, 1.0),
+            ("read", "MiB/s", "device_read", columns::DEVICE_READ_BYTES, 1.0 / MIB),
             // Milliseconds a second to per cent.
-            ("busy", "%", columns::DEVICE_BUSY_MS, 0.1),
+            ("busy", "%", "device_busy", columns::DEVICE_BUSY_MS, 0.1),
+            // Milliseconds of all requests a second to requests.
+            ("queue depth", "requests", "device_queue", columns::DEVICE_QUEUE_MS, 1e-3),
+        ];
+        let mut latencies = vec![
+            ("write latency", "device_write_latency", columns::DEVICE_WRITE_MS, columns::DEVICE_WRITES),
+            ("read latency", "device_read_latency", columns::DEVICE_READ_MS, columns::DEVICE_READS),
         ];
         if counts_flushes {
-            series.push(("flushes", "1/s", columns::DEVICE_FLUSHES, 1.0));
+            series.push(("flushes", "1/s", "device_flushes", columns::DEVICE_FLUSHES, 1.0));
+            let of = ("flush latency", "device_flush_latency", columns::DEVICE_FLUSH_MS, columns::DEVICE_FLUSHES);
+            latencies.push(of);
         }
-        for (what, unit, column, factor) in series {
+        for (what, unit, group, column, factor) in series {
             let title = format!("{label}: {what}");
             let counter = self.seconds.device_counts(prefix, &column);
-            self.add_rate(Caption { title: &title, unit, group: "device" }, counter, factor);
+            self.add_rate(Caption { title: &title, unit, group }, counter, factor);
+        }
+        for (what, group, time, number) in latencies {
+            let (time, number) =
+                (self.seconds.device_counts(prefix, &time), self.seconds.device_counts(prefix, &number));
+            let Some((time, number)) = time.zip(number) else { continue };
+            let title = format!("{label}: {what}");
+            self.add(Caption { title: &title, unit: "ms", group }, |row| mean_time(time, number, row));
+        }
+    }
+
+    /// Percentiles of the main measure's latency in each second.
+    fn latency(&mut self) {
+        let percentiles = [
+            ("p50", columns::CLIENT_LATENCY_US_P50),
+            ("p99", columns::CLIENT_LATENCY_US_P99),
+            ("p99.9", columns::CLIENT_LATENCY_US_P999),
+        ];
+        for (title, column) in percentiles {
+            if let Some(us) = self.seconds.counts(&column) {
+                let caption = Caption { title, unit: "ms", group: "latency" };
+                self.add(caption, |row| us.at(row).map(|us| us as f64 / 1e3));
+            }
         }
     }
 
@@ -126,14 +157,14 @@ impl Charts<'_> {
 
     fn memory(&mut self) {
         let gauges = [
-            ("dirty", columns::MEM_DIRTY_BYTES),
-            ("being written back", columns::MEM_WRITEBACK_BYTES),
-            ("page cache", columns::MEM_CACHED_BYTES),
-            ("available", columns::MEM_AVAILABLE_BYTES),
+            ("dirty", "memory_dirty", columns::MEM_DIRTY_BYTES),
+            ("being written back", "memory_dirty", columns::MEM_WRITEBACK_BYTES),
+            ("page cache", "memory", columns::MEM_CACHED_BYTES),
+            ("available", "memory", columns::MEM_AVAILABLE_BYTES),
         ];
-        for (title, column) in gauges {
+        for (title, group, column) in gauges {
             if let Some(gauge) = self.seconds.counts(&column) {
-                let caption = Caption { title, unit: "MiB", group: "memory" };
+                let caption = Caption { title, unit: "MiB", group };
                 self.add(caption, |row| gauge.at(row).map(|bytes| bytes as f64 / MIB));
             }
         }
@@ -154,17 +185,40 @@ impl Charts<'_> {
 
     fn postgres(&mut self) {
         let sources = [
-            ("WAL", "MiB/s", columns::PG_WAL_BYTES, 1.0 / MIB),
-            ("WAL syncs", "1/s", columns::PG_WAL_SYNCS, 1.0),
-            ("full-page images", "1/s", columns::PG_WAL_FPI, 1.0),
-            ("buffers written by checkpoints", "1/s", columns::PG_BUFFERS_CHECKPOINT, 1.0),
-            ("buffers written by backends", "1/s", columns::PG_BUFFERS_BACKEND, 1.0),
-            ("blocks read into shared_buffers", "1/s", columns::PG_BLKS_READ, 1.0),
-            ("checkpoints by time", "1/s", columns::PG_CHECKPOINTS_TIMED, 1.0),
-            ("checkpoints on request", "1/s", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
+            ("WAL", "MiB/s", "wal", columns::PG_WAL_BYTES, 1.0 / MIB),
+            ("WAL syncs", "1/s", "wal_syncs", columns::PG_WAL_SYNCS, 1.0),
+            ("full-page images", "1/s", "wal_full_page_images", columns::PG_WAL_FPI, 1.0),
+            ("by checkpoints", "1/s", "buffers_written", columns::PG_BUFFERS_CHECKPOINT, 1.0),
+            ("by backends", "1/s", "buffers_written", columns::PG_BUFFERS_BACKEND, 1.0),
+            ("blocks read into shared_buffers", "1/s", "blocks_read", columns::PG_BLKS_READ, 1.0),
+            ("by time", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
+            ("on request", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
         ];
-        for (title, unit, column, factor) in sources {
-            self.add_rate(Caption { title, unit, group: "postgres" }, self.seconds.counts(&column), factor);
+        for (title, unit, group, column, factor) in sources {
+            self.add_rate(Caption { title, unit, group }, self.seconds.counts(&column), factor);
         }
+    }
+}
+
+/// Mean time of the operations that ended in the second of a row, from two counters; `None` where none did.
+fn mean_time(time: CountSeries<'_>, number: CountSeries<'_>, row: usize) -> Option<f64> {
+    let number = step(number, row).filter(|number| *number > 0.0)?;
+    Some(step(time, row)? / number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_operation_is_that_of_its_second_and_absent_where_none_ended() {
+        let mut seconds = Seconds::new(4);
+        let all = [true, true, true, false];
+        seconds.push_counts(columns::DEVICE_WRITE_MS.name("dev_sda"), vec![5, 25, 25, 99], &all);
+        seconds.push_counts(columns::DEVICE_WRITES.name("dev_sda"), vec![1, 9, 9, 99], &all);
+        let of = |column| seconds.device_counts("dev_sda", &column).unwrap();
+        let (time, number) = (of(columns::DEVICE_WRITE_MS), of(columns::DEVICE_WRITES));
+        let found: Vec<_> = (0..4).map(|row| mean_time(time, number, row)).collect();
+        assert_eq!(found, [None, Some(2.5), None, None]);
     }
 }

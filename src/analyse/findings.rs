@@ -11,8 +11,10 @@ pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteC
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::trial::{Gap, StepTime};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
+mod over_time;
 mod ranking;
 
+pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
 
 use serde::{Deserialize, Serialize};
@@ -466,6 +468,10 @@ pub struct TrialFinding {
     pub latency_ms_max: Option<Series>,
     /// Telemetry series, each with its title and unit.
     pub telemetry: Vec<Series>,
+    /// Latencies over time.
+    pub heatmap: Option<Heatmap>,
+    /// What its backends were doing over time, where it has a server.
+    pub waits: Option<WaitsOverTime>,
     /// The processes that used most CPU: name, mean share of one CPU.
     pub processes: Vec<(String, f64)>,
     /// Holes in the telemetry.
@@ -510,7 +516,7 @@ pub struct Series {
     pub title: String,
     /// Unit: `tps`, `MiB/s`, `%`.
     pub unit: String,
-    /// Group for the report's charts: `client`, `device`, `cpu`, `memory`, `pressure`, `postgres`.
+    /// The chart that it belongs to: `latency`, `device_queue`, `cpu`, ...; all series of a group have one meaning and unit.
     pub group: String,
     /// Seconds in a bucket; 1 = nothing was thrown away.
     pub bucket_s: u32,

@@ -38,6 +38,17 @@ pub struct TrialInput {
     pub latencies: Vec<(String, Histogram<u64>)>,
     /// Latencies of the main measure by checkpoint.
     pub phases: PhaseLatencies,
+    /// Latencies of the main measure interval by interval, coarsely.
+    pub heat: Vec<HeatInterval>,
+}
+
+/// Operations of one interval by the rows of a heatmap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeatInterval {
+    /// Where it begins, microseconds after the first operation began.
+    pub start_us: u64,
+    /// Rows that hold an operation, with how many, rising.
+    pub rows: Vec<(u32, u64)>,
 }
 
 /// Latencies of a trial's main measure in the intervals that lie wholly in a checkpoint, and in those wholly outside.

@@ -1,7 +1,8 @@
 //! A run folder to findings: reads what analysis asks for, one trial at a time.
 
 use super::findings::Findings;
-use super::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
+use super::heat;
+use super::input::{HeatInterval, PhaseLatencies, RunInput, Seconds, TrialInput};
 use super::window::in_checkpoint;
 use super::{Analysis, reads};
 use crate::error::{Error, Result};
@@ -12,6 +13,7 @@ use crate::record::trial::{Outcome, TrialRecord};
 use crate::store::folder::{RunFolder, StoredTrial};
 use crate::store::latency;
 use crate::store::seconds::{self, ColumnData};
+use crate::store::waits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -81,13 +83,14 @@ fn trials(folder: &RunFolder) -> Vec<TrialKey> {
     record.cases.iter().flat_map(|case| (1..=record.blocks).map(|trial| key(&case.id, trial))).collect()
 }
 
-fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result<TrialInput> {
+fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Result<TrialInput> {
     if record.outcome != Outcome::Measured {
         return Ok(TrialInput {
             record,
             seconds: Seconds::new(0),
             latencies: Vec::new(),
             phases: PhaseLatencies::default(),
+            heat: Vec::new(),
         });
     }
     let path = folder.trial_path(key);
@@ -99,21 +102,44 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, record: TrialRecord) -> Result
         let what = format!("a probe of format {}; this pgstrata reads up to {}", newer.format, probe::FORMAT);
         return Err(Error::store(what).hint("use the pgstrata that measured it, or a newer one"));
     }
+    if let Some(waits) = &mut record.waits {
+        waits::read(&path, waits)?;
+    }
     let seconds = rows(seconds::read(&path, reads::wanted)?);
-    let latencies = latency::read(&path)?;
-    let phases = phases(&path, &record)?;
-    Ok(TrialInput { record, seconds, latencies, phases })
+    let Latencies { whole: latencies, phases, heat } = latencies(&path, &record)?;
+    Ok(TrialInput { record, seconds, latencies, phases, heat })
 }
 
-/// The main measure's latencies in checkpoints and outside; none for a trial without a checkpoint.
-fn phases(path: &Path, record: &TrialRecord) -> Result<PhaseLatencies> {
-    let main = record.counts.as_ref().and_then(|counts| counts.measures.first());
-    let (Some(window), Some(main)) = (record.window.as_ref().filter(|it| !it.checkpoints.is_empty()), main) else {
-        return Ok(PhaseLatencies::default());
-    };
-    let inside = |start_us, length_us| in_checkpoint(window, start_us, length_us);
-    let [outside, inside] = latency::read_apart(path, &main.name, inside)?;
-    Ok(PhaseLatencies { inside, outside })
+/// What is read of a trial's `latency.hist`.
+#[derive(Default)]
+struct Latencies {
+    /// Of each measure.
+    whole: Vec<latency::Distribution>,
+    /// Of the main one; none for a trial without a checkpoint.
+    phases: PhaseLatencies,
+    heat: Vec<HeatInterval>,
+}
+
+fn latencies(path: &Path, record: &TrialRecord) -> Result<Latencies> {
+    let main = record.counts.as_ref().and_then(|counts| counts.measures.first()).map(|measure| &measure.name);
+    let window = record.window.as_ref().filter(|window| !window.checkpoints.is_empty());
+    let (mut found, mut apart) = (Latencies::default(), Vec::new());
+    latency::visit(path, |measure, start_us, length_us, of_interval| {
+        if main.is_some_and(|main| main == measure) {
+            found.heat.push(heat::interval(start_us, &of_interval));
+            match window.and_then(|window| in_checkpoint(window, start_us, length_us)) {
+                Some(true) => latency::merge(&mut apart, "inside", of_interval.clone())?,
+                Some(false) => latency::merge(&mut apart, "outside", of_interval.clone())?,
+                None => {}
+            }
+        }
+        latency::merge(&mut found.whole, measure, of_interval)
+    })?;
+    for (side, whole) in apart {
+        let place = if side == "inside" { &mut found.phases.inside } else { &mut found.phases.outside };
+        *place = Some(whole);
+    }
+    Ok(found)
 }
 
 fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {

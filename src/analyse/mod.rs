@@ -18,6 +18,7 @@ pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
 pub(crate) mod headline;
+mod heat;
 mod image_cost;
 pub(crate) mod input;
 pub mod load;
@@ -37,6 +38,7 @@ pub mod shelf;
 pub(crate) mod steadiness;
 pub(crate) mod strata;
 mod synced;
+mod waits_over_time;
 pub(crate) mod window;
 mod work;
 

@@ -8,6 +8,9 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
     &[
         columns::TIME_US,
         columns::CLIENT_DONE,
+        columns::CLIENT_LATENCY_US_P50,
+        columns::CLIENT_LATENCY_US_P99,
+        columns::CLIENT_LATENCY_US_P999,
         columns::CLIENT_LATENCY_US_MAX,
         columns::MEM_DIRTY_BYTES,
         columns::MEM_WRITEBACK_BYTES,
@@ -38,13 +41,17 @@ pub const COLUMNS: [&[ColumnDef]; 4] = [
 ];
 
 /// The columns that every block device of a stack has.
-pub const DEVICE_COLUMNS: [DeviceColumn; 6] = [
+pub const DEVICE_COLUMNS: [DeviceColumn; 10] = [
     columns::DEVICE_READS,
     columns::DEVICE_READ_BYTES,
+    columns::DEVICE_READ_MS,
     columns::DEVICE_WRITES,
     columns::DEVICE_WRITE_BYTES,
+    columns::DEVICE_WRITE_MS,
     columns::DEVICE_FLUSHES,
+    columns::DEVICE_FLUSH_MS,
     columns::DEVICE_BUSY_MS,
+    columns::DEVICE_QUEUE_MS,
 ];
 
 /// Whether analysis reads the column of this name.

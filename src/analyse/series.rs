@@ -14,8 +14,10 @@ const MOST_CLIENT_BUCKETS: usize = 1500;
 const MOST_TELEMETRY_BUCKETS: usize = 400;
 /// Fewest buckets of any series, however many trials.
 const FEWEST_BUCKETS: usize = 24;
-/// Telemetry series that a trial is expected to have, for sharing out the room.
-const TELEMETRY_SERIES: usize = 30;
+/// Telemetry series that a trial is expected to have, waits among them, for sharing out the room.
+const TELEMETRY_SERIES: usize = 45;
+/// Most columns of a heatmap, each of some ten numbers.
+const MOST_HEATMAP_COLUMNS: usize = 240;
 /// Digits kept: more cannot be seen in a chart.
 const DIGITS: i32 = 4;
 
@@ -26,17 +28,20 @@ pub struct Buckets {
     pub client: usize,
     /// Of each telemetry series.
     pub telemetry: usize,
+    /// Columns of the heatmap of latencies.
+    pub heatmap: usize,
 }
 
 impl Buckets {
-    /// For a run of so many trials: a third of the room to the client's two series, the rest to telemetry; each bucket
-    /// has two numbers.
+    /// For a run of so many trials: a quarter of the room to the client's two series, an eighth to the heatmap, the rest to
+    /// telemetry; each bucket has two numbers.
     #[must_use]
     pub fn for_trials(trials: usize) -> Buckets {
         let room = NUMBERS_IN_ALL / trials.max(1);
         Buckets {
-            client: (room / 3 / 4).clamp(FEWEST_BUCKETS, MOST_CLIENT_BUCKETS),
-            telemetry: (room * 2 / 3 / (2 * TELEMETRY_SERIES)).clamp(FEWEST_BUCKETS, MOST_TELEMETRY_BUCKETS),
+            client: (room / 4 / 4).clamp(FEWEST_BUCKETS, MOST_CLIENT_BUCKETS),
+            telemetry: (room * 5 / 8 / (2 * TELEMETRY_SERIES)).clamp(FEWEST_BUCKETS, MOST_TELEMETRY_BUCKETS),
+            heatmap: (room / 8 / 15).clamp(FEWEST_BUCKETS, MOST_HEATMAP_COLUMNS),
         }
     }
 }
@@ -137,7 +142,7 @@ pub fn step(column: CountSeries<'_>, row: usize) -> Option<f64> {
 }
 
 /// Cut to [`DIGITS`] significant digits: a report of days must stay small, and never 0 for what is not 0.
-fn short(value: f64) -> f32 {
+pub fn short(value: f64) -> f32 {
     if value == 0.0 {
         return 0.0;
     }
@@ -192,10 +197,10 @@ mod tests {
 
     #[test]
     fn many_trials_share_the_room_and_few_get_the_full_width() {
-        assert_eq!(Buckets::for_trials(4), Buckets { client: 1500, telemetry: 400 });
+        assert_eq!(Buckets::for_trials(4), Buckets { client: 1500, telemetry: 400, heatmap: 240 });
         let many = Buckets::for_trials(40);
-        assert!(many.client >= 1000 && many.telemetry >= 150, "{many:?}");
-        assert_eq!(Buckets::for_trials(100_000), Buckets { client: 24, telemetry: 24 });
+        assert!(many.client >= 1000 && many.telemetry >= 120, "{many:?}");
+        assert_eq!(Buckets::for_trials(100_000), Buckets { client: 24, telemetry: 24, heatmap: 24 });
     }
 
     proptest! {

@@ -39,8 +39,16 @@ pub fn rows(rows: usize, stall: usize) -> Seconds {
     seconds.push_counts(columns::CPU_FULLEST_NS.name, vec![600_000_000; rows], &after_start);
     let done = |row: usize| if row == stall { 0 } else { 1000 + (row as u64 * 31) % 97 };
     seconds.push_counts(columns::CLIENT_DONE.name, (0..rows).map(done).collect(), &after_start);
-    let slowest = (0..rows).map(|row| done(row) * 7).collect();
-    seconds.push_counts(columns::CLIENT_LATENCY_US_MAX.name, slowest, &after_start);
+    let latencies = [
+        (columns::CLIENT_LATENCY_US_P50, 1),
+        (columns::CLIENT_LATENCY_US_P99, 3),
+        (columns::CLIENT_LATENCY_US_P999, 5),
+        (columns::CLIENT_LATENCY_US_MAX, 7),
+    ];
+    for (column, factor) in latencies {
+        let values = (0..rows).map(|row| done(row) * factor).collect();
+        seconds.push_counts(column.name, values, &after_start);
+    }
     // Rows come a fifth of a second late by turns, so that rates depend on the clock.
     let clock = (0..rows as u64).map(|row| row * 1_000_000 + row % 2 * 200_000).collect();
     seconds.push_counts(columns::TIME_US.name, clock, &all);
@@ -69,7 +77,13 @@ fn found_without(missing: impl Fn(&str) -> bool) -> String {
     let mut seconds = rows(ROWS, 30);
     seconds.retain(|name| !missing(name));
     let mut analysis = Analysis::new(story.input);
-    analysis.add_trial(TrialInput { record, seconds, latencies: Vec::new(), phases: PhaseLatencies::default() });
+    analysis.add_trial(TrialInput {
+        record,
+        seconds,
+        latencies: Vec::new(),
+        phases: PhaseLatencies::default(),
+        heat: Vec::new(),
+    });
     serde_json::to_string(&analysis.finish()).unwrap()
 }
 

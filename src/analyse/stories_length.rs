@@ -21,6 +21,7 @@ fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
         seconds: rows(ROWS, STALL),
         latencies: Vec::new(),
         phases: PhaseLatencies::default(),
+        heat: Vec::new(),
     });
     let found = analysis.finish();
     let json = serde_json::to_string(&found).unwrap();
@@ -31,7 +32,7 @@ fn forty_cases_of_four_days_make_a_small_document_in_which_the_stall_is_seen() {
     assert_eq!(throughput.min.iter().filter(|least| **least == Some(0.0)).count(), 1);
     assert_eq!(
         found.trials[0].telemetry.len(),
-        30,
+        41,
         "{:?}",
         found.trials[0].telemetry.iter().map(|s| &s.title).collect::<Vec<_>>()
     );

@@ -460,7 +460,7 @@ impl Story {
             (act.touch)(&mut record);
             let latencies = vec![("transactions".to_owned(), act.latencies(*trial, done.iter().sum()))];
             let phases = PhaseLatencies::default();
-            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies, phases });
+            self.trials.push(TrialInput { record, seconds: act.rows(&done), latencies, phases, heat: Vec::new() });
             self.input.run.order.push(TrialKey { case: spec.id.clone(), trial: *trial });
         }
         self.input.run.cases.push(spec);

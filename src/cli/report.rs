@@ -14,18 +14,22 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pgstrata report results/2026-11-21-0241-which-filesystem         the table on the terminal, report.html in the folder
   pgstrata report results/... --json | jq .rankings                the findings for programs
-  pgstrata report results/... --format csv -o ranking.csv          one row per case and measure
+  pgstrata report results/... --csv -o ranking.csv                 one row per case and measure
+  pgstrata report results/... --format md                          Markdown for a ticket: answer, tables, conditions
 
 Needs neither root nor PostgreSQL nor the machine that measured: every number comes from the run folder.")]
 pub struct Args {
     /// A run folder
     folder: PathBuf,
     /// Form of the report
-    #[arg(long, value_parser = ["txt", "html", "json", "csv"])]
+    #[arg(long, value_parser = ["txt", "html", "json", "csv", "md"])]
     format: Option<String>,
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Same as --format csv
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    csv: bool,
     /// Write to this file instead of standard output (for html: instead of report.html in the run folder)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -41,7 +45,11 @@ pub fn run(args: &Args) -> Result<u8> {
             .hint("put it beside others: pgstrata compare FOLDER ."));
     }
     let findings = analyse::load::findings(&args.folder)?;
-    let format = if args.json { Some("json") } else { args.format.as_deref() };
+    let format = match (args.json, args.csv) {
+        (true, _) => Some("json"),
+        (_, true) => Some("csv"),
+        (false, false) => args.format.as_deref(),
+    };
     match (format, &args.output) {
         (Some(format), Some(path)) => write(&findings, format, path)?,
         (Some("html"), None) => write_html(&findings, &args.folder)?,
@@ -67,7 +75,7 @@ fn format_of(path: &Path) -> Result<&'static str> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     report::ALL.iter().map(|renderer| renderer.extension()).find(|name| *name == extension).ok_or_else(|| {
         Error::user(format!("the name {} does not tell the form of the report", path.display()))
-            .hint("end it in .html, .json, .csv or .txt, or say --format")
+            .hint("end it in .html, .json, .csv, .md or .txt, or say --format")
     })
 }
 

@@ -7,10 +7,13 @@
 mod client;
 mod machine;
 mod postgres;
+mod waits;
 
 pub use client::*;
 pub use machine::*;
 pub use postgres::*;
+pub use waits::axes;
+pub(crate) use waits::waits;
 
 use super::seconds::{Column, ColumnKind, ColumnType};
 

@@ -141,7 +141,8 @@ pub struct WaitFigures {
     /// How often each was seen.
     pub waits: Vec<WaitCount>,
     /// The same second by second: neighbouring samples see the same stall, so the error of a share is known only from
-    /// their order.
+    /// their order. Stored in `waits.parquet`.
+    #[serde(skip)]
     pub seconds: Vec<WaitSecond>,
     /// Wall clock at which the first of these seconds began, microseconds since 1970.
     pub began_us: u64,
@@ -149,6 +150,16 @@ pub struct WaitFigures {
     /// once a second (`pg_blocking_pids`). Class `Unknown` where the lock was granted meanwhile or the holder was not
     /// found.
     pub lock_holders: Vec<WaitCount>,
+}
+
+impl WaitFigures {
+    /// The row of `seconds.parquet` in whose second most of a sampled second lies: sampling begins with the client, rows
+    /// with its first operation (wall clock, microseconds). 0: before that.
+    #[must_use]
+    pub fn row(&self, place: usize, first_operation_us: u64) -> u64 {
+        let middle = self.began_us + place as u64 * 1_000_000 + 500_000;
+        middle.checked_sub(first_operation_us).map_or(0, |after| after / 1_000_000 + 1)
+    }
 }
 
 /// The samples of one second.

@@ -4,13 +4,13 @@
 //! be too large, neighbouring buckets are merged, least of the least and most of the most, so that every stall stays.
 
 use super::words::estimate_text;
-use crate::analyse::findings::{Findings, Ranking, Series, TrialFinding};
+use crate::analyse::findings::{Findings, Ranking, Series, TrialFinding, WaitOverTime, WaitsOverTime};
 use crate::error::{Error, Result};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Most numbers that all series of a page may hold; at some six bytes each about 8 MB.
-const NUMBERS_MAX: usize = 1_300_000;
+/// Most numbers that all series of a page may hold, beside heatmaps and waits; at some six bytes each about 7 MB.
+const NUMBERS_MAX: usize = 1_150_000;
 /// Fewest buckets that a series is merged down to: a chart as wide as a page still shows them apart.
 const BUCKETS_MIN: usize = 120;
 
@@ -28,6 +28,7 @@ pub(super) fn page_data(findings: &Findings, labels: &BTreeMap<String, String>) 
             let optional = |series: &Option<Series>| series.as_ref().map_or(Value::Null, |s| compact(s, buckets));
             slot["throughput"] = optional(&trial.throughput);
             slot["latency_ms_max"] = optional(&trial.latency_ms_max);
+            slot["waits"] = trial.waits.as_ref().map_or(Value::Null, compact_waits);
             slot["telemetry"] = trial.telemetry.iter().map(|series| compact(series, buckets)).collect();
         }
     }
@@ -72,6 +73,8 @@ fn without_series(trial: &TrialFinding) -> TrialFinding {
         throughput: None,
         latency_ms_max: None,
         telemetry: Vec::new(),
+        heatmap: trial.heatmap.clone(),
+        waits: None,
         processes: trial.processes.clone(),
         gaps: trial.gaps.clone(),
         steps: trial.steps.clone(),
@@ -115,6 +118,17 @@ fn compact(series: &Series, allowed: usize) -> Value {
     value.insert("min".to_owned(), series.min.iter().map(|v| short(*v)).collect());
     value.insert("max".to_owned(), series.max.iter().map(|v| short(*v)).collect());
     Value::Object(value)
+}
+
+/// Waits as JSON with the digits that a chart can show.
+fn compact_waits(waits: &WaitsOverTime) -> Value {
+    let all = |values: &[Option<f32>]| values.iter().map(|v| short(*v)).collect::<Value>();
+    let one = |wait: &WaitOverTime| json!({"class": wait.class, "event": wait.event, "backends": all(&wait.backends)});
+    json!({
+        "bucket_s": waits.bucket_s,
+        "waits": waits.waits.iter().map(one).collect::<Value>(),
+        "others": all(&waits.others),
+    })
 }
 
 /// `factor` buckets become one. A bucket without any reading stays a gap.

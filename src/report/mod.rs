@@ -13,6 +13,7 @@ mod embed;
 mod environment;
 mod json;
 mod latencies;
+mod markdown;
 mod page;
 pub(crate) mod probe;
 mod rankings;
@@ -27,11 +28,11 @@ use crate::analyse::findings::Findings;
 use crate::error::Result;
 use std::io::Write;
 
-pub const ALL: &[&dyn Renderer] = &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv];
+pub const ALL: &[&dyn Renderer] = &[&page::Page, &terminal::Terminal, &json::Json, &csv::Csv, &markdown::Markdown];
 
 /// One form of a report.
 pub trait Renderer: Sync {
-    /// File extension and name for `--format`: `html`, `json`, `txt`.
+    /// File extension and name for `--format`: `html`, `json`, `txt`, `csv`, `md`.
     fn extension(&self) -> &'static str;
     /// Writes the report.
     ///

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::time::thread_cpu_us;
 use crate::record::case::TrialKey;
+use crate::record::columns;
 use crate::record::counts::Counts;
 use crate::record::event::Event;
 use crate::record::latency::LatencyInterval;
@@ -14,15 +15,15 @@ use crate::record::options::Options;
 use crate::record::seconds::{Column, Row, Value, client_columns, key_columns};
 use crate::record::trial::{Gap, WaitFigures};
 use crate::run::events::Events;
-use crate::store::latency;
 use crate::store::seconds::SecondsWriter;
+use crate::store::{self, latency};
 use crate::telemetry::recorder::{Began, Recorder, Recording, Tick};
 use crate::telemetry::waits::{self, Waits};
 use crate::telemetry::{self, Target};
 use crate::units::Micros;
 use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Workload};
-use std::collections::VecDeque;
-use std::path::Path;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -33,6 +34,8 @@ pub struct Measurement<'a> {
     pub key: &'a TrialKey,
     /// Id of the run.
     pub run: &'a str,
+    /// Where its case lies in the matrix.
+    pub axes: &'a BTreeMap<String, String>,
     pub workload: &'a dyn Workload,
     pub options: &'a Options,
     pub memory: Memory,
@@ -44,7 +47,14 @@ pub struct Measurement<'a> {
     pub events: &'a Events<'a>,
 }
 
-/// What a measurement leaves besides `seconds.parquet` and `latency.hist`.
+/// Where a measurement writes.
+pub struct Files {
+    pub seconds: PathBuf,
+    pub latencies: PathBuf,
+    pub waits: PathBuf,
+}
+
+/// What a measurement leaves besides its files.
 pub struct Measured {
     /// What the workload counted.
     pub counts: Counts,
@@ -104,23 +114,24 @@ impl Listener for Ear<'_> {
 }
 
 impl Measurement<'_> {
-    /// Runs it until then and writes `seconds.parquet` at `seconds`, `latency.hist` at `latencies`.
+    /// Runs it until then and writes `seconds.parquet`, `latency.hist` and, of a server, `waits.parquet`.
     ///
     /// # Errors
     /// The workload's, or the store's.
-    pub fn run(&self, place: &Place<'_>, until: Until<'_>, seconds: &Path, latencies: &Path) -> Result<Measured> {
+    pub fn run(&self, place: &Place<'_>, until: Until<'_>, files: &Files) -> Result<Measured> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry_columns = recorder.columns().len();
-        let columns: Vec<Column> =
-            key_columns().into_iter().chain(client_columns()).chain(recorder.columns().iter().cloned()).collect();
-        let writer = SecondsWriter::create(seconds, columns.clone())?;
+        let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
+        let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
+        let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
+        let writer = SecondsWriter::create(&files.seconds, columns.clone())?;
         let gate = Gate::default();
         let (halves, joined) = channel();
         let ticks = halves.clone();
         let (intervals, told) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
             let rows = scope.spawn(|| self.join(joined, writer, telemetry_columns));
-            let latencies = scope.spawn(|| self.write_latencies(latencies, &gate, told));
+            let latencies = scope.spawn(|| self.write_latencies(&files.latencies, &gate, told));
             let recording = scope.spawn(|| record(recorder, &gate, ticks));
             let waits = scope.spawn(|| self.waits(&gate));
             let ear = Ear { gate: &gate, halves: Mutex::new(halves), intervals: Mutex::new(intervals) };
@@ -140,6 +151,7 @@ impl Measurement<'_> {
             None => None,
             Some(Ok(waits)) => {
                 telemetry_cpu_us += waits.cpu_us;
+                store::waits::write(&files.waits, &self.key_of_waits(), began_us, &waits.figures)?;
                 Some(waits.figures)
             }
             Some(Err(e)) => {
@@ -148,6 +160,18 @@ impl Measurement<'_> {
             }
         };
         Ok(Measured { counts, began_us, columns, gaps, telemetry_cpu_us, waits })
+    }
+
+    /// What every row of `waits.parquet` begins with.
+    fn key_of_waits(&self) -> Vec<(Column, Value)> {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let mut key = vec![
+            (columns::RUN.column(), text(self.run)),
+            (columns::CASE.column(), text(&self.key.case)),
+            (columns::TRIAL.column(), Value::Count(u64::from(self.key.trial))),
+        ];
+        key.extend(columns::axes(self.axes).into_iter().map(|(column, value)| (column, text(value))));
+        key
     }
 
     fn waits(&self, gate: &Gate) -> Option<Result<Waits>> {
@@ -198,6 +222,7 @@ impl Measurement<'_> {
             Some(Value::Count(row.second)),
             row.wall_us.map(Value::Count),
         ];
+        values.extend(columns::axes(self.axes).into_iter().map(|(_, value)| Some(Value::Text(value.to_owned()))));
         values.extend(row.client);
         values.extend(row.telemetry);
         values

@@ -94,76 +94,62 @@ impl<I: Iterator<Item = LatencyInterval>> Iterator for Merged<I> {
 /// # Errors
 /// With the path, when the file is damaged.
 pub fn read(trial: &Path) -> Result<Vec<Distribution>> {
-    let path = trial.join("latency.hist");
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let doing = || format!("read {}", path.display());
-    let file = File::open(&path).or_store(doing)?;
-    merged(BufReader::new(file)).map_err(|e| e.while_doing(doing()))
+    let mut distributions = Vec::new();
+    visit(trial, |measure, _, _, latencies| merge(&mut distributions, measure, latencies))?;
+    Ok(distributions)
 }
 
-/// Reads two distributions of one measure: of its intervals for which `which` says false, and of those for which it says
-/// true. It is asked for the start and the length of each, microseconds; an interval without an answer is in neither.
+/// Hands over each interval in the order of the file: its measure, its start and length in microseconds, its latencies.
+/// Of the file no more than a line is held. None where the file is not there.
 ///
 /// # Errors
-/// As [`read`].
-pub fn read_apart(
-    trial: &Path,
-    measure: &str,
-    which: impl Fn(u64, u64) -> Option<bool>,
-) -> Result<[Option<Histogram<u64>>; 2]> {
+/// With the path, when the file is damaged; what `each` returns.
+pub fn visit(trial: &Path, each: impl FnMut(&str, u64, u64, Histogram<u64>) -> Result<()>) -> Result<()> {
     let path = trial.join("latency.hist");
     if !path.exists() {
-        return Ok([None, None]);
+        return Ok(());
     }
     let doing = || format!("read {}", path.display());
     let file = File::open(&path).or_store(doing)?;
-    let name = |tag: &str, start_us, length_us| {
-        let side = which(start_us, length_us).filter(|_| tag == measure)?;
-        Some(if side { "1" } else { "0" }.to_owned())
-    };
-    let found = merged_as(BufReader::new(file), name).map_err(|e| e.while_doing(doing()))?;
-    let mut apart = [None, None];
-    for (side, whole) in found {
-        apart[usize::from(side == "1")] = Some(whole);
+    intervals(BufReader::new(file), each).map_err(|e| e.while_doing(doing()))
+}
+
+/// Adds latencies to the distribution of a name.
+///
+/// # Errors
+/// When a count does not fit any more.
+pub fn merge(distributions: &mut Vec<Distribution>, name: &str, latencies: Histogram<u64>) -> Result<()> {
+    match distributions.iter_mut().find(|(known, _)| known == name) {
+        Some((_, whole)) => whole.add(&latencies).map_err(|e| damaged(&e.to_string()))?,
+        None => {
+            let mut whole = latencies;
+            whole.auto(true);
+            distributions.push((name.to_owned(), whole));
+        }
     }
-    Ok(apart)
+    Ok(())
 }
 
-/// Merges the intervals of each measure while it reads: of the file no more than a line is held.
-fn merged(log: impl BufRead) -> Result<Vec<Distribution>> {
-    merged_as(log, |tag, _, _| Some(tag.to_owned()))
+fn damaged(what: &str) -> Error {
+    Error::store(format!("not an HdrHistogram log: {what}"))
 }
 
-/// Merges the intervals to which `name` gives the same name by their tag, start and length in microseconds; those without
-/// a name are left out.
-fn merged_as(mut log: impl BufRead, name: impl Fn(&str, u64, u64) -> Option<String>) -> Result<Vec<Distribution>> {
-    let damaged = |what: String| Error::store(format!("not an HdrHistogram log: {what}"));
+fn intervals(mut log: impl BufRead, mut each: impl FnMut(&str, u64, u64, Histogram<u64>) -> Result<()>) -> Result<()> {
     let us = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     let mut deserializer = Deserializer::new();
-    let mut distributions: Vec<Distribution> = Vec::new();
     let mut text = Vec::new();
-    while log.read_until(b'\n', &mut text).map_err(|e| damaged(e.to_string()))? > 0 {
+    while log.read_until(b'\n', &mut text).map_err(|e| damaged(&e.to_string()))? > 0 {
         for entry in IntervalLogIterator::new(&text) {
-            let LogEntry::Interval(line) = entry.map_err(|e| damaged(format!("{e:?}")))? else { continue };
-            let tag = line.tag().ok_or_else(|| damaged("a line without its tag".to_owned()))?;
-            let Some(name) = name(tag.as_str(), us(line.start_timestamp()), us(line.duration())) else { continue };
-            let encoded = STANDARD.decode(line.encoded_histogram()).map_err(|e| damaged(e.to_string()))?;
-            let interval: Histogram<u64> =
-                deserializer.deserialize(&mut encoded.as_slice()).map_err(|e| damaged(format!("{e:?}")))?;
-            match distributions.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, whole)) => whole.add(&interval).map_err(|e| damaged(e.to_string()))?,
-                None => {
-                    let mut whole = interval;
-                    whole.auto(true);
-                    distributions.push((name, whole));
-                }
-            }
+            let LogEntry::Interval(line) = entry.map_err(|e| damaged(&format!("{e:?}")))? else { continue };
+            let tag = line.tag().ok_or_else(|| damaged("a line without its tag"))?;
+            let encoded = STANDARD.decode(line.encoded_histogram()).map_err(|e| damaged(&e.to_string()))?;
+            let latencies: Histogram<u64> =
+                deserializer.deserialize(&mut encoded.as_slice()).map_err(|e| damaged(&format!("{e:?}")))?;
+            each(tag.as_str(), us(line.start_timestamp()), us(line.duration()), latencies)?;
         }
         text.clear();
     }
-    Ok(distributions)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -227,23 +213,20 @@ mod tests {
     }
 
     #[test]
-    fn the_intervals_of_a_measure_are_read_apart_by_where_they_lie() {
-        let intervals = [
-            interval("transactions", 0, &[1, 2]),
-            interval("own", 0, &[9]),
-            interval("transactions", 1, &[3]),
-            interval("transactions", 2, &[4]),
-            interval("transactions", 3, &[5]),
-        ];
-        let (trial, _) = written(60, &intervals);
-        let which = |start_us, length_us| match (start_us, length_us) {
-            (0, 1_000_000) => None,
-            (start_us, _) => Some(start_us == 2_000_000),
-        };
-        let [no, yes] = read_apart(trial.path(), "transactions", which).unwrap();
-        let of = |intervals: &[LatencyInterval]| Some(whole(intervals, "transactions"));
-        assert_eq!((no, yes), (of(&[intervals[2].clone(), intervals[4].clone()]), of(&intervals[3..4])));
-        assert_eq!(read_apart(trial.path(), "nothing", which).unwrap(), [None, None]);
+    fn intervals_are_handed_over_with_their_place() {
+        let written_as =
+            [interval("transactions", 0, &[1, 2]), interval("own", 0, &[9]), interval("transactions", 3, &[5])];
+        let (trial, _) = written(60, &written_as);
+        let mut seen = Vec::new();
+        visit(trial.path(), |measure, start_us, length_us, latencies| {
+            seen.push((measure.to_owned(), start_us, length_us, latencies.len()));
+            Ok(())
+        })
+        .unwrap();
+        seen.sort();
+        let expected =
+            [("own", 0, 1_000_000, 1), ("transactions", 0, 1_000_000, 2), ("transactions", 3_000_000, 1_000_000, 1)];
+        assert_eq!(seen, expected.map(|(measure, start, length, count)| (measure.to_owned(), start, length, count)));
     }
 
     #[test]
@@ -271,8 +254,9 @@ mod tests {
         let mut bytes = text.into_bytes();
         let middle = bytes.len() - 8;
         bytes[middle] = b'!';
-        assert!(merged(bytes.as_slice()).is_err());
-        assert!(merged(b"garbage\n".as_slice()).is_err());
+        let taken = |log: &[u8]| intervals(log, |_, _, _, _| Ok(()));
+        assert!(taken(&bytes).is_err());
+        assert!(taken(b"garbage\n").is_err());
     }
 
     #[test]

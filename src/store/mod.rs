@@ -5,7 +5,8 @@
 //!   plan.toml       as it was given            run.json      format version, tool version, seed, cases
 //!   events.jsonl    append-only: what happened, for resuming and for live views
 //!   trials/<case>/<n>/  trial.json   asked, really there, outcome, figures    seconds.parquet  one row a second
-//!                       latency.hist  latency distributions (HdrHistogram log)  raw/  output of every tool, server log
+//!                       latency.hist  latency distributions (HdrHistogram log)  waits.parquet  one row a second and wait
+//!                       raw/  output of every tool, server log
 //! ```
 //!
 //! A trial is written beside its place, synced, and renamed into it: a trial folder without a leading dot is complete.
@@ -16,3 +17,4 @@ pub(crate) mod import;
 pub mod latency;
 pub mod seconds;
 pub(crate) mod staging;
+pub mod waits;

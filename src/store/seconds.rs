@@ -1,5 +1,6 @@
 //! `seconds.parquet`: one row a second of one trial, written as the seconds come, read by column.
 //!
+//! What each column is stands in the file, too, as JSON under the key [`COLUMNS_KEY`]: name, unit, kind, meaning.
 //! Whole numbers are stored as signed INT64, so that a difference of two counters cannot overflow in other people's SQL.
 //! A row group holds up to [`ROWS_IN_GROUP`] rows: memory does not grow with the length of a trial.
 
@@ -10,6 +11,7 @@ use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -21,6 +23,9 @@ use std::sync::Arc;
 
 /// Rows kept in memory before they are written: an hour.
 const ROWS_IN_GROUP: usize = 3600;
+
+/// Key in the file's metadata under which its columns are described.
+pub const COLUMNS_KEY: &str = "pgstrata.columns";
 
 /// Writes the rows of one trial.
 pub struct SecondsWriter {
@@ -97,7 +102,10 @@ impl SecondsWriter {
 /// bits and are read several times faster than through a general compressor. The rest goes through snappy, texts as
 /// dictionaries.
 fn properties(columns: &[Column]) -> WriterProperties {
-    let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let described = serde_json::to_string(columns).unwrap_or_default();
+    let described = KeyValue::new(COLUMNS_KEY.to_owned(), described);
+    let mut properties =
+        WriterProperties::builder().set_compression(Compression::SNAPPY).set_key_value_metadata(Some(vec![described]));
     for column in columns.iter().filter(|column| column.of == ColumnType::Count) {
         let path = ColumnPath::from(column.name.as_str());
         properties = properties
@@ -173,9 +181,13 @@ fn levelled<'a, T>(
 /// # Errors
 /// With the path, when the file is damaged or cut off.
 pub fn read(trial: &Path, wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, ColumnData>> {
-    let path = trial.join("seconds.parquet");
+    read_file(&trial.join("seconds.parquet"), wanted)
+}
+
+/// As [`read`], of the file itself.
+pub(super) fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, ColumnData>> {
     let damaged = || format!("read {}", path.display());
-    let file = File::open(&path).or_store(damaged)?;
+    let file = File::open(path).or_store(damaged)?;
     let reader = SerializedFileReader::new(file)
         .map_err(|e| Error::store(e.to_string()).hint("the file is damaged: this trial must be measured again"))
         .map_err(|e| e.while_doing(damaged()))?;
@@ -304,6 +316,18 @@ mod tests {
         assert_eq!(read["pg_wal_bytes"], ColumnData::Count { values: counted, present: vec![true; rows.len()] });
         let ColumnData::Count { values, present } = &read["mem_dirty_bytes"] else { panic!("{read:?}") };
         assert_eq!((present[3], present[4], values[4]), (false, true, 28));
+    }
+
+    #[test]
+    fn the_file_says_what_its_columns_are() {
+        let folder = written(&[row(1)]);
+        let file = File::open(folder.path().join("seconds.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let found = metadata.iter().find(|entry| entry.key == COLUMNS_KEY).and_then(|entry| entry.value.clone());
+        let found: Vec<Column> = serde_json::from_str(&found.unwrap()).unwrap();
+        assert_eq!(found, columns());
+        assert_eq!(found[1].unit, "bytes");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 const SECONDS: &str = "seconds.parquet";
 /// Latencies of all operations.
 const LATENCIES: &str = "latency.hist";
+/// Waits of the backends, one row a second and wait.
+const WAITS: &str = "waits.parquet";
 
 /// A trial that is not complete yet. Dropped without [`Staging::commit`], it vanishes.
 #[derive(Debug)]
@@ -54,6 +56,12 @@ impl Staging {
         self.beside.join(LATENCIES)
     }
 
+    /// Where `waits.parquet` goes.
+    #[must_use]
+    pub fn waits(&self) -> PathBuf {
+        self.beside.join(WAITS)
+    }
+
     /// Writes `trial.json`, makes all of it durable and renames it into its place. What was there (a trial that had not
     /// been run) is replaced.
     ///
@@ -61,7 +69,7 @@ impl Staging {
     /// With the path; the place then holds what it held before.
     pub fn commit(self, record: &TrialRecord) -> Result<()> {
         let mut record = record.clone();
-        for name in [SECONDS, LATENCIES] {
+        for name in [SECONDS, LATENCIES, WAITS] {
             let path = self.beside.join(name);
             if path.exists() {
                 record.files.insert(name.to_owned(), mark(&path)?);

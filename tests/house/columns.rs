@@ -11,7 +11,7 @@ use pgstrata::record::stack::GroundName;
 use pgstrata::telemetry::{ALL, Target};
 
 /// Columns that analysis does not read, and what people who query the file want them for.
-const KEPT_FOR_READERS: [(ColumnDef, &str); 33] = [
+const KEPT_FOR_READERS: [(ColumnDef, &str); 30] = [
     (columns::RUN, "key: files of several runs make one table"),
     (columns::CASE, "key: files of several cases make one table"),
     (columns::TRIAL, "key: files of several trials make one table"),
@@ -20,10 +20,7 @@ const KEPT_FOR_READERS: [(ColumnDef, &str); 33] = [
     (columns::CLIENT_SKIPPED, "in which seconds a fixed rate could not be kept"),
     (columns::CLIENT_LATE, "in which seconds the latency limit was missed"),
     (columns::CLIENT_LATENCY_US_SUM, "mean latency of any stretch of seconds"),
-    (columns::CLIENT_LATENCY_US_P50, "latency beside the counters of its second"),
     (columns::CLIENT_LATENCY_US_P95, "latency beside the counters of its second"),
-    (columns::CLIENT_LATENCY_US_P99, "latency beside the counters of its second"),
-    (columns::CLIENT_LATENCY_US_P999, "latency beside the counters of its second"),
     (columns::CPU_COUNT, "CPUs that went on or off line meanwhile"),
     (columns::MEM_FREE_BYTES, "memory that nobody used, beside what was available"),
     (columns::MEM_SWAP_USED_BYTES, "whether swap explains a slow second"),
@@ -48,13 +45,9 @@ const KEPT_FOR_READERS: [(ColumnDef, &str); 33] = [
 ];
 
 /// The same for the columns of each device.
-const KEPT_OF_DEVICES: [(DeviceColumn, &str); 7] = [
+const KEPT_OF_DEVICES: [(DeviceColumn, &str); 3] = [
     (columns::DEVICE_NAME, "which device of the machine a node is"),
-    (columns::DEVICE_READ_MS, "mean time of a read"),
-    (columns::DEVICE_WRITE_MS, "mean time of a write"),
     (columns::DEVICE_DISCARDS, "whether discards explain a slow second"),
-    (columns::DEVICE_FLUSH_MS, "mean time of a flush"),
-    (columns::DEVICE_QUEUE_MS, "mean number of requests in flight"),
     (columns::DEVICE_IN_FLIGHT, "requests in flight at the moment of the row"),
 ];
 

@@ -4,6 +4,8 @@
 mod chromium;
 mod facts;
 mod layout;
+mod over_time;
+mod over_time_page;
 mod page;
 mod sample;
 mod text;

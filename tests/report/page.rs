@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct Opened {
     pub browser: Chromium,
     pub path: PathBuf,
-    _folder: tempfile::TempDir,
+    pub _folder: tempfile::TempDir,
 }
 
 pub fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
@@ -25,7 +25,7 @@ pub fn open(findings: &Findings, width: u32, scheme: &str) -> Option<Opened> {
 }
 
 /// Opens everything folded, so that every chart is drawn, and scrolls through the whole page.
-const SCROLL_THROUGH: &str = "(async () => {
+pub const SCROLL_THROUGH: &str = "(async () => {
     document.querySelectorAll('main details').forEach(one => { one.open = true; });
     for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
         window.scrollTo({top: y, behavior: 'instant'});
@@ -216,8 +216,9 @@ fn a_ranking_that_was_folded_while_colours_changed_has_them_when_it_is_unfolded(
 fn telemetry_shows_the_trial_that_is_chosen() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1200, "light") else { return };
     let choose = format!(
-        "(() => {{ const s = document.getElementById('telemetry-case'); s.value = '{}'; s.dispatchEvent(new Event('change')); \
-         const t = document.getElementById('telemetry-trial'); t.value = '2'; t.dispatchEvent(new Event('change')); \
+        "(() => {{ const chip = id => document.querySelector(`#telemetry .chips button[data-id='${{id}}']`); \
+         const before = document.querySelector('#telemetry .chips button[aria-pressed=true]').dataset.id; \
+         chip('{}').click(); chip(before).click(); const t = document.getElementById('telemetry-trial'); t.value = '2'; t.dispatchEvent(new Event('change')); \
          return document.querySelector('#telemetry-charts .note').textContent; }})()",
         sample::case_id("btrfs", 4)
     );

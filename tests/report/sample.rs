@@ -4,6 +4,7 @@ use pgstrata::analyse::findings::*;
 use pgstrata::record::event::Step;
 
 use crate::facts::{host, server_facts, stack_facts};
+use crate::over_time::{heatmap, telemetry, waits};
 use crate::windows::{trial_window, window};
 use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
@@ -407,33 +408,8 @@ pub fn series(title: &str, unit: &str, group: &str, values: Vec<Option<f32>>) ->
     }
 }
 
-fn noisy(noise: &mut Noise, mean: f64, spread: f64) -> Vec<Option<f32>> {
+pub fn noisy(noise: &mut Noise, mean: f64, spread: f64) -> Vec<Option<f32>> {
     (0..SECONDS).map(|_| Some((mean * (1.0 + spread * (noise.next() - 0.5))) as f32)).collect()
-}
-
-fn telemetry(noise: &mut Noise, tps: f64) -> Vec<Series> {
-    let mut one = |title: &str, unit: &str, group: &str, mean: f64| series(title, unit, group, noisy(noise, mean, 0.2));
-    let mut all = vec![
-        one("WAL written", "MiB/s", "postgres", tps * 3.6e-3),
-        one("WAL syncs", "1/s", "postgres", tps * 0.97),
-        one("full-page images", "1/s", "postgres", tps * 0.3),
-        one("writes of loop", "1/s", "device", tps * 1.02),
-        one("flushes of loop", "1/s", "device", tps * 0.98),
-        one("written to loop", "MiB/s", "device", tps * 0.016),
-        one("busy, loop", "%", "device", 87.0),
-        one("user", "%", "cpu", 21.0),
-        one("system", "%", "cpu", 17.0),
-        one("waiting for I/O", "%", "cpu", 34.0),
-        one("idle", "%", "cpu", 26.0),
-        one("some I/O", "%", "pressure", 41.0),
-        one("full I/O", "%", "pressure", 22.0),
-        one("dirty", "MiB", "memory", 180.0),
-        one("in writeback", "MiB", "memory", 3.2),
-    ];
-    for gap in 40..43 {
-        all[0].min[gap] = None;
-    }
-    all
 }
 
 fn trial(stack: &Stack, at: usize, number: u32) -> TrialFinding {
@@ -455,6 +431,8 @@ fn trial(stack: &Stack, at: usize, number: u32) -> TrialFinding {
         throughput: Some(series("transactions", "tps", "client", throughput)),
         latency_ms_max: Some(series("slowest transaction", "ms", "client", slowest)),
         telemetry: telemetry(&mut noise, tps),
+        heatmap: Some(heatmap(number)),
+        waits: Some(waits(number)),
         processes: vec![("postgres".to_owned(), 0.74), ("loop0".to_owned(), 0.21), ("pgbench".to_owned(), 0.12)],
         gaps: if number == 2 { vec![gap()] } else { vec![] },
         steps: steps(number),

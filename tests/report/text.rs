@@ -238,3 +238,35 @@ fn the_page_besides_its_data_stays_under_two_megabytes() {
     let data = page.split("id=\"findings\">").nth(1).unwrap().split("</script>").next().unwrap();
     assert!(page.len() - data.len() < 2_000_000, "{} bytes", page.len() - data.len());
 }
+
+#[test]
+fn markdown_has_the_answer_the_tables_and_the_conditions() {
+    let findings = sample::findings();
+    let text = rendered("md", &findings);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("## which-filesystem"));
+    assert!(lines.nth(1).unwrap().contains("xfs is the fastest under tpcb with 16 clients"), "{text}");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(rows.iter().any(|row| row.contains("| xfs |") && row.contains("1.12×")), "{rows:?}");
+    for part in
+        ["**Volatile**", "### Latency, ms", "### Not run", "### Conditions", "seed 42", "<summary>Plan</summary>"]
+    {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(text.contains(findings.run.plan.lines().next().unwrap()));
+}
+
+#[test]
+fn hostile_text_stays_in_its_cell_of_markdown() {
+    let text = rendered("md", &sample::hostile());
+    let (before, plan) = text.split_once("<details>").unwrap();
+    assert!(!before.contains("<img") && !before.contains("</script"), "{before}");
+    assert!(!plan.contains('\u{1b}') && !plan.contains('\u{202e}'));
+    // As many cells in each row of a table as in its head: a bar in a name ends no cell.
+    let cells = |row: &str| row.replace("\\\\", "").replace("\\|", "").matches('|').count();
+    let mut head: Option<usize> = None;
+    for line in before.lines() {
+        head = if line.starts_with("| ") { Some(*head.get_or_insert(cells(line))) } else { None };
+        assert!(head.is_none_or(|head| head == cells(line)), "{line}");
+    }
+}

@@ -20,12 +20,14 @@ function firstChoice() {
   return ids.length ? ids : measuredCases.slice(0, 3);
 }
 
-/** Colour of a chosen case: its stack's, in shades where several chosen cases share a stack. */
-function chosenLook(id) {
-  var alike = chosen.filter(function (other) { return colourName(other) === colourName(id); });
+/** Colour of a case among those that are shown together: its stack's, in shades where several of them share a stack. */
+function lookAmong(id, together) {
+  var alike = together.filter(function (other) { return colourName(other) === colourName(id); });
   var shade = Math.max(0, alike.indexOf(id));
   return { colour: mixed(variable(colourName(id)), [0, -0.42, 0.38, -0.6, 0.6][shade % 5]), dash: isVolatile(id) ? "dashed" : ["solid", [7, 3], [2, 2]][shade % 3] };
 }
+
+function chosenLook(id) { return lookAmong(id, chosen); }
 
 function compareChips() {
   document.querySelectorAll('[data-chips="cases"]').forEach(function (holder) {
@@ -58,16 +60,21 @@ function secondsChart(holder) {
   compareEntries.push(entry);
   entry.created = function (instance) {
     instance.on("datazoom", function () {
-      var marks = secondsMarks(entry, zoomOf(entry));
-      instance.setOption({ xAxis: [{ interval: marks.interval }, marks] });
+      var zoom = instance.getOption().dataZoom[0];
+      if (zoom.start <= 0 && zoom.end >= 100) setView(); else setView(zoom.start / 100 * entry.length, zoom.end / 100 * entry.length);
     });
   };
+  // Its bar below the plot has a drag of its own.
+  timeChart(entry, function () { return { left: SECONDS_LEFT, right: SECONDS_RIGHT, bottom: 410, length: entry.length || 1 }; });
 }
+
+/** Space beside the plots of the chart. */
+var SECONDS_LEFT = 58, SECONDS_RIGHT = 14;
 
 /** The part of the measurement that is in view, per cent. */
 function zoomOf(entry) {
-  var zoom = entry.instance ? (entry.instance.getOption().dataZoom || [])[0] : null;
-  return zoom ? { start: zoom.start, end: zoom.end } : { start: 0, end: 100 };
+  var view = viewOf(entry.length);
+  return { start: view.from / entry.length * 100, end: view.to / entry.length * 100 };
 }
 
 function secondsMarks(entry, zoom) {
@@ -114,7 +121,7 @@ function secondsOption(entry, width) {
   var shownTrials = chosenSeries(), option = baseOption();
   var unit = shownTrials.length && shownTrials[0].trial.throughput ? shownTrials[0].trial.throughput.unit : "operations/s";
   var length = Math.max.apply(null, [1].concat(shownTrials.map(function (one) { var s = one.trial.throughput; return s ? s.min.length * s.bucket_s : 1; })));
-  var left = 58, right = 14;
+  var left = SECONDS_LEFT, right = SECONDS_RIGHT;
   entry.length = length;
   var zoom = zoomOf(entry), marks = secondsMarks(entry, zoom);
   option.grid = [{ left: left, right: right, top: 28, height: 200, outerBoundsMode: "none" }, { left: left, right: right, top: 272, height: 130, outerBoundsMode: "none" }];
@@ -130,19 +137,19 @@ function secondsOption(entry, width) {
   option.series = [];
   shownTrials.forEach(function (one) { addThroughput(option.series, one); addSlowest(option.series, one); });
   if (shownTrials.length <= MOST_WITH_CHECKPOINTS) shownTrials.forEach(function (one) {
-    option.series.push(checkpointBands(one.trial, length, one.colour, { xAxisIndex: 0, yAxisIndex: 0 }));
+    [0, 1].forEach(function (grid) { option.series.push(checkpointMarks(one.trial, length, one.colour, { xAxisIndex: grid, yAxisIndex: grid })); });
   });
   if (!shownTrials.length) option.title = { text: "No case is chosen", left: "center", top: 110, textStyle: { color: variable("muted"), fontWeight: 400, fontSize: 14 } };
   return { option: option, height: 500 };
 }
 
-/** Zoom by dragging and pinching, kept when the choice changes. The wheel is left to the page. */
+/** Zoom by the bar and by pinching, for all time charts. The wheel is left to the page. */
 function zoomers(zoom, length) {
   var both = { xAxisIndex: [0, 1], start: zoom.start, end: zoom.end, filterMode: "none", minValueSpan: Math.min(5, length) };
-  return [Object.assign({ type: "slider", height: 20, bottom: 6, left: 58, right: 14, brushSelect: false, showDetail: false,
+  return [Object.assign({ type: "slider", height: 20, bottom: 6, left: SECONDS_LEFT, right: SECONDS_RIGHT, brushSelect: false, showDetail: false,
       borderColor: variable("line"), fillerColor: variable("band") + "88", backgroundColor: variable("panel"), showDataShadow: false,
       handleStyle: { color: variable("bg"), borderColor: variable("line-strong") }, moveHandleStyle: { color: variable("line-strong") }, moveHandleSize: 5 }, both),
-    Object.assign({ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, preventDefaultMouseMove: false }, both)];
+    Object.assign({ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, moveOnMouseMove: false, preventDefaultMouseMove: false }, both)];
 }
 
 /** Every second's slowest operation of the chosen trials, without gaps; long runs are thinned by their extremes. */

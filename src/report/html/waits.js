@@ -96,3 +96,59 @@ function waitsTip(found) {
     return { name: wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")", value: (wait.share * 100).toFixed(1) + " %" };
   }));
 }
+
+/** The waits of one trial over time: backends by what they were doing, stacked. Its colours are those of all waits. */
+function waitsPanel(place, trial, length) {
+  var parts = panelParts(place, "What the backends were doing", "backends, " + label(trial.case), label(trial.case));
+  var events = trialWaits(trial), hidden = {}, values = [];
+  events.forEach(function (event) {
+    var swatch = element("span", { "class": "swatch block", "aria-hidden": "true" }), value = element("span", { "class": "now" });
+    swatch.style.background = variable(event.colour);
+    value.style.minWidth = "2.4rem";
+    var button = element("button", { type: "button", "aria-pressed": "true", title: "Hide or show this wait" }, [swatch, event.name, value]);
+    button.addEventListener("click", function () {
+      hidden[event.key] = !hidden[event.key];
+      button.setAttribute("aria-pressed", String(!hidden[event.key]));
+      charts.forEach(function (entry) { if (entry.holder === parts.holder) redraw(entry); });
+    });
+    values.push({ event: event, value: value });
+    parts.legend.append(button);
+  });
+  var shownEvents = function () { return events.filter(function (event) { return !hidden[event.key]; }); };
+  return { holder: parts.holder, make: function () { return waitsOverTimeOption(trial, shownEvents(), length); },
+    hover: function (second) {
+      parts.now.textContent = second === null ? "" : moment(second);
+      values.forEach(function (one) { one.value.textContent = second === null ? "" : shown(one.event.backends[bucketAt(second, trial.waits.bucket_s)]); });
+    } };
+}
+
+/** The waits of a trial in the order and colours of the bars; those that have no colour there get the next of their class. */
+function trialWaits(trial) {
+  var known = waitEvents(), order = ["IO", "LWLock", "Lock", "CPU"], used = {};
+  known.forEach(function (event) { used[event.cls] = (used[event.cls] || 0) + 1; });
+  var events = trial.waits.waits.map(function (wait) {
+    var key = wait.class + " " + wait.event, same = known.find(function (event) { return event.key === key; });
+    var colours = WAIT_COLOURS[wait.class] || ["c5", "c6", "c7"];
+    if (!same) used[wait.class] = (used[wait.class] || 0) + 1;
+    return { key: key, cls: wait.class, name: wait.class === wait.event ? wait.event : wait.event + " (" + wait.class + ")", colour: same ? same.colour : colours[(used[wait.class] - 1) % colours.length], backends: wait.backends };
+  });
+  var rank = function (event) { var at = order.indexOf(event.cls); return at < 0 ? order.length : at; };
+  events.sort(function (a, b) { return rank(a) - rank(b); });
+  if (trial.waits.others.some(function (value) { return value > 0; })) events.push({ key: "other", cls: "", name: "other", colour: "line-strong", backends: trial.waits.others });
+  return events;
+}
+
+function waitsOverTimeOption(trial, events, length) {
+  var option = baseOption();
+  option.tooltip = { show: false };
+  option.grid = { left: TIME_LEFT, right: TIME_RIGHT, top: 8, bottom: 22, outerBoundsMode: "none" };
+  option.xAxis = timeAxis(length, 6, 10);
+  option.yAxis = axis({ min: 0, splitNumber: 3, axisLabel: { color: variable("muted"), fontSize: 10, formatter: shown } });
+  option.series = events.map(function (event) {
+    var series = { bucket_s: trial.waits.bucket_s };
+    return { type: "line", stack: "waits", symbol: "none", silent: true, data: pointsInView(series, event.backends, length), lineStyle: { width: 0 }, itemStyle: { color: variable(event.colour) },
+      areaStyle: { color: variable(event.colour), opacity: 1 }, emphasis: { disabled: true } };
+  });
+  option.series.push(checkpointMarks(trial, length, variable("text"), {}));
+  return { option: option, height: 200 };
+}

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::host::time::wall_us;
 use crate::record::options::Options;
 use crate::record::trial::Outcome;
-use crate::run::measure::Measurement;
+use crate::run::measure::{Files, Measurement};
 use crate::run::window;
 use crate::telemetry::{ServerAddress, Target};
 use crate::units::Micros;
@@ -64,6 +64,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
         host: &trial.session.host,
         key: trial.key,
         run: &trial.session.record.id,
+        axes: &trial.case.axes,
         workload: trial.workload,
         options,
         memory: trial.session.memory_of(trial.case),
@@ -74,8 +75,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     .run(
         &trial.place(&raw)?,
         Until { longest, is_over: &mut is_over },
-        &trial.staging.seconds(),
-        &trial.staging.latencies(),
+        &Files { seconds: trial.staging.seconds(), latencies: trial.staging.latencies(), waits: trial.staging.waits() },
     )?;
     let ended_us = wall_us();
     let Some(began_us) = measured.began_us else {

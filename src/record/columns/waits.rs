@@ -1,0 +1,72 @@
+//! Columns of `waits.parquet` after those that say which trial it is, and the columns of a case's axes.
+
+use super::{ColumnDef, SECOND, gauge, interval};
+use crate::record::seconds::{Column, ColumnKind, ColumnType};
+use std::collections::BTreeMap;
+
+const TIME_US: ColumnDef =
+    gauge("time_us", "us", "wall clock at which the sampled second began, microseconds since 1970-01-01 UTC");
+const WAIT_CLASS: ColumnDef = interval(
+    "wait_class",
+    "",
+    "pg_stat_activity.wait_event_type; `CPU` for an active backend that waits for nothing, `Client` for one between \
+     statements; absent where no backend of a client was seen",
+)
+.text();
+const WAIT_EVENT: ColumnDef =
+    interval("wait_event", "", "pg_stat_activity.wait_event; the same as the class where there is none").text();
+const SAMPLES: ColumnDef = interval("samples", "samples", "samples taken in the second, about ten");
+const BACKENDS: ColumnDef = interval(
+    "backends",
+    "backends",
+    "backends seen in this wait, added up over the samples: divided by them, the mean number of backends in it",
+);
+
+/// Columns of `waits.parquet`, one row a second and wait.
+#[must_use]
+pub(crate) fn waits() -> [Column; 6] {
+    [SECOND, TIME_US, WAIT_CLASS, WAIT_EVENT, SAMPLES, BACKENDS].map(|column| column.column())
+}
+
+/// Columns of a case's axes with its value in each: `axis_stack`, `axis_clients`, `axis_ext4_mount`. Text always, as an
+/// axis may have numbers and words.
+#[must_use]
+pub fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
+    let mut columns: Vec<(Column, &str)> = Vec::new();
+    for (axis, value) in axes {
+        let stem = axis_name(axis);
+        let mut name = stem.clone();
+        let mut number = 2;
+        while columns.iter().any(|(column, _)| column.name == name) {
+            name = format!("{stem}_{number}");
+            number += 1;
+        }
+        let doc = format!("value of the case in the plan's axis `{axis}`");
+        let kind = ColumnKind::Gauge;
+        columns.push((Column { name, unit: String::new(), kind, of: ColumnType::Text, doc }, value));
+    }
+    columns
+}
+
+/// Name of the column of an axis, in plain letters.
+fn axis_name(axis: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    format!("axis_{}", axis.chars().map(plain).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_plain_names_of_their_own_and_their_values() {
+        let values = [("stack", "ext4"), ("clients", "8"), ("ext4.mount", "noatime"), ("ext4_mount", "x")];
+        let values = values.map(|(axis, value)| (axis.to_owned(), value.to_owned()));
+        let values = BTreeMap::from(values);
+        let found: Vec<(String, &str)> =
+            axes(&values).into_iter().map(|(column, value)| (column.name, value)).collect();
+        let expected =
+            [("axis_clients", "8"), ("axis_ext4_mount", "noatime"), ("axis_ext4_mount_2", "x"), ("axis_stack", "ext4")];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+}

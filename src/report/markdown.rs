@@ -1,0 +1,182 @@
+//! The findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, what to know, the conditions.
+
+use super::Renderer;
+use super::cases::Cases;
+use super::environment::each_machine;
+use super::latencies::{CLOSED_LOOP, in_ms, load_words, percentile_text};
+use super::rankings::ranking_tables;
+use super::table::{Cell, Table};
+use super::terminal::printable;
+use super::words::{case_labels, caution_cases, moment, ranges, server_versions};
+use crate::analyse::findings::{Findings, Percentile};
+use crate::error::{Context, Result};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// `--format md`.
+pub(super) struct Markdown;
+
+impl Renderer for Markdown {
+    fn extension(&self) -> &'static str {
+        "md"
+    }
+
+    fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
+        out.write_all(page(findings).as_bytes()).or_host(|| "write the report as Markdown".to_owned())
+    }
+}
+
+fn page(findings: &Findings) -> String {
+    let labels = case_labels(findings);
+    let mut parts = vec![format!("## {}", plain(&findings.run.name)), format!("**{}**", plain(&findings.headline))];
+    parts.extend(ranking_tables(&findings.rankings).iter().map(ranking));
+    parts.extend(latencies(findings, &labels));
+    let cautions = findings.cautions.iter().map(|caution| {
+        let cases = caution_cases(caution, &labels);
+        let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
+        format!("- {}", plain(&format!("{}{cases}", caution.text)))
+    });
+    parts.extend(list("Before you believe a figure", cautions));
+    let not_run = findings.not_run.iter().map(|found| {
+        let label = labels.get(&found.case).unwrap_or(&found.case);
+        plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))
+    });
+    parts.extend(list("Not run", not_run.map(|one| format!("- {one}"))));
+    parts.push(conditions(findings));
+    parts.join("\n\n") + "\n"
+}
+
+/// One ranking: a table for each durability class.
+fn ranking(found: &Table) -> String {
+    let mut text = format!("### {}", plain(&found.caption));
+    for group in &found.groups {
+        let heading = group.heading.as_deref().unwrap_or_default();
+        let meaning = group.note.as_deref().unwrap_or_default();
+        text.push_str(&format!("\n\n**{}**: {}\n\n", plain(heading), plain(meaning)));
+        let title = |column: &super::table::TableColumn| {
+            let unit = column.unit.as_deref().filter(|unit| !column.title.contains(*unit));
+            plain(&unit.map_or_else(|| column.title.clone(), |unit| format!("{}, {unit}", column.title)))
+        };
+        let aligned = |column: &super::table::TableColumn| if column.numeric { "--:" } else { "---" }.to_owned();
+        text.push_str(&row(found.columns.iter().map(title)));
+        text.push_str(&row(found.columns.iter().map(aligned)));
+        for cells in &group.rows {
+            text.push_str(&row(cells.cells.iter().map(cell)));
+        }
+        for sentence in &group.below {
+            text.push_str(&format!("\n{}", plain(sentence)));
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// Percentiles of each case's main measure; nothing where no latencies were measured.
+fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
+    const SHOWN: [&str; 3] = ["p50", "p99", "p99.9"];
+    let mut text = row(["Case", "Load"].into_iter().chain(SHOWN).map(str::to_owned));
+    text.push_str(&row(["---", "---", "--:", "--:", "--:"].into_iter().map(str::to_owned)));
+    let mut any = false;
+    for case in &findings.cases {
+        let Some(latency) = case.measures.first().and_then(|measure| measure.latency.as_ref()) else { continue };
+        any = true;
+        let shown = SHOWN.map(|name| latency.percentile(name).map_or_else(|| "–".to_owned(), percentile));
+        let name = plain(labels.get(&case.id).unwrap_or(&case.id));
+        text.push_str(&row([name, plain(&load_words(case))].into_iter().chain(shown)));
+    }
+    let cases = Cases { cases: &findings.cases, labels };
+    let closed = if cases.any_closed_loop() { format!("\n{}\n", plain(CLOSED_LOOP)) } else { String::new() };
+    any.then(|| format!("### Latency, ms (95 % interval over trials)\n\n{text}{closed}").trim_end().to_owned())
+}
+
+fn percentile(found: &Percentile) -> String {
+    let Some(over) = found.over_trials else { return "–".to_owned() };
+    let (value, interval) = percentile_text(&in_ms(&over));
+    if over.low.is_some() { plain(&format!("{value} ({interval})")) } else { plain(&value) }
+}
+
+fn list(heading: &str, lines: impl Iterator<Item = String>) -> Option<String> {
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| format!("### {heading}\n\n{}", lines.join("\n")))
+}
+
+/// On what, with what and how it was measured; the plan is folded.
+fn conditions(findings: &Findings) -> String {
+    let run = &findings.run;
+    let machines = each_machine(&findings.machines, |host| {
+        format!("{}, {} CPUs, {}, Linux {}", host.hostname, host.cpus, Bytes(host.memory_bytes), host.kernel)
+    });
+    let mut lines = vec![format!("- Run {} of {}, seed {}", plain(&run.id), plain(&moment(&run.started)), run.seed)];
+    lines.extend((!machines.is_empty()).then(|| format!("- Machine: {}", plain(&machines))));
+    lines.extend(server_versions(findings).map(|versions| format!("- PostgreSQL {}", plain(&versions))));
+    lines.push(format!(
+        "- {} of {} trials measured in {} blocks; intervals are 95 %",
+        run.trials_measured, run.trials_planned, run.blocks
+    ));
+    lines.push(format!("- pgstrata {} (measured with {})", plain(&run.analysed_by), plain(&run.measured_by)));
+    // A fence is longer than any run of backticks in what it holds.
+    let fence = "`".repeat(2 + longest_run(&run.plan, '`').max(1));
+    let plan: Vec<String> = run.plan.lines().map(printable).collect();
+    let plan = format!("<details><summary>Plan</summary>\n\n{fence}toml\n{}\n{fence}\n\n</details>", plan.join("\n"));
+    format!("### Conditions\n\n{}\n\n{plan}", lines.join("\n"))
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|c| c != of).map(str::len).max().unwrap_or(0)
+}
+
+fn row(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+}
+
+fn cell(cell: &Cell) -> String {
+    let text = match &cell.aside {
+        Some(aside) if aside.starts_with(|c: char| c.is_ascii_digit()) => format!("{} ({aside})", cell.text),
+        Some(aside) if !cell.text.is_empty() => format!("{}: {aside}", cell.text),
+        Some(aside) => aside.clone(),
+        None => cell.text.clone(),
+    };
+    plain(&text)
+}
+
+/// Text that Markdown shows as it is: what marks up, ends a cell, makes an element or names an issue is escaped; control
+/// characters and those that hide or reorder become their code.
+fn plain(text: &str) -> String {
+    let text: Vec<char> = printable(text).chars().collect();
+    let mut shown = String::with_capacity(text.len());
+    for (at, &c) in text.iter().enumerate() {
+        let next = text.get(at + 1).copied();
+        let before = at.checked_sub(1).and_then(|before| text.get(before)).copied();
+        let in_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        match c {
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '&' => shown.push_str("&amp;"),
+            // A name of somebody would send them a mail.
+            '@' => shown.push_str("@\u{2060}"),
+            '_' if in_word(before) && in_word(next) => shown.push('_'),
+            '#' if !next.is_some_and(|next| next.is_ascii_digit()) && before.is_some() => shown.push('#'),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '#' => shown.extend(['\\', c]),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_marks_up_is_shown_as_it_is() {
+        assert_eq!(plain("a|b `c` *d* <img> & [x](y) \\"), "a\\|b \\`c\\` \\*d\\* &lt;img&gt; &amp; \\[x\\](y) \\\\");
+        assert_eq!(plain("wal_sync_method _x_ #12 C# $1$"), "wal_sync_method \\_x\\_ \\#12 C# \\$1\\$");
+        assert_eq!(plain("two\nlines\u{1b}[2J"), "two lines{U+001B}\\[2J");
+        assert_eq!(plain("@user"), "@\u{2060}user");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_the_fences_it_holds() {
+        assert_eq!((longest_run("a ```` b `", '`'), longest_run("none", '`')), (4, 0));
+    }
+}

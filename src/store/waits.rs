@@ -1,0 +1,149 @@
+//! `waits.parquet`: what the clients' backends of one trial waited for, second by second: one row a second and wait.
+//!
+//! The waits of all seconds together stand in `trial.json`; this file holds what they are made of, once.
+
+use super::seconds::{ColumnData, SecondsWriter, read_file};
+use crate::error::{Error, Result};
+use crate::record::columns;
+use crate::record::seconds::{Column, Value};
+use crate::record::trial::{WaitFigures, WaitSecond};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Writes the seconds of `waits`. `key` says which trial it is, in columns that every row begins with; `began_us` is when
+/// the first operation began, where it is known.
+///
+/// # Errors
+/// With the path.
+pub fn write(path: &Path, key: &[(Column, Value)], began_us: Option<u64>, waits: &WaitFigures) -> Result<()> {
+    let columns = key.iter().map(|(column, _)| column.clone()).chain(columns::waits()).collect();
+    let mut writer = SecondsWriter::create(path, columns)?;
+    for (place, second) in waits.seconds.iter().enumerate().filter(|(_, second)| second.samples > 0) {
+        let row = began_us.map(|began_us| Value::Count(waits.row(place, began_us)));
+        let at = Value::Count(waits.began_us + place as u64 * 1_000_000);
+        let samples = Value::Count(u64::from(second.samples));
+        let mut push = |wait: Option<(&str, &str)>, backends: u32| {
+            let mut values: Vec<Option<Value>> = key.iter().map(|(_, value)| Some(value.clone())).collect();
+            let text = |text: &str| Value::Text(text.to_owned());
+            values.extend([row.clone(), Some(at.clone())]);
+            values.extend([wait.map(|(class, _)| text(class)), wait.map(|(_, event)| text(event))]);
+            values.extend([Some(samples.clone()), Some(Value::Count(u64::from(backends)))]);
+            writer.push(values)
+        };
+        if second.counts.is_empty() {
+            push(None, 0)?;
+        }
+        for (wait, backends) in &second.counts {
+            let wait = waits.waits.get(*wait as usize);
+            let wait = wait.ok_or_else(|| Error::bug("a second of waits names a wait that was not counted"))?;
+            push(Some((&wait.class, &wait.event)), *backends)?;
+        }
+    }
+    writer.finish()
+}
+
+/// Reads the seconds back into `waits`; they stay empty where the trial has no such file.
+///
+/// # Errors
+/// With the path, when the file is damaged or does not belong to these waits.
+pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
+    let path = trial.join("waits.parquet");
+    if !path.exists() {
+        return Ok(());
+    }
+    let wanted = columns::waits().map(|column| column.name);
+    let mut data = read_file(&path, |name| wanted.iter().any(|wanted| wanted == name))?;
+    let damaged = |what: &str| Error::store(format!("{}: {what}", path.display()));
+    let mut counts = |column: &str| match data.remove(column) {
+        Some(ColumnData::Count { values, .. }) => Ok(values),
+        _ => Err(damaged(&format!("no column `{column}` of numbers"))),
+    };
+    let (times, samples, backends) = (counts("time_us")?, counts("samples")?, counts("backends")?);
+    let mut texts = |column: &str| match data.remove(column) {
+        Some(ColumnData::Text { words, codes }) => Ok((words, codes)),
+        _ => Err(damaged(&format!("no column `{column}` of texts"))),
+    };
+    let (classes, events) = (texts("wait_class")?, texts("wait_event")?);
+    let place: BTreeMap<(&str, &str), u32> =
+        (0..).zip(&waits.waits).map(|(at, wait)| ((wait.class.as_str(), wait.event.as_str()), at)).collect();
+    let mut seconds: Vec<WaitSecond> = Vec::new();
+    for row in 0..times.len() {
+        let after = times[row].checked_sub(waits.began_us).ok_or_else(|| damaged("a second before the first"))?;
+        let second = usize::try_from(after / 1_000_000).unwrap_or(usize::MAX);
+        // Seconds in which no sample could be taken have no row.
+        if second > seconds.len() + MOST_MISSING {
+            return Err(damaged("more than a month without a sample"));
+        }
+        if seconds.len() <= second {
+            seconds.resize_with(second + 1, WaitSecond::default);
+        }
+        let word = |(words, codes): &(Vec<String>, Vec<Option<u32>>)| {
+            codes[row].and_then(|code| words.get(code as usize)).cloned()
+        };
+        seconds[second].samples = u32::try_from(samples[row]).unwrap_or(u32::MAX);
+        if let Some((class, event)) = word(&classes).zip(word(&events)) {
+            let wait = place.get(&(class.as_str(), event.as_str()));
+            let wait = wait.ok_or_else(|| damaged("a wait that trial.json does not have"))?;
+            seconds[second].counts.push((*wait, u32::try_from(backends[row]).unwrap_or(u32::MAX)));
+        }
+    }
+    waits.seconds = seconds;
+    Ok(())
+}
+
+/// Longest hole between two samples, seconds: a damaged time must not ask for all memory.
+const MOST_MISSING: usize = 31 * 86_400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::trial::WaitCount;
+
+    fn figures() -> WaitFigures {
+        let wait = |event: &str| WaitCount { class: "IO".to_owned(), event: event.to_owned(), count: 1 };
+        let second = |samples, counts: &[(u32, u32)]| WaitSecond { samples, counts: counts.to_vec() };
+        WaitFigures {
+            waits: vec![wait("WALSync"), wait("DataFileRead")],
+            seconds: vec![second(10, &[(1, 3), (0, 70)]), second(0, &[]), second(9, &[]), second(2, &[(0, 1)])],
+            began_us: 1_700_000_000_000_000,
+            ..WaitFigures::default()
+        }
+    }
+
+    fn written(waits: &WaitFigures) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let key = [(columns::CASE.column(), Value::Text("c".to_owned()))];
+        write(&folder.path().join("waits.parquet"), &key, Some(waits.began_us + 400_000), waits).unwrap();
+        folder
+    }
+
+    #[test]
+    fn the_seconds_come_back_with_those_without_a_sample() {
+        let waits = figures();
+        let folder = written(&waits);
+        let mut back = WaitFigures { seconds: Vec::new(), ..waits.clone() };
+        read(folder.path(), &mut back).unwrap();
+        assert_eq!(back, waits);
+        let rows = read_file(&folder.path().join("waits.parquet"), |name| name == "second").unwrap();
+        let ColumnData::Count { values, .. } = &rows["second"] else { panic!("{rows:?}") };
+        assert_eq!(*values, [1, 1, 3, 4]);
+    }
+
+    #[test]
+    fn a_file_of_other_waits_is_an_error() {
+        let folder = written(&figures());
+        let mut other = WaitFigures { waits: figures().waits[..1].to_vec(), ..figures() };
+        assert!(read(folder.path(), &mut other).unwrap_err().to_string().contains("trial.json does not have"));
+        let mut later = WaitFigures { began_us: u64::MAX, ..figures() };
+        assert!(read(folder.path(), &mut later).unwrap_err().to_string().contains("before the first"));
+        std::fs::write(folder.path().join("waits.parquet"), b"PAR1").unwrap();
+        assert!(read(folder.path(), &mut figures()).is_err());
+    }
+
+    #[test]
+    fn a_trial_without_the_file_has_no_seconds() {
+        let mut waits = WaitFigures { seconds: Vec::new(), ..figures() };
+        read(tempfile::tempdir().unwrap().path(), &mut waits).unwrap();
+        assert!(waits.seconds.is_empty());
+    }
+}
