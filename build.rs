@@ -25,7 +25,7 @@ fn main() {
         println!("cargo::rerun-if-changed={VENDOR}/{name}");
     }
     if let Err(problem) = hand_over() {
-        println!("cargo::error={problem}; run `make setup` (or scripts/fetch-echarts) first");
+        println!("cargo::error={problem}; fetch it with: scripts/fetch-echarts");
     }
 }
 

@@ -38,19 +38,23 @@ impl Kind {
 }
 
 /// Every exit code of the program, with its meaning: the one table of the help and of the manual pages.
-pub const EXIT_CODES: [(u8, &str); 8] = [
+pub const EXIT_CODES: [(u8, &str); 9] = [
     (0, "done"),
     (1, "done, but not all of it: trials that were not run, nothing to compare, a failed sync, something not undone"),
     (2, "wrong usage, or a mistake in a plan or another file that was given"),
     (3, "the machine lacks or refuses something"),
     (4, "an external program failed"),
     (5, "results cannot be written or read"),
+    (6, "a requirement is not met, or could not be decided"),
     (70, "an internal error of pgstrata"),
     (130, "interrupted"),
 ];
 
 /// Exit code of a run that went to its end although some of its trials were not run or failed.
 pub const EXIT_INCOMPLETE: u8 = 1;
+
+/// Exit code of a check against requirements of which one is not met or could not be decided.
+pub const EXIT_REQUIREMENT: u8 = 6;
 
 /// An error with its kind, what led to it and, where there is one, what to do about it.
 ///
@@ -186,7 +190,7 @@ mod tests {
     fn every_kind_has_an_exit_code_of_its_own() {
         let mut codes: Vec<u8> =
             [Kind::User, Kind::Host, Kind::Tool, Kind::Store, Kind::Interrupted, Kind::Bug].map(Kind::exit_code).into();
-        codes.extend([0, EXIT_INCOMPLETE]);
+        codes.extend([0, EXIT_INCOMPLETE, EXIT_REQUIREMENT]);
         codes.sort_unstable();
         codes.dedup();
         assert_eq!(codes, EXIT_CODES.map(|(code, _)| code));

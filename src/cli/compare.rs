@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<u8> {
     let findings = compare::compare(&sides);
     match args.json {
         true => out::json(&findings)?,
-        false => out::bytes(report::compare::terminal(&findings).as_bytes())?,
+        false => out::fitted(|| report::compare::terminal(&findings))?,
     }
     if let Some(path) = &args.html {
         let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;

@@ -2,6 +2,9 @@
 
 use super::out;
 use crate::error::Result;
+use crate::foreign::shelf;
+use clap::ValueHint;
+use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
 /// Print the completions for a shell
@@ -22,7 +25,46 @@ pub struct Args {
 /// When standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::command(), "pgstrata", &mut script);
+    clap_complete::generate(args.shell, &mut with_values(super::command()), "pgstrata", &mut script);
     out::bytes(&script)?;
     Ok(0)
+}
+
+/// Arguments that are plans, and those that are folders: (subcommand, argument, what it is).
+const HINTS: [(&str, &str, ValueHint); 5] = [
+    ("plan", "file", ValueHint::FilePath),
+    ("run", "plan", ValueHint::FilePath),
+    ("run", "resume", ValueHint::DirPath),
+    ("report", "folder", ValueHint::DirPath),
+    ("probe", "folder", ValueHint::DirPath),
+];
+
+/// The command line with what a shell can know of its values. Only here: elsewhere an unknown name gets its own message.
+fn with_values(command: clap::Command) -> clap::Command {
+    let command = HINTS.into_iter().fold(command, |command, (subcommand, argument, hint)| {
+        command.mut_subcommand(subcommand, |it| it.mut_arg(argument, |argument| argument.value_hint(hint)))
+    });
+    let names = PossibleValuesParser::new(shelf::names());
+    command.mut_subcommand("shelf", |shelf| {
+        shelf.mut_subcommand("show", |show| show.mut_arg("name", |name| name.value_parser(names)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shell_completes_the_names_of_the_shelf_and_bash_folders() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut with_values(super::super::command()), "pgstrata", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            // Elvish and PowerShell complete no values in what clap_complete makes for them.
+            if matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish) {
+                assert!(shelf::names().iter().all(|name| script.contains(name)), "{shell}");
+            }
+            assert!(shell != Shell::Bash || script.contains("compgen -d"), "{script}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use super::out;
 use super::places::PlaceArgs;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
+use crate::report::terminal::paragraph;
 use crate::run::doctor::{self, Diagnosis};
 use crate::units::Bytes;
 
@@ -32,51 +33,58 @@ pub fn run(args: &Args) -> Result<u8> {
     if args.json {
         out::json(&diagnosis)?;
     } else {
-        print(&diagnosis)?;
+        out::fitted(|| shown(&diagnosis))?;
     }
     let usable = diagnosis.layers.iter().any(|layer| layer.lacks.is_empty()) && !diagnosis.postgres.is_empty();
     Ok(if usable { 0 } else { EXIT_INCOMPLETE })
 }
 
-fn print(diagnosis: &Diagnosis) -> Result<()> {
-    print_machine(diagnosis)?;
-    out::line("\nLayers")?;
+/// Lines behind names, folded at the width.
+fn shown(diagnosis: &Diagnosis) -> String {
+    let mut text = machine(diagnosis);
+    text.push_str("\nLayers\n");
     for layer in &diagnosis.layers {
         if layer.lacks.is_empty() {
-            out::line(&format!("  ok       {}", layer.layer))?;
+            text.push_str(&format!("  ok       {}\n", layer.layer));
         }
         for lack in &layer.lacks {
-            out::line(&format!("  missing  {:<10} {}; {}", layer.layer, lack.what, lack.hint))?;
+            let mark = format!("  missing  {:<10} ", layer.layer);
+            text.push_str(&paragraph(&mark, &format!("{}; {}", lack.what, lack.hint)));
         }
     }
-    print_disks(diagnosis)?;
-    out::line("\nPostgreSQL")?;
+    text.push_str(&disks(diagnosis));
+    text.push_str("\nPostgreSQL\n");
     if diagnosis.postgres.is_empty() {
-        out::line("  missing  no installation with postgres, initdb and pgbench; apt-get install postgresql")?;
+        let why = "no installation with postgres, initdb and pgbench; apt-get install postgresql";
+        text.push_str(&paragraph("  missing  ", why));
     }
     for postgres in &diagnosis.postgres {
-        out::line(&format!("  ok       {:<36} {}", out::harmless(&postgres.version), postgres.bin.display()))?;
+        text.push_str(&paragraph("  ok       ", &format!("{} {}", postgres.version, postgres.bin.display())));
     }
-    out::line("\nSpace")?;
+    text.push_str("\nSpace\n");
     for space in &diagnosis.space {
         let free = space.free_bytes.map_or_else(|| "unknown".to_owned(), |free| format!("{free} free"));
-        out::line(&format!("  {:<28} {:<36} {free}", space.purpose, space.folder.display()))?;
+        text.push_str(&paragraph("  ", &format!("{}: {free}, {}", space.purpose, space.folder.display())));
     }
-    out::line("\nWould disturb a measurement")?;
+    text.push_str("\nKernel settings\n");
+    for setting in &diagnosis.kernel_settings {
+        text.push_str(&paragraph(&format!("  {:<28} ", setting.name), &setting.value));
+    }
+    text.push_str("\nWould disturb a measurement\n");
     if diagnosis.disturbances.is_empty() {
-        out::line("  nothing found")?;
+        text.push_str("  nothing found\n");
     }
-    for disturbance in &diagnosis.disturbances {
-        out::line(&format!("  {}: {}; {}", disturbance.what, disturbance.detail, disturbance.advice))?;
+    for found in &diagnosis.disturbances {
+        text.push_str(&paragraph("  ", &format!("{}: {}; {}", found.what, found.detail, found.advice)));
     }
-    Ok(())
+    text
 }
 
 /// Each disk as a plan names it, with what else decides how fast it syncs.
-fn print_disks(diagnosis: &Diagnosis) -> Result<()> {
-    out::line("\nDisks")?;
+fn disks(diagnosis: &Diagnosis) -> String {
+    let mut text = "\nDisks\n".to_owned();
     if diagnosis.disks.is_empty() {
-        out::line("  none found")?;
+        text.push_str("  none found\n");
     }
     for disk in &diagnosis.disks {
         let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
@@ -84,31 +92,33 @@ fn print_disks(diagnosis: &Diagnosis) -> Result<()> {
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
         let facts: Vec<String> =
             [size, disk.model.clone(), kind, disk.write_cache.clone(), scheduler].into_iter().flatten().collect();
-        let mark = if disk.in_use.is_empty() { "free  " } else { "in use" };
-        out::line(&format!("  {mark}   {}: {}", disk.path.display(), out::harmless(&facts.join(", "))))?;
+        let mark = if disk.in_use.is_empty() { "  free     " } else { "  in use   " };
+        text.push_str(&paragraph(mark, &format!("{}: {}", disk.path.display(), facts.join(", "))));
         let path = disk.by_id.as_ref().unwrap_or(&disk.path);
         let identity = match (&disk.serial, &disk.wwn) {
-            (Some(serial), _) => format!("serial = \"{}\"", out::harmless(serial)),
-            (None, Some(wwn)) => format!("wwn = \"{}\"", out::harmless(wwn)),
+            (Some(serial), _) => format!("serial = \"{serial}\""),
+            (None, Some(wwn)) => format!("wwn = \"{wwn}\""),
             (None, None) => "it tells neither serial nor WWN, so no plan can name it".to_owned(),
         };
-        out::line(&format!("           disk = \"{}\", {identity}", path.display()))?;
+        text.push_str(&paragraph("           ", &format!("disk = \"{}\", {identity}", path.display())));
         for used in &disk.in_use {
-            out::line(&format!("           {}", out::harmless(used)))?;
+            text.push_str(&paragraph("           ", used));
         }
     }
-    Ok(())
+    text
 }
 
-fn print_machine(diagnosis: &Diagnosis) -> Result<()> {
+fn machine(diagnosis: &Diagnosis) -> String {
     let host = &diagnosis.host;
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
-    out::line("Machine")?;
-    out::line(&format!("  kernel       {}, {}", host.kernel, or_unknown(&host.distribution)))?;
-    out::line(&format!("  CPU          {} x {}", host.cpus, or_unknown(&host.cpu_model)))?;
-    out::line(&format!("  memory       {}", Bytes(host.memory_bytes)))?;
     let root = if diagnosis.root { "yes" } else { "no: only `directory` stacks can be built" };
-    out::line(&format!("  root         {root}"))?;
     let user = diagnosis.server_user.as_deref().or(diagnosis.server_user_problem.as_deref());
-    out::line(&format!("  servers as   {}", user.unwrap_or("unknown")))
+    let lines = [
+        ("  kernel       ", format!("{}, {}", host.kernel, or_unknown(&host.distribution))),
+        ("  CPU          ", format!("{} x {}", host.cpus, or_unknown(&host.cpu_model))),
+        ("  memory       ", Bytes(host.memory_bytes).to_string()),
+        ("  root         ", root.to_owned()),
+        ("  servers as   ", user.unwrap_or("unknown").to_owned()),
+    ];
+    lines.iter().fold("Machine\n".to_owned(), |text, (mark, value)| text + &paragraph(mark, value))
 }

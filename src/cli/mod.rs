@@ -46,6 +46,7 @@ Exit status:
   3    the machine lacks or refuses something
   4    an external program failed
   5    results cannot be written or read
+  6    a requirement is not met, or could not be decided
   70   an internal error of pgstrata
   130  interrupted";
 

@@ -4,12 +4,40 @@
 //! the work goes on. Absent on purpose: what is printed.
 
 use crate::error::{Error, Result};
+use crate::host::terminal::{self, Columns};
+use crate::report::layout;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
-/// Widest line that tables and paragraphs fill, columns.
-pub const WIDTH: u16 = 100;
+/// Widest line that is filled on a terminal that is wider still: longer ones are hard to read.
+const WIDEST: u16 = 120;
+/// Of a terminal that does not tell its width.
+const USUAL: u16 = 80;
+/// What the variable COLUMNS may ask for.
+const SENSIBLE: std::ops::RangeInclusive<u16> = 40..=1000;
+
+/// Columns that tables and paragraphs fill: the terminal's, at most 120; elsewhere those of the variable COLUMNS, else 100.
+#[must_use]
+pub fn width() -> u16 {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    width_of(terminal::columns(&std::io::stdout()), asked)
+}
+
+fn width_of(columns: Columns, asked: Option<u16>) -> u16 {
+    match columns {
+        Columns::OfTerminal(columns) => columns.unwrap_or(USUAL).clamp(*SENSIBLE.start(), WIDEST),
+        Columns::NoTerminal => asked.filter(|asked| SENSIBLE.contains(asked)).unwrap_or(layout::COLUMNS),
+    }
+}
+
+/// Writes what `text` makes for the width of standard output.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn fitted(text: impl FnOnce() -> String) -> Result<()> {
+    bytes(layout::at_width(width(), text).as_bytes())
+}
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -169,6 +197,15 @@ fn colour_sequence(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_fit_the_terminal_and_elsewhere_what_columns_says() {
+        let of = |columns, asked| width_of(columns, asked);
+        assert_eq!(of(Columns::OfTerminal(Some(80)), Some(200)), 80);
+        assert_eq!((of(Columns::OfTerminal(Some(250)), None), of(Columns::OfTerminal(None), None)), (120, 80));
+        assert_eq!((of(Columns::NoTerminal, None), of(Columns::NoTerminal, Some(140))), (100, 140));
+        assert_eq!(of(Columns::NoTerminal, Some(3)), 100);
+    }
 
     #[test]
     fn foreign_text_cannot_drive_the_terminal() {

@@ -3,8 +3,9 @@
 use super::out;
 use crate::analyse;
 use crate::analyse::probe::findings::ProbeFindings;
+use crate::analyse::probe::requirements::{self, Outcome, Requirement, RequirementFinding};
 use crate::cluster::install;
-use crate::error::{EXIT_INCOMPLETE, Result};
+use crate::error::{EXIT_INCOMPLETE, EXIT_REQUIREMENT, Error, Result};
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::host::time::{now, wall_us};
@@ -30,6 +31,8 @@ const NEWEST_SERVER: u32 = 18;
 #[command(after_help = "Examples:
   pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is known to 1 %
+  pgstrata probe . --rows all                       every row, pg_test_fsync's among them
+  pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 6 unless all are met
   pgstrata probe . --json | jq .findings.credibility    for programs: record and findings
   pgstrata probe . --format pg_test_fsync           the very text of pg_test_fsync 18
 
@@ -50,12 +53,28 @@ O_DIRECT; since 16, one with debug_io_direct=wal does so for all methods. pg_tes
 for open_*: its open_* rows are not what a server at its defaults does. The row of mmap makes the
 page writable by madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
 
+--require takes durable (the verdict is `flushed` or `declared stable`, and no sync failed),
+rate=N (at least N WAL writes a second), p50=TIME, p99=TIME and p99.9=TIME (at most), all of the
+row that a server at its defaults equals. A figure passes only with its whole 95 % interval, fails
+with none of it, and is undecided between: undecided is not passed. A probe of a few seconds may
+leave percentiles undecided.
+
 Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is not a directory,
-3 DIR cannot be written, is full or vanished, 130 interrupted.")]
+3 DIR cannot be written, is full or vanished, 6 a requirement is not met or undecided,
+130 interrupted.")]
 pub struct Args {
     /// A folder on the filesystem to probe
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// Rows to measure: main, all, or ids and their beginnings (wal, one_write, newer.msync); those of the answer always
+    ///
+    /// main has the row of each wal_sync_method as a server writes its WAL, commits that share a sync, and fdatasync of one
+    /// write, which published figures are of. Fewer rows have more of the time each.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "main", hide_default_value = true)]
+    rows: Vec<String>,
+    /// Requirements, one exit code: durable, rate=N, p50=TIME, p99=TIME, p99.9=TIME
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Requirement::parse)]
+    require: Vec<Requirement>,
     /// Time for measuring: seconds (0.2 to 86400) or a span like 2min; ends earlier once every rate is known
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: Duration,
@@ -143,6 +162,9 @@ pub(super) fn interrupt() -> Result<Interrupt> {
 struct ProbeDocument<'a> {
     record: &'a ProbeRecord,
     findings: &'a ProbeFindings,
+    /// What `--require` asked for, and what came of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requirements: Vec<RequirementFinding>,
 }
 
 /// Probes and prints.
@@ -157,9 +179,17 @@ pub fn run(args: &Args) -> Result<u8> {
         () if args.csv => "csv",
         () => args.format.as_str(),
     };
+    let choice = match format {
+        "pg_test_fsync" => RowChoice::Compat,
+        _ => RowChoice::of_names(&args.rows)?,
+    };
+    if choice == RowChoice::Compat && !args.require.is_empty() {
+        return Err(Error::user("--format pg_test_fsync does not measure the rows that --require needs")
+            .hint("leave out --format, or say --json"));
+    }
     let request = Request {
         folder: args.folder.clone(),
-        choice: if format == "pg_test_fsync" { RowChoice::Compat } else { RowChoice::All },
+        choice,
         budget: args.seconds,
         precision: args.precision,
         wal_block: args.wal_block,
@@ -173,19 +203,26 @@ pub fn run(args: &Args) -> Result<u8> {
     progress.bar.finish_and_clear();
     let record = measured?;
     let findings = analyse::probe::find(&record, server);
+    let requirements = requirements::judge(&record, &findings, &args.require);
+    let is_met = requirements.iter().all(|one| one.outcome == Outcome::Pass);
     if format != "txt" {
         record.notes.iter().chain(&record.left_behind).for_each(|note| out::remark(&out::harmless(note)));
+        requirements.iter().for_each(|one| out::remark(report::probe::requirement(one).trim_end()));
     }
     match format {
-        "json" => out::json(&ProbeDocument { record: &record, findings: &findings })?,
+        "json" => out::json(&ProbeDocument { record: &record, findings: &findings, requirements })?,
         "csv" => out::bytes(report::probe::csv(&findings).as_bytes())?,
         "pg_test_fsync" => out::bytes(report::probe::pg_test_fsync(&findings).as_bytes())?,
-        _ => out::bytes(report::probe::terminal(&findings).as_bytes())?,
+        _ => out::fitted(|| report::probe::terminal(&findings, &requirements))?,
     }
     let failed = record.left_behind.is_some()
         || record.growth_failure.is_some()
         || record.rows.iter().any(|row| row.failure.is_some());
-    Ok(if failed { EXIT_INCOMPLETE } else { 0 })
+    Ok(match failed {
+        _ if !is_met => EXIT_REQUIREMENT,
+        true => EXIT_INCOMPLETE,
+        false => 0,
+    })
 }
 
 /// The server that a plan's `auto` takes, too.

@@ -5,7 +5,7 @@ use crate::analyse;
 use crate::analyse::findings::Findings;
 use crate::error::{Context, Error, Result};
 use crate::host::files;
-use crate::report;
+use crate::report::{self, layout};
 use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 
@@ -103,5 +103,5 @@ pub fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// When standard output takes no more.
 pub fn print(findings: &Findings, format: &str) -> Result<()> {
-    out::bytes(&render(findings, format)?)
+    out::bytes(&layout::at_width(out::width(), || render(findings, format))?)
 }

@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn list(json: bool) -> Result<()> {
     let found: Vec<ShelfFindings> = shelf::all()?.iter().map(analyse::shelf::find).collect();
-    if json { out::json(&found) } else { out::bytes(report::shelf::list(&found).as_bytes()) }
+    if json { out::json(&found) } else { out::fitted(|| report::shelf::list(&found)) }
 }
 
 fn show(name: &str, json: bool) -> Result<()> {
@@ -78,5 +78,5 @@ fn show(name: &str, json: bool) -> Result<()> {
     if json {
         return out::json(&Shown { findings: &findings, publication: &publication });
     }
-    out::bytes(report::shelf::show(&findings).as_bytes())
+    out::fitted(|| report::shelf::show(&findings))
 }

@@ -49,7 +49,7 @@ fn clocksource(host: &Host) -> Option<String> {
 }
 
 /// The frequency governors of all CPUs; several differing ones joined by `+`.
-fn governors(host: &Host) -> Option<String> {
+pub(crate) fn governors(host: &Host) -> Option<String> {
     let entries = std::fs::read_dir(host.path("/sys/devices/system/cpu")).ok()?;
     let mut found: Vec<String> = entries
         .filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("cpufreq/scaling_governor")).ok())

@@ -16,6 +16,7 @@ pub(crate) mod paths;
 pub(crate) mod processes;
 pub(crate) mod ring;
 pub mod signals;
+pub mod terminal;
 pub mod ticks;
 pub mod time;
 pub mod users;

@@ -71,7 +71,7 @@ impl<'a> RealBench<'a> {
     /// # Errors
     /// Never in practice (histograms).
     pub fn new(request: &Request, setting: &Setting<'a>, counters: &'a mut Counters) -> Result<RealBench<'a>> {
-        let specs = rows::rows(request.choice, request.wal_block, request.writers);
+        let specs = rows::rows(&request.choice, request.wal_block, request.writers);
         let mut rows = specs.into_iter().map(RowBuilder::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
             match row.spec().way {

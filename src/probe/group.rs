@@ -212,7 +212,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap().with_segments_of(1 << 20);
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
-        let spec = rows(RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
+        let spec = rows(&RowChoice::All, 8192, 8).into_iter().find(|row| row.writers == 8).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();
         let syncs = group.run(Duration::from_secs(20), 50, &Interrupt::never()).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     fn a_failed_sync_ends_all_writers_and_none_of_their_commits_counts() {
         let place = tempfile::tempdir().unwrap();
         let site = ProbeSite::make(place.path()).unwrap();
-        let spec = rows(RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
+        let spec = rows(&RowChoice::All, 8192, 4).into_iter().find(|row| row.writers == 4).unwrap();
         site.fill(RECYCLED, 1 << 20, Fill::Noise).unwrap();
         let memory = crate::probe::aligned_noise();
         let mut group = WriterGroup::open(&spec, &site, memory.bytes(), &Ticker::of(&Host::this())).unwrap();

@@ -143,7 +143,7 @@ impl AlignedNoise {
 /// the folder either way.
 pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: &dyn Observer) -> Result<ProbeRecord> {
     let (place, folder) = place::facts(host, &request.folder)?;
-    let files = if request.choice == RowChoice::All { place::FILES } else { 1 };
+    let files = if request.choice == RowChoice::Compat { 1 } else { place::FILES };
     let segment_bytes = place::segment_bytes(&place, files, request.free_over_files)?;
     let mut notes = Vec::new();
     let strays = site::strays(&folder);
@@ -224,7 +224,7 @@ fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -
     let Surroundings { host, request, place, site, interrupt, observer } = *around;
     let bytes = site.segment_bytes();
     let before = counters.read();
-    let writable = make_files(site, request.choice, bytes)?;
+    let writable = make_files(site, &request.choice, bytes)?;
     let test_sync = counters::growth(&place.devices, &before, &counters.read());
     let noise = aligned_noise();
     let ticker = Ticker::of(host);
@@ -239,7 +239,7 @@ fn on_site(around: &Surroundings<'_>, counters: &mut Counters, idle: Duration) -
     observer.stage(Stage::Growth);
     let ground = GrowthSite { site, file_bytes: bytes, bytes: noise.bytes(), devices: &place.devices, begun };
     let any_failed = rows.iter().any(|row| row.failure.is_some());
-    let (growth, growth_failure) = match writable && !any_failed && request.choice == RowChoice::All {
+    let (growth, growth_failure) = match writable && !any_failed && request.choice != RowChoice::Compat {
         true => growth::measure(&ground, counters, request.budget / GROWTH_SHARE, interrupt)?,
         false => (Vec::new(), None),
     };
@@ -261,7 +261,7 @@ fn idle(place: &PlaceFacts, counters: &mut Counters, budget: Duration, interrupt
 }
 
 /// Makes the files that several rows share. Gives whether the filesystem has write(2) at all.
-fn make_files(site: &ProbeSite, choice: RowChoice, bytes: u64) -> Result<bool> {
+fn make_files(site: &ProbeSite, choice: &RowChoice, bytes: u64) -> Result<bool> {
     let refused = |name: &'static str| {
         move |e: io::Error| site.refused(&e, format!("write {}", site.folder().join(name).display()))
     };
@@ -273,7 +273,7 @@ fn make_files(site: &ProbeSite, choice: RowChoice, bytes: u64) -> Result<bool> {
         }
         other => {
             other.map_err(refused(operation::FILE))?;
-            if choice == RowChoice::All {
+            if *choice != RowChoice::Compat {
                 site.fill(walk::RECYCLED, bytes, Fill::Noise).map_err(refused(walk::RECYCLED))?;
             }
             Ok(true)

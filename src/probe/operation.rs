@@ -243,7 +243,7 @@ mod tests {
         let site = ProbeSite::make(place.path()).unwrap();
         let memory = crate::probe::aligned_noise();
         let bytes = memory.bytes();
-        for spec in rows(RowChoice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
+        for spec in rows(&RowChoice::All, 8192, 1).iter().filter(|spec| spec.way != Way::FsyncWritethrough) {
             if spec.segment.is_some() {
                 continue;
             }

@@ -197,7 +197,7 @@ mod tests {
     use std::io;
 
     fn row(id: &str) -> RowBuilder {
-        RowBuilder::new(rows(RowChoice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
+        RowBuilder::new(rows(&RowChoice::All, 8192, 1).into_iter().find(|spec| spec.id == id).unwrap()).unwrap()
     }
 
     fn failed(call: &'static str, errno: i32) -> Failed {

@@ -3,7 +3,9 @@
 //! First those of pg_test_fsync, with its names, sizes, offsets, flags and order (src/bin/pg_test_fsync of PostgreSQL 18),
 //! so that figures compare; then those that write as the server writes its WAL; then ways that PostgreSQL does not have.
 
+use crate::error::{Error, Result};
 use crate::record::probe::{Family, RowSpec, Segment, Way};
+use std::collections::BTreeSet;
 
 /// A page of WAL as PostgreSQL is built by default (`XLOG_BLCKSZ`), bytes.
 pub const WAL_BLOCK: u32 = 8192;
@@ -21,21 +23,67 @@ const METHODS: [(Way, &str); 5] = [
 ];
 
 /// Which rows a probe has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowChoice {
     All,
     /// Those of pg_test_fsync alone.
     Compat,
+    /// Those with these ids, and always those of [`ALWAYS`].
+    Chosen(BTreeSet<String>),
+}
+
+/// Rows that every choice of names has: what a server at its defaults does, and what published figures are of.
+pub const ALWAYS: [&str; 2] = ["wal.fdatasync.recycled", "one_write.fdatasync"];
+
+/// What a person asks first: each `wal_sync_method` as a server writes its WAL, commits that share a sync, and the row of
+/// published figures. Six rows in ten seconds have five times the time that all would have.
+const MAIN: [&str; 6] = [
+    "wal.open_datasync.recycled",
+    "wal.fdatasync.recycled",
+    "wal.fsync.recycled",
+    "wal.open_sync.recycled",
+    "wal.fdatasync.group",
+    "one_write.fdatasync",
+];
+
+impl RowChoice {
+    /// The choice that names make: `main`, `all`, a row's id, or the part of it before a dot (`wal`, `one_write`).
+    ///
+    /// # Errors
+    /// A name that no row has, with those that there are.
+    pub fn of_names(names: &[String]) -> Result<RowChoice> {
+        if names.iter().any(|name| name == "all") {
+            return Ok(RowChoice::All);
+        }
+        let ids: Vec<String> = rows(&RowChoice::All, WAL_BLOCK, 1).into_iter().map(|row| row.id).collect();
+        let mut chosen: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
+        for name in names {
+            let known = chosen.len();
+            let is_meant = |id: &str| match name.as_str() {
+                "main" => MAIN.contains(&id),
+                name => id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')),
+            };
+            chosen.extend(ids.iter().filter(|id| is_meant(id)).cloned());
+            if chosen.len() == known && !ids.iter().any(|id| is_meant(id)) {
+                return Err(Error::user(format!("no row is called `{name}`"))
+                    .hint(format!("there are main, all, and {}", ids.join(", "))));
+            }
+        }
+        Ok(RowChoice::Chosen(chosen))
+    }
 }
 
 /// The rows, in the order of the table. `wal_block` is the size of one write of the WAL rows, `writers` the number of
 /// threads of the row with group commit.
 #[must_use]
-pub fn rows(choice: RowChoice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
+pub fn rows(choice: &RowChoice, wal_block: u32, writers: u32) -> Vec<RowSpec> {
     let mut rows = compat();
-    if choice == RowChoice::All {
+    if *choice != RowChoice::Compat {
         rows.extend(wal(wal_block, writers));
         rows.extend(newer());
+    }
+    if let RowChoice::Chosen(ids) = choice {
+        rows.retain(|row| ids.contains(&row.id));
     }
     rows
 }
@@ -112,19 +160,38 @@ fn newer() -> Vec<RowSpec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn every_row_has_a_name_of_its_own() {
-        let all = rows(RowChoice::All, 8192, 8);
+        let all = rows(&RowChoice::All, 8192, 8);
         let ids: BTreeSet<&str> = all.iter().map(|row| row.id.as_str()).collect();
         assert_eq!(ids.len(), all.len());
-        assert_eq!(rows(RowChoice::Compat, 8192, 8).len(), 18, "as many as pg_test_fsync has");
+        assert_eq!(rows(&RowChoice::Compat, 8192, 8).len(), 18, "as many as pg_test_fsync has");
+    }
+
+    #[test]
+    fn rows_are_chosen_by_name_and_by_the_beginning_of_their_names() {
+        let ids = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let choice = RowChoice::of_names(&names)?;
+            Ok::<Vec<String>, Error>(rows(&choice, 8192, 8).into_iter().map(|row| row.id).collect())
+        };
+        let mut main = MAIN.to_vec();
+        main.sort_unstable();
+        let mut chosen = ids(&["main"]).unwrap();
+        chosen.sort_unstable();
+        assert_eq!(chosen, main);
+        assert_eq!(ids(&["newer.msync"]).unwrap(), ["one_write.fdatasync", "wal.fdatasync.recycled", "newer.msync"]);
+        assert_eq!(ids(&["wal"]).unwrap().len(), 9);
+        assert_eq!(ids(&["wal", "all"]).unwrap().len(), 30);
+        let error = ids(&["wal", "wa"]).unwrap_err();
+        assert!(error.to_string().contains("`wa`") && error.hint_text().unwrap().contains("newer.msync"), "{error}");
+        assert!(ALWAYS.iter().all(|id| MAIN.contains(id)));
     }
 
     #[test]
     fn each_row_of_open_sync_in_pieces_writes_16_kb() {
-        let all = rows(RowChoice::Compat, 8192, 1);
+        let all = rows(&RowChoice::Compat, 8192, 1);
         let pieces: Vec<&RowSpec> = all.iter().filter(|row| row.family == Family::OpenSyncSizes).collect();
         assert_eq!(pieces.len(), 5);
         assert!(pieces.iter().all(|row| row.writes * row.write_bytes == 16 << 10 && row.direct));
@@ -132,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_wal_block_is_that_of_the_wal_rows_alone() {
-        for row in rows(RowChoice::All, 65_536, 4) {
+        for row in rows(&RowChoice::All, 65_536, 4) {
             assert_eq!(row.write_bytes == 65_536, row.family == Family::Wal, "{}", row.id);
         }
     }

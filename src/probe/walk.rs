@@ -125,7 +125,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn spec(id: &str, write_bytes: u32) -> RowSpec {
-        rows(RowChoice::All, write_bytes, 1).into_iter().find(|row| row.id == id).unwrap()
+        rows(&RowChoice::All, write_bytes, 1).into_iter().find(|row| row.id == id).unwrap()
     }
 
     #[test]

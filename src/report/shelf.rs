@@ -1,22 +1,17 @@
-//! The shelf for a terminal of 100 columns, plain UTF-8 without colours: what lies on it, and one publication with its
+//! The shelf for a terminal, plain UTF-8 without colours: what lies on it, and one publication with its
 //! conclusions beside what its own figures support. Every text from outside goes through `printable`.
 
-use super::terminal::{align_right, indented, paragraph, plain_table, printable, width};
+use super::terminal::{align_right, indented, paragraph, plain_table, printable};
 use crate::analyse::shelf::findings::{
     CaseFinding, Comparison, ConclusionFinding, Remark, ShelfFindings, Support, Weight,
 };
 use crate::analyse::shelf::words::rate;
-use comfy_table::{ColumnConstraint, Width};
 use std::collections::BTreeSet;
 
 /// Facts that differ between cases and have a column of their own, at most.
 const MOST_FACTS: usize = 4;
-/// Columns of the list: names, dates and what varied may be broken into lines.
-const LIST_COLUMNS: [u16; 5] = [28, 12, 42, 7, 9];
 /// Facts that are said below the table: they are long, or names of places.
 const NO_COLUMN: [&str; 3] = ["stack.mount", "stack.devices", "device.source"];
-/// Widest name of a case that stays on one line, characters.
-const NAME_WIDTH_MAX: usize = 26;
 
 /// What lies on the shelf, one row a publication.
 #[must_use]
@@ -30,13 +25,12 @@ pub fn list(all: &[ShelfFindings]) -> String {
         let cells = [found.name.clone(), date, found.varied.clone(), found.cases.len().to_string(), figures];
         table.add_row(cells.iter().map(|cell| printable(cell)));
     }
-    table.set_constraints(LIST_COLUMNS.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
     align_right(&mut table, &[3, 4]);
     let note = paragraph("", "`pgstrata shelf show NAME` sets what was concluded beside what its own figures support.");
     format!("{}\n{note}", indented(&table))
 }
 
-/// One publication; no line is longer than 100 columns.
+/// One publication.
 #[must_use]
 pub fn show(found: &ShelfFindings) -> String {
     let mut text = origin(found);
@@ -103,10 +97,6 @@ fn cases(cases: &[CaseFinding]) -> String {
         let cells = std::iter::once(case.name.clone()).chain(facts.iter().map(fact)).chain(figures.iter().map(figure));
         let read = if case.figures == 0 { String::new() } else { case.figures.to_string() };
         table.add_row(cells.chain([read]).map(|cell| printable(&cell)));
-    }
-    let longest = cases.iter().map(|case| width(&case.name)).max().unwrap_or(0).clamp(4, NAME_WIDTH_MAX);
-    if let Some(column) = table.column_mut(0) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest as u16 + 2)));
     }
     let first_number = 1 + facts.len();
     align_right(&mut table, &(first_number..=first_number + figures.len()).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The findings as text for a terminal of 100 columns: headline first, then rankings, latencies, cautions, not run.
+//! The findings as text for a terminal: headline first, then rankings, latencies, cautions, not run.
 //!
 //! Plain UTF-8 without colours, so that it reads the same in a log, a mail and a pager. Every text from outside goes
 //! through [`printable`]: a terminal obeys control characters.
@@ -8,6 +8,7 @@ use super::backend_time::{gain_words, storage_words};
 use super::cases::{Cases, flush_share};
 use super::environment::each_machine;
 use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing_words, percentile_text};
+use super::layout::{TextTable, columns, joined};
 use super::rankings::{kinds, ranking_tables, side_by_side};
 use super::table::{Cell, Table};
 use super::words::{
@@ -15,20 +16,12 @@ use super::words::{
 };
 use crate::analyse::findings::{CaseFinding, DurabilityClass, Findings, MeasureFinding, Percentile, Ranking};
 use crate::error::{Context, Result};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, TableComponent, Width, presets};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
 /// `--format txt`.
 pub(super) struct Terminal;
-
-/// Widest line, characters.
-pub(super) const WIDTH: u16 = 100;
-/// Widest column of case names, characters; longer ones are wrapped.
-const NAME_WIDTH_MAX: usize = 30;
-/// The same in rankings, which need room for reasons.
-const RANKED_NAME_WIDTH_MAX: usize = 24;
 
 impl Renderer for Terminal {
     fn extension(&self) -> &'static str {
@@ -97,67 +90,34 @@ fn rankings(findings: &Findings) -> String {
 
 /// Several rankings in one table, its classes one below the other, columns in line.
 fn compact(found: &Table) -> String {
-    let widest = |column: usize| {
-        let cells = found.groups.iter().flat_map(|group| &group.rows).map(|row| width(&with_aside(&row.cells[column])));
-        cells.max().unwrap_or(0)
-    };
-    let names = widest(0).clamp(4, RANKED_NAME_WIDTH_MAX) as u16 + 2;
-    let measures = found.columns.len() - 1;
-    let room = (WIDTH - 2 - names) / u16::try_from(measures.max(1)).unwrap_or(u16::MAX);
-    // Room for two blanks between columns; a figure too long for its column has its interval below it.
-    let widths =
-        (1..=measures).map(|column| room.min(widest(column).max(width(&found.columns[column].title)) as u16 + 2));
-    let widths: Vec<u16> = std::iter::once(names).chain(widths).collect();
-    let mut text = paragraph("", &found.caption);
-    for (i, group) in found.groups.iter().enumerate() {
-        let heading = group.heading.as_deref().unwrap_or_default();
-        text.push_str(&paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));
-        let mut table = plain_table();
-        if i == 0 {
-            table.set_header(found.columns.iter().map(|column| printable(&column.title)));
-        }
-        for row in &group.rows {
-            table.add_row(row.cells.iter().map(with_aside));
-        }
-        table.set_constraints(widths.iter().map(|w| ColumnConstraint::Absolute(Width::Fixed(*w))));
-        align_right(&mut table, &(1..=measures).collect::<Vec<_>>());
-        text.push_str(&indented(&table));
-        for sentence in &group.below {
-            text.push_str(&paragraph("  ", sentence));
-        }
-    }
-    text
+    let titles: Vec<String> = found.columns.iter().map(|column| printable(&column.title)).collect();
+    let measures: Vec<usize> = (1..found.columns.len()).collect();
+    paragraph("", &found.caption) + &classes(found, titles, &measures)
 }
 
 /// One ranking: its classes one below the other, columns in line.
 fn ranking(found: &Table) -> String {
-    let rows = || found.groups.iter().flat_map(|group| &group.rows);
-    let longest = |column: usize, most: usize| {
-        let lines = rows().flat_map(|row| with_aside(&row.cells[column]).lines().map(width).collect::<Vec<_>>());
-        lines.max().unwrap_or(0).clamp(8, most) as u16 + 2
-    };
-    let fixed = [5, longest(1, RANKED_NAME_WIDTH_MAX), longest(2, 20), longest(3, 13), longest(4, 22)];
-    let rest = WIDTH - 2 - fixed.iter().sum::<u16>();
-    let mut text = paragraph("", &found.caption);
-    for (i, group) in found.groups.iter().enumerate() {
+    let unit = found.columns[2].unit.as_deref().unwrap_or_default();
+    let titles = ["#", "case", unit, "trials", "against baseline", "durability"].map(printable);
+    paragraph("", &found.caption) + &classes(found, titles.into(), &[0, 2, 3, 4])
+}
+
+/// A table's groups with their headings.
+fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
+    let mut table = plain_table();
+    table.set_header(titles);
+    for group in &found.groups {
         let heading = group.heading.as_deref().unwrap_or_default();
-        text.push_str(&paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));
-        let mut table = plain_table();
-        if i == 0 {
-            let unit = found.columns[2].unit.as_deref().unwrap_or_default();
-            table.set_header(["#", "case", &printable(unit), "trials", "against baseline", "durability"]);
-        }
+        table.add_between(paragraph("  ", &format!("{heading}: {}", group.note.as_deref().unwrap_or_default())));
         for row in &group.rows {
             table.add_row(row.cells.iter().map(with_aside));
         }
-        table.set_constraints(fixed.into_iter().chain([rest]).map(|w| ColumnConstraint::Absolute(Width::Fixed(w))));
-        align_right(&mut table, &[0, 2, 3, 4]);
-        text.push_str(&indented(&table));
         for sentence in &group.below {
-            text.push_str(&paragraph("  ", sentence));
+            table.add_between(paragraph("  ", sentence));
         }
     }
-    text
+    align_right(&mut table, numbers);
+    indented(&table)
 }
 
 /// Rate, steadiness and storage's share in one line for each case; latencies below.
@@ -174,8 +134,6 @@ fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         return String::new();
     }
     align_right(&mut table, &[2, 3, 4, 5, 6, 7]);
-    let name_width = name_width(findings, labels);
-    table.set_constraints([ColumnConstraint::LowerBoundary(Width::Fixed(name_width))]);
     let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
     if findings.cases.iter().any(|case| case.backend_time.is_some()) {
         note.push_str(
@@ -208,7 +166,6 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         return String::new();
     }
     align_right(&mut table, &[2, 3, 4, 5]);
-    table.set_constraints([ColumnConstraint::LowerBoundary(Width::Fixed(name_width(findings, labels)))]);
     let cases = Cases { cases: &findings.cases, labels };
     let mut note = format!("Each percentile is that of a trial, averaged over trials. {}", cases.logged_note());
     if cases.any_closed_loop() {
@@ -220,11 +177,6 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
         text.extend(missing_words(case).map(|why| paragraph("  ", &format!("{label}: {why}"))));
     }
     text + &paragraph("  ", &note)
-}
-
-fn name_width(findings: &Findings, labels: &BTreeMap<String, String>) -> u16 {
-    let longest = findings.cases.iter().map(|case| width(labels.get(&case.id).unwrap_or(&case.id))).max().unwrap_or(0);
-    longest.clamp(4, NAME_WIDTH_MAX) as u16 + 2
 }
 
 /// The value and its interval on a line of its own.
@@ -319,47 +271,41 @@ fn with_aside(cell: &Cell) -> String {
 }
 
 /// A table without lines but the one below its header.
-pub(super) fn plain_table() -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH - 2);
-    table.set_style(TableComponent::HeaderLines, '─');
-    table
+pub(super) fn plain_table() -> TextTable {
+    TextTable::default()
 }
 
-pub(super) fn align_right(table: &mut comfy_table::Table, columns: &[usize]) {
-    for &column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+pub(super) fn align_right(table: &mut TextTable, columns: &[usize]) {
+    table.align_right(columns);
 }
 
 /// The table, two columns in, without blanks at line ends.
-pub(super) fn indented(table: &comfy_table::Table) -> String {
-    table.lines().fold(String::new(), |text, line| text + "  " + line.trim_end() + "\n")
+pub(super) fn indented(table: &TextTable) -> String {
+    table.shown()
 }
 
-/// Text folded at the width, the first line behind `mark`, the others below its text.
-pub(super) fn paragraph(mark: &str, text: &str) -> String {
+/// Text folded at the width, the first line behind `mark`, the others below its text. Words and numbers stay whole; what
+/// is longer than a line (a path) goes on behind one of its slashes where it has one.
+pub fn paragraph(mark: &str, text: &str) -> String {
     let mut folded = String::new();
     let mut line = mark.to_owned();
-    let indent = " ".repeat(width(mark));
-    let room = usize::from(WIDTH);
-    for word in printable(text).split_whitespace() {
+    let indent = " ".repeat(width(mark).min(columns() / 2));
+    let room = columns();
+    let text = joined(&printable(text));
+    for word in text.split([' ', '\n', '\t']).filter(|word| !word.is_empty()) {
         let mut word = word;
-        let blank = usize::from(width(&line) > indent.len());
-        if blank == 1 && width(&line) + 1 + width(word) > room {
+        let is_begun = width(&line) > indent.len() && line != mark;
+        if is_begun && width(&line) + 1 + width(word) > room {
             push_line(&mut folded, &line);
             line.clone_from(&indent);
+        } else if is_begun {
+            line.push(' ');
         }
-        while indent.len() + width(word) > room {
-            let cut = word.char_indices().nth(room - indent.len()).map_or(word.len(), |(at, _)| at);
+        while width(&line) + width(word) > room {
+            let cut = cut(word, room.saturating_sub(width(&line)).max(1));
             push_line(&mut folded, &format!("{line}{}", &word[..cut]));
             line.clone_from(&indent);
             word = &word[cut..];
-        }
-        if width(&line) > indent.len() {
-            line.push(' ');
         }
         line.push_str(word);
     }
@@ -367,8 +313,14 @@ pub(super) fn paragraph(mark: &str, text: &str) -> String {
     folded
 }
 
+/// Where a word that is longer than `room` characters is cut.
+fn cut(word: &str, room: usize) -> usize {
+    let most = word.char_indices().nth(room).map_or(word.len(), |(at, _)| at);
+    word[..most].rfind('/').map(|at| at + 1).filter(|at| *at < word.len()).unwrap_or(most)
+}
+
 fn push_line(text: &mut String, line: &str) {
-    text.push_str(line.trim_end());
+    text.push_str(line.replace('\u{a0}', " ").trim_end());
     text.push('\n');
 }
 

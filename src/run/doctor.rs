@@ -29,8 +29,18 @@ pub struct Diagnosis {
     pub postgres: Vec<PostgresDiagnosis>,
     /// Space where runs put things.
     pub space: Vec<FreeSpace>,
+    /// When the kernel writes back what was written, and how it clocks the CPUs; those that it tells.
+    pub kernel_settings: Vec<KernelSetting>,
     /// What would disturb a measurement.
     pub disturbances: Vec<Disturbance>,
+}
+
+/// A setting of the kernel as it is now.
+#[derive(Debug, Serialize)]
+pub struct KernelSetting {
+    /// As sysctl has it: `vm.dirty_ratio`.
+    pub name: String,
+    pub value: String,
 }
 
 /// A layer on this machine.
@@ -97,8 +107,32 @@ pub fn diagnose(host: &Host, state: &Path, results: &Path) -> Diagnosis {
         disks: disk::found(host),
         postgres,
         space: vec![free_space("images, templates, ledgers", state), free_space("results", results)],
+        kernel_settings: kernel_settings(host),
         disturbances: machine::disturbances(host),
     }
+}
+
+/// Settings of `/proc/sys/vm` that decide when data reaches the device.
+const VM: [&str; 7] = [
+    "dirty_background_bytes",
+    "dirty_background_ratio",
+    "dirty_bytes",
+    "dirty_ratio",
+    "dirty_expire_centisecs",
+    "dirty_writeback_centisecs",
+    "swappiness",
+];
+
+fn kernel_settings(host: &Host) -> Vec<KernelSetting> {
+    let vm = |name: &&str| {
+        let value = host.read_optional(format!("/proc/sys/vm/{name}"))?;
+        Some(KernelSetting { name: format!("vm.{name}"), value })
+    };
+    // Of two that exclude each other the one that is 0 does not count.
+    let counts = |setting: &KernelSetting| setting.value != "0" || setting.name == "vm.swappiness";
+    let governor = machine::governors(host).unwrap_or_else(|| "none: the kernel does not clock the CPUs".to_owned());
+    let governor = KernelSetting { name: "CPU frequency governor".to_owned(), value: governor };
+    VM.iter().filter_map(vm).filter(counts).chain([governor]).collect()
 }
 
 fn free_space(purpose: &str, folder: &Path) -> FreeSpace {

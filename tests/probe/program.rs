@@ -95,6 +95,10 @@ pub fn operations(row: &RowRecord) -> u64 {
 pub fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.arg("probe").arg(folder).args(args).stdin(Stdio::null());
+    // Most tests are about a row or the other.
+    if !args.contains(&"--rows") && !args.contains(&"pg_test_fsync") {
+        command.args(["--rows", "all"]);
+    }
     command
 }
 

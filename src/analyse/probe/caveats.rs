@@ -1,7 +1,7 @@
 //! What a reader should know before believing a figure of a probe.
 
 use super::evidence::Evidence;
-use super::findings::{CpuShares, RowFinding};
+use super::findings::{CpuShares, RateFinding, RowFinding};
 use crate::record::probe::{CpuWait, ProbeRecord};
 use crate::units::{Bytes, Micros, significant};
 
@@ -18,24 +18,6 @@ pub const OF_MARKS: &str = "others use the device: the device work of rows marke
 pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     let record = evidence.record;
     let mut found: Vec<String> = record.notes.iter().chain(&record.left_behind).cloned().collect();
-    let mut imprecise: Vec<(&str, f64, &str)> = evidence
-        .rows
-        .iter()
-        .filter_map(|row| {
-            let rate = row.rate.as_ref().filter(|_| record.precision > 0.0)?;
-            let half = rate.relative_half_width.unwrap_or(f64::INFINITY);
-            Some((row.spec.label.trim(), half, rate.imprecise_because.as_deref()?))
-        })
-        .collect();
-    imprecise.sort_by(|a, b| b.1.total_cmp(&a.1));
-    if let Some((label, _, why)) = imprecise.first() {
-        found.push(format!(
-            "{} of {} rows are not known to ±{} %, the least of them \"{label}\": {why}",
-            imprecise.len(),
-            evidence.rows.iter().filter(|row| row.rate.is_some()).count(),
-            significant(record.precision * 100.0)
-        ));
-    }
     let worthless = evidence.rows.iter().flat_map(|row| &row.work).any(|work| work.worthless);
     if worthless {
         found.push(OF_MARKS.to_owned());
@@ -47,11 +29,27 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
         found.push(why);
     }
     found.push(format!(
-        "{} are a short look: a drive that slows down when its cache is full, or that stalls once a minute, may not have shown \
-         it",
-        Micros(record.elapsed_us)
+        "{} of measuring do not show a drive that slows down when its cache is full, or that stalls once a minute{}",
+        Micros(record.elapsed_us),
+        unsettled(evidence).map_or_else(String::new, |unsettled| format!("; {unsettled}"))
     ));
     found
+}
+
+/// What the time was too short for: the rows whose rates are not known to the precision, with the widest.
+fn unsettled(evidence: &Evidence) -> Option<String> {
+    let record = evidence.record;
+    let rates = || evidence.rows.iter().filter_map(|row| Some((row.spec.label.trim(), row.rate.as_ref()?)));
+    let wide = |rate: &RateFinding| rate.relative_half_width.unwrap_or(f64::INFINITY);
+    let imprecise: Vec<_> = rates().filter(|(_, rate)| record.precision > 0.0 && !rate.precise).collect();
+    let (label, rate) = imprecise.iter().max_by(|a, b| wide(a.1).total_cmp(&wide(b.1)))?;
+    Some(format!(
+        "{} of {} rates are not known to ±{} %; widest: \"{label}\", {}",
+        imprecise.len(),
+        rates().count(),
+        significant(record.precision * 100.0),
+        rate.imprecise_because.as_deref().unwrap_or_default()
+    ))
 }
 
 /// Shares of the time in which something waited for a CPU.
@@ -73,7 +71,7 @@ const SOME_WAIT: f64 = 0.25;
 pub(crate) const WAITED: &str = "waited for a CPU";
 
 /// Whether waiting for CPUs was so much that latencies are not the storage's alone; in words.
-pub(super) fn busy_cpus(evidence: &Evidence) -> Option<String> {
+fn busy_cpus(evidence: &Evidence) -> Option<String> {
     let CpuShares { own, some } = cpu(evidence.record);
     let percent = |share: f64| significant(share * 100.0);
     if let Some(own) = own.filter(|share| *share > OWN_WAIT) {

@@ -4,14 +4,13 @@
 //! facts contradict each other; declared stable; flushed. The last three are the words that a run has for a class, too.
 //! A failed sync is said before all of them.
 
-use super::caveats::busy_cpus;
 use super::evidence::{Evidence, declared_stable, flushed, work_of, writes_back};
 use super::findings::{
     Credibility, CredibilityKind, DeviceFacts, Failure, FiredRule, LevelSeen, RowFinding, Way, WriteCache,
 };
 use super::rules;
 use super::rules_speed::FAST_FLUSH;
-use super::work::{SEEN, WORTHLESS, amount};
+use super::work::{SEEN, amount};
 use crate::analyse::durability::virtual_disk;
 use crate::record::promise;
 use crate::units::{Micros, significant};
@@ -91,9 +90,7 @@ fn barred(evidence: &Evidence) -> Option<String> {
         return Some("no block device is visible below the folder".to_owned());
     }
     let device = evidence.lowest().into_iter().find_map(|device| not_good(device, row));
-    let device = device.or_else(|| unwritten(evidence, row).filter(|_| all_write_through(evidence)));
-    let busy = || busy_cpus(evidence).map(|busy| format!("flushes were seen, but their times say nothing: {busy}"));
-    device.or_else(|| busy().filter(|_| !all_write_through(evidence)))
+    device.or_else(|| unwritten(evidence, row).filter(|_| all_write_through(evidence)))
 }
 
 fn all_write_through(evidence: &Evidence) -> bool {
@@ -132,12 +129,12 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     if !flushed(work) {
         return Some(format!("too little was measured to count flushes at {name}"));
     }
-    work.worthless.then(|| {
+    let others = work.idle_share.unwrap_or(0.0);
+    work.own_flushes_per_op.is_some_and(|own| own < SEEN).then(|| {
         format!(
             "flushes were seen at {name}, but others use it too: what they did while the probe paused would be {} % of what was \
-             counted; up to {} % is believed",
-            significant(work.idle_share.unwrap_or(1.0) * 100.0),
-            significant(WORTHLESS * 100.0)
+             counted",
+            significant(others * 100.0)
         )
     })
 }
@@ -157,10 +154,7 @@ fn by_flushes(evidence: &Evidence) -> String {
     let seen: Vec<String> =
         levels(evidence).into_iter().map(|level| format!("{}: {}", level.device, level.words)).collect();
     let ends = below_virtual(evidence);
-    format!(
-        "flushes were counted at every level that counts them, and the times are plausible ({}){ends}",
-        seen.join("; ")
-    )
+    format!("flushes were counted at every level that counts them ({}){ends}", seen.join("; "))
 }
 
 /// The first failed call that was to make something durable.
@@ -231,18 +225,21 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
 }
 
 fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &Evidence) -> &'static str {
-    let too_fast = fired.iter().any(|rule| rule.name == FAST_FLUSH);
-    let below_host = evidence.virtual_disk() && (kind != CredibilityKind::Unknown || too_fast);
+    let below_host = evidence.virtual_disk() && kind != CredibilityKind::Unknown;
+    let fast_guest = evidence.virtual_disk() && fired.iter().any(|rule| rule.name == FAST_FLUSH);
     match kind {
         CredibilityKind::Memory => "nothing has to: memory keeps nothing; probe a folder on a disk",
         CredibilityKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
             "probe on the machine that holds the data, or cut its power while you write, and look what is left"
         }
-        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unknown if below_host => {
+        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible if below_host => {
             "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
         }
         CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unexplained => {
             "the data sheet (does it have power-loss protection?), and pulling the plug while you write"
+        }
+        CredibilityKind::Flushed if fast_guest => {
+            "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
         }
         CredibilityKind::Flushed | CredibilityKind::DeclaredStable => {
             "pulling the plug while you write: no measurement with the power on proves it"

@@ -57,6 +57,15 @@ pub struct ProbeFindings {
     pub caveats: Vec<String>,
 }
 
+impl ProbeFindings {
+    /// The row that equals a server at its defaults: PostgreSQL's own WAL writing.
+    #[must_use]
+    pub fn answer_row(&self) -> Option<&RowFinding> {
+        let default = self.server_equals.iter().find(|row| row.default)?;
+        self.rows.iter().find(|row| row.spec.id == default.row_id)
+    }
+}
+
 /// Waits for a CPU while the rows ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuShares {
@@ -184,6 +193,9 @@ pub struct DeviceWork {
     pub flushes_per_sync: Option<f64>,
     /// Why flushes are not counted.
     pub flushes_uncounted: Option<String>,
+    /// Flushes for an operation, those of others taken off as they were seen while the probe did nothing.
+    #[serde(default)]
+    pub own_flushes_per_op: Option<f64>,
     /// The greatest share that idle traffic has of the row's writes or flushes.
     pub idle_share: Option<f64>,
     /// Whether that share makes the counters worthless.

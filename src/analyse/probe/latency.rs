@@ -131,7 +131,7 @@ fn total(counts: &LatencyCounts) -> u64 {
 }
 
 /// The smallest latency that at least this share of the operations did not exceed (nearest rank).
-fn percentile(counts: &LatencyCounts, share: f64) -> Option<u64> {
+pub(super) fn percentile(counts: &LatencyCounts, share: f64) -> Option<u64> {
     let rank = (total(counts) as f64 * share).ceil().max(1.0);
     let mut passed = 0.0;
     for (latency, operations) in counts {

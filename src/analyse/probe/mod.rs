@@ -10,6 +10,7 @@ pub(crate) mod evidence;
 pub(crate) mod findings;
 pub(crate) mod growth;
 pub(crate) mod latency;
+pub(crate) mod requirements;
 pub(crate) mod rows;
 pub(crate) mod rules;
 pub(crate) mod rules_flush;

@@ -14,7 +14,7 @@ use crate::units::{Bytes, significant};
 /// same time, hence not 1.
 pub(super) const SEEN: f64 = 0.5;
 /// Idle traffic beyond this share of a row's makes its counters worthless.
-pub(super) const WORTHLESS: f64 = 0.1;
+const WORTHLESS: f64 = 0.1;
 
 /// Counters of one device over some slices.
 #[derive(Debug, Default, Clone, Copy)]
@@ -86,6 +86,7 @@ fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &Devi
         flushes_per_sync: flushes_per_op.zip(sum.operations_per_sync).map(|(flushes, served)| flushes * served),
         flushes_uncounted,
         worthless: idle_share.is_some_and(|share| share > WORTHLESS),
+        own_flushes_per_op: flushes.and_then(|flushes| own_flushes(record, place, &sum, flushes)),
         idle_share,
         fua_presumed,
         words: String::new(),
@@ -203,6 +204,17 @@ fn idle_of(record: &ProbeRecord, place: usize) -> Option<(DeviceCounts, f64)> {
     };
     let seconds = before_s + between_s;
     (seconds > 0.0).then_some((counts, seconds))
+}
+
+/// Flushes for an operation without those that others would have caused meanwhile. Others' steady rate is the smaller of
+/// those before the rows and in the pauses between them: a burst in one of them is none of the rows'.
+fn own_flushes(record: &ProbeRecord, place: usize, sum: &Sum, flushes: f64) -> Option<f64> {
+    let rate = |idle: &Idle| {
+        let flushes = idle.devices.get(place).copied().flatten()?.flushes?;
+        (idle.elapsed_us > 0).then(|| flushes as f64 / (idle.elapsed_us as f64 / 1e6))
+    };
+    let others = [&record.idle, &record.pauses].into_iter().filter_map(rate).reduce(f64::min)?;
+    Some((flushes - others * sum.seconds).max(0.0) / sum.operations)
 }
 
 /// The greatest share that the idle traffic would have of what was counted.

@@ -5,12 +5,14 @@
 
 use super::{clocksource, governors};
 use crate::host::Host;
+use crate::host::processes::{cpu_times, named};
 use crate::host::time::sleep;
 use crate::parse::meminfo::Meminfo;
 use crate::parse::proc_stat::ProcStat;
 use crate::parse::{meminfo, proc_stat};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// How much a disturbance matters.
@@ -48,16 +50,17 @@ const FAST_CLOCKS: [&str; 7] =
 #[must_use]
 pub fn disturbances(host: &Host) -> Vec<Disturbance> {
     let cpus = || host.read("/proc/stat").and_then(|text| proc_stat::parse(&text)).ok();
-    let before = cpus();
+    let (before, used_before) = (cpus(), cpu_times(host).unwrap_or_default());
     sleep(WATCHED);
-    let after = cpus();
+    let (after, used_after) = (cpus(), cpu_times(host).unwrap_or_default());
+    let busiest = busiest(&used_before, &used_after).and_then(|(pid, ns)| Some((named(host, pid)?.comm, ns)));
     let both = before.as_ref().zip(after.as_ref());
     let memory = host.read("/proc/meminfo").and_then(|text| meminfo::parse(&text)).unwrap_or_default();
     let checks = [
         clocksource(host).and_then(|name| slow_clock(&name)),
         governors(host).and_then(|names| lazy_governor(&names)),
         boost(host),
-        both.and_then(|(before, after)| load_of_others(before, after)),
+        both.and_then(|(before, after)| load_of_others(before, after, busiest.as_ref())),
         both.and_then(|(before, after)| stolen_time(before, after)),
         cpu_quota(),
         swap_in_use(&memory),
@@ -99,11 +102,23 @@ fn boost(host: &Host) -> Option<Disturbance> {
 }
 
 /// From 10 % of all CPUs on.
-fn load_of_others(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
+fn load_of_others(before: &ProcStat, after: &ProcStat, busiest: Option<&(String, u64)>) -> Option<Disturbance> {
     let total = after.all.total().saturating_sub(before.all.total());
     let busy = after.all.busy().saturating_sub(before.all.busy()) as f64 / total as f64;
-    let detail = || format!("the CPUs were busy {:.0} % of the time just now, before anything was run", busy * 100.0);
+    let who = busiest.map_or_else(String::new, |(name, ns)| {
+        let share = *ns as f64 / WATCHED.as_nanos() as f64 * 100.0;
+        format!(" (busiest: `{name}`, {share:.0} % of one CPU)")
+    });
+    let detail =
+        || format!("the CPUs were busy {:.0} % of the time just now, before anything was run{who}", busy * 100.0);
     (total > 0 && busy >= 0.1).then(|| warning("load of others", detail(), "stop what else runs here; see top"))
+}
+
+/// The process other than this one that took the most CPU time, nanoseconds.
+fn busiest(before: &HashMap<u32, u64>, after: &HashMap<u32, u64>) -> Option<(u32, u64)> {
+    let grown = |(pid, ns): (&u32, &u64)| (*pid, ns.saturating_sub(before.get(pid).copied().unwrap_or(0)));
+    let others = after.iter().map(grown).filter(|(pid, ns)| *ns > 0 && *pid != std::process::id());
+    others.max_by_key(|(_, ns)| *ns)
 }
 
 /// From 1 % on, just now or since the machine started.
@@ -170,6 +185,15 @@ mod tests {
     }
 
     #[test]
+    fn the_busiest_program_is_the_one_whose_time_grew_most_and_never_ourselves() {
+        let own = std::process::id();
+        let before = HashMap::from([(1, 900), (own, 0)]);
+        let after = HashMap::from([(1, 950), (own, 800), (own + 1, 70)]);
+        assert_eq!(busiest(&before, &after), Some((own + 1, 70)));
+        assert_eq!(busiest(&after, &after), None);
+    }
+
+    #[test]
     fn a_machine_with_everything_wrong_says_so_the_worst_first() {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in [
@@ -213,9 +237,11 @@ mod tests {
 
     #[test]
     fn load_counts_from_a_tenth_of_the_cpus_on() {
-        assert!(load_of_others(&cpus(0, 0, None), &cpus(9, 91, None)).is_none());
-        assert!(load_of_others(&cpus(0, 0, None), &cpus(10, 90, None)).unwrap().detail.contains("10 %"));
-        assert!(load_of_others(&cpus(5, 5, None), &cpus(5, 5, None)).is_none(), "no time passed");
+        assert!(load_of_others(&cpus(0, 0, None), &cpus(9, 91, None), None).is_none());
+        let busiest = ("find".to_owned(), 250_000_000);
+        let found = load_of_others(&cpus(0, 0, None), &cpus(10, 90, None), Some(&busiest)).unwrap();
+        assert!(found.detail.contains("10 %") && found.detail.contains("`find`, 50 % of one CPU"), "{}", found.detail);
+        assert!(load_of_others(&cpus(5, 5, None), &cpus(5, 5, None), None).is_none(), "no time passed");
     }
 
     #[test]

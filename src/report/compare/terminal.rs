@@ -1,15 +1,11 @@
-//! A comparison for a terminal of 100 columns, plain UTF-8 without colours. Every text from outside goes through
+//! A comparison for a terminal, plain UTF-8 without colours. Every text from outside goes through
 //! `printable`: a terminal obeys control characters.
 
 use super::super::terminal::{align_right, indented, paragraph, plain_table, printable};
 use super::tables::{NOT_COMPARED, about, families, family_title, grouped, known_of, ratio, row_label, some_of, value};
 use crate::analyse::compare::findings::{ComparisonFindings, PairFinding, Row};
-use comfy_table::{ColumnConstraint, Width};
 
-/// Widths of the columns of a pair: measure, two figures, ratio and what it says. With two in front they fill the width.
-const COLUMNS: [u16; 4] = [22, 25, 25, 26];
-
-/// The whole report; no line is longer than 100 columns.
+/// The whole report.
 #[must_use]
 pub fn terminal(findings: &ComparisonFindings) -> String {
     let mut text: String = findings.answer.lines().map(|line| paragraph("", line)).collect();
@@ -35,31 +31,14 @@ fn pair(findings: &ComparisonFindings, pair: &PairFinding) -> String {
     let (side, reference) = (&findings.sides[pair.side].mark, &findings.sides[pair.against].mark);
     let mut text = format!("\n{side} against {reference}\n");
     pair.caveat.iter().for_each(|caveat| text.push_str(&paragraph("  ", caveat)));
-    for (i, (family, rows)) in families(pair).into_iter().enumerate() {
-        let mut table = plain_table();
-        if i == 0 {
-            table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
-        }
-        for row in &rows {
-            table.add_row(cells(row));
-        }
-        table.set_constraints(COLUMNS.map(|width| ColumnConstraint::Absolute(Width::Fixed(width))));
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
-        }
-        if let Some(says) = table.column_mut(COLUMNS.len() - 1) {
-            says.set_padding((1, 0));
-        }
-        align_right(&mut table, &[1, 2]);
-        let lines = indented(&table);
-        let heading = paragraph(" ", &family_title(family, &rows));
-        // The columns' heading and its line stand above the first family.
-        let cut = if i == 0 { lines.match_indices('\n').nth(1).map_or(0, |(at, _)| at + 1) } else { 0 };
-        text.push_str(&lines[..cut]);
-        text.push_str(&heading);
-        text.push_str(&lines[cut..]);
+    let mut table = plain_table();
+    table.set_header([String::new(), reference.clone(), side.clone(), format!("{side} / {reference}")]);
+    for (family, rows) in families(pair) {
+        table.add_between(paragraph(" ", &family_title(family, &rows)));
+        rows.iter().for_each(|row| table.add_row(cells(row)));
     }
-    text
+    align_right(&mut table, &[1, 2]);
+    text + &indented(&table)
 }
 
 /// The cells of a row.

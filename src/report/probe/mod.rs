@@ -1,6 +1,7 @@
 //! A probe's findings as text for a terminal, as CSV, and in the words of pg_test_fsync. JSON is the findings themselves.
 
 mod csv;
+mod head;
 mod numbers;
 mod pg_test_fsync;
 mod rows;
@@ -10,5 +11,6 @@ mod terminal;
 mod tests;
 
 pub use csv::csv;
+pub use head::requirement;
 pub use pg_test_fsync::pg_test_fsync;
 pub use terminal::terminal;

@@ -1,14 +1,16 @@
 //! The table of rows.
 
 use super::super::cases::section_title;
+use super::super::layout::{columns, takes_tables};
 use super::super::terminal::{paragraph, printable, width};
 use super::numbers::{ABSENT, amount, bytes, half_width, histogram, rate, span};
 use super::sections::spoken;
 use crate::analyse::probe::findings::{DeviceWork, Family, ProbeFindings, RowFinding};
 use crate::units::{Micros, significant};
 
-/// Widths of the columns: row, rate, its interval, four latencies, histogram, device work. With a blank between them and
-/// two in front they fill 100 columns.
+/// Columns that all of them fill: row, rate, its interval, four latencies, histogram, device work, a blank between them and
+/// two in front. Narrower tables leave out the histogram and p99.9.
+const WIDE: usize = 100;
 const LABEL: usize = 26;
 const WORK: usize = 14;
 
@@ -25,7 +27,8 @@ const SECTIONS: [Family; 7] = [
 
 /// The table with its legend.
 pub(super) fn table(findings: &ProbeFindings) -> String {
-    let mut text = line("", ["ops/s", "±", "p50", "p99", "p99.9", "max"], "latency", "device work");
+    let names = ["ops/s", "±", "p50", "p99", "p99.9", "max"];
+    let mut text = if takes_tables() { line("", names, "latency", "device work") } else { String::new() };
     for family in SECTIONS {
         let rows: Vec<&RowFinding> = findings.rows.iter().filter(|row| row.spec.family == family).collect();
         if !rows.is_empty() {
@@ -92,9 +95,19 @@ fn measured(label: &str, row: &RowFinding) -> String {
 
 fn line(label: &str, figures: [&str; 6], histogram: &str, work: &str) -> String {
     let [rate, half, p50, p99, p999, max] = figures;
-    let line = format!(
-        "  {label:<LABEL$} {rate:>8} {half:>6} {p50:>6} {p99:>6} {p999:>6} {max:>6} {histogram:<12} {work:<WORK$}"
-    );
+    if !takes_tables() {
+        let label = if label.is_empty() { String::new() } else { format!("  {label}\n") };
+        return label
+            + &paragraph("    ops/s: ", &format!("{rate} {half}"))
+            + &paragraph("    p50, p99, p99.9, max: ", &format!("{p50}, {p99}, {p999}, {max}"))
+            + &paragraph("    device work: ", work);
+    }
+    let line = match columns() >= WIDE {
+        true => format!(
+            "  {label:<LABEL$} {rate:>8} {half:>6} {p50:>6} {p99:>6} {p999:>6} {max:>6} {histogram:<12} {work:<WORK$}"
+        ),
+        false => format!("  {label:<LABEL$} {rate:>8} {half:>6} {p50:>6} {p99:>6} {max:>6} {work:<WORK$}"),
+    };
     format!("{}\n", line.trim_end())
 }
 
@@ -139,7 +152,11 @@ fn legend(findings: &ProbeFindings) -> String {
          the logarithm of the operations in it.",
         bounds[0], bounds[1]
     );
-    let intervals = "± is half the 95 % interval. p99 from 100 operations on, p99.9 from 1000 on.";
+    let intervals = match columns() >= WIDE || !takes_tables() {
+        true => "± is half the 95 % interval. p99 from 100 operations on, p99.9 from 1000 on.",
+        false => "± is half the 95 % interval. p99 from 100 operations on. p99.9 and a histogram from 100 columns on.",
+    };
     let device = format!("device work: {device}{fua}{doubt}.");
-    [intervals, &latency, &device].iter().map(|text| paragraph("  ", text)).collect()
+    let histogram = Some(latency.as_str()).filter(|_| columns() >= WIDE);
+    [Some(intervals), histogram, Some(&device)].into_iter().flatten().map(|text| paragraph("  ", text)).collect()
 }

@@ -1,8 +1,7 @@
 //! What follows the table: devices, growth, stalls, credibility, recommendation, where the folder stands, caveats.
 
 use super::super::terminal::{paragraph, printable, width};
-use super::super::words::percent;
-use super::numbers::{half_width, rate, span};
+use super::numbers::{rate, span};
 use super::rows::shown_device;
 use crate::analyse::probe::findings::{
     CredibilityKind, Family, FiredRule, GrowthFinding, IdleTraffic, ProbeFindings, RowFinding, StandingEntry,
@@ -28,21 +27,6 @@ pub(super) fn title(kind: CredibilityKind) -> &'static str {
     }
 }
 
-/// How fast, how steady, how believable, in one sentence.
-pub(super) fn answer(findings: &ProbeFindings) -> String {
-    let kind = title(findings.credibility.kind);
-    let row = findings.standing.row_id.as_ref().and_then(|id| findings.rows.iter().find(|row| row.spec.id == *id));
-    let Some((row, found)) = row.and_then(|row| Some((row, row.rate.as_ref()?))) else {
-        return format!("{kind}: {}.", findings.credibility.reason);
-    };
-    let width = found.relative_half_width.map_or_else(String::new, |half| format!(" ({})", half_width(half)));
-    let latency = row.latency.map_or_else(String::new, |latency| {
-        let p99 = latency.p99_ns.map_or_else(String::new, |p99| format!(", 99 of 100 within {}", spoken(p99)));
-        format!(", half within {}{p99}, the slowest {}", spoken(latency.p50_ns), spoken(latency.max_ns))
-    });
-    format!("{} fdatasyncs of one write per second{width}{latency}; {kind}.", rate(found.per_s))
-}
-
 /// What the devices did, for the rows that tell most, and while idle; how the sync grows.
 pub(super) fn devices(findings: &ProbeFindings) -> String {
     let mut text = "\nWhat the device did\n".to_owned();
@@ -50,7 +34,7 @@ pub(super) fn devices(findings: &ProbeFindings) -> String {
         text.push_str(&paragraph("  ", &format!("{}: {}", level.device, level.words)));
     }
     for end in &findings.credibility.sight_ends {
-        text.push_str(&paragraph("  ", &format!("Sight ends here: {end}")));
+        text.push_str(&paragraph("  ", end));
     }
     for row in findings.rows.iter().filter(|row| is_telling(findings, row)) {
         if let Some(work) = shown_device(row) {
@@ -138,7 +122,7 @@ fn moment(started: &str, at_us: u64) -> String {
 /// How believable it is.
 pub(super) fn credibility(findings: &ProbeFindings) -> String {
     let credibility = &findings.credibility;
-    let mut text = format!("\nCredibility: {}\n", title(credibility.kind));
+    let mut text = format!("\nVerdict: {}\n", title(credibility.kind));
     if let Some(headline) = &credibility.headline {
         text.push_str(&paragraph("  ", &format!("{}.", capital(findings, headline))));
     }
@@ -185,7 +169,7 @@ fn server(findings: &ProbeFindings) -> String {
 
 /// The folder among other devices.
 pub(super) fn standing(findings: &ProbeFindings) -> String {
-    let mut text = "\nWhere you stand: one write of 8 kB and its fdatasync, per second\n".to_owned();
+    let mut text = paragraph("\nWhere you stand: ", "one write of 8 kB and its fdatasync, per second");
     findings.standing.entries.iter().for_each(|entry| text.push_str(&standing_line(entry)));
     if findings.standing.row_id.is_none() {
         text.push_str(&paragraph("  ", "This folder is not among them: the row was not measured."));
@@ -211,16 +195,6 @@ pub(super) fn caveats(findings: &ProbeFindings) -> String {
         .iter()
         .for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{}.", capital(findings, caveat)))));
     text
-}
-
-/// How far the precision was reached.
-pub(super) fn precision(findings: &ProbeFindings) -> String {
-    if findings.precision == 0.0 {
-        return "all the time was to be used".to_owned();
-    }
-    let rated = || findings.rows.iter().filter_map(|row| row.rate.as_ref());
-    let precise = rated().filter(|rate| rate.precise).count();
-    format!("{precise} of {} rows are known to ±{}", rated().count(), percent(findings.precision))
 }
 
 /// A sentence's first letter as a capital; names of devices and methods stay as they are written.

@@ -1,29 +1,27 @@
-//! A probe's findings for a terminal of 100 columns, plain UTF-8 without colours. Every text from outside goes through
+//! A probe's findings for a terminal, the answer in its first six lines; plain UTF-8 without colours. Every text from outside goes through
 //! `printable`: a terminal obeys control characters.
 
 use super::super::terminal::paragraph;
 use super::super::words::moment;
-use super::{rows, sections};
+use super::{head, rows, sections};
 use crate::analyse::probe::findings::{MountFacts, ProbeFindings};
+use crate::analyse::probe::requirements::RequirementFinding;
 use crate::units::{Bytes, Micros};
 
-/// The whole report; no line is longer than 100 columns.
+/// The whole report.
 #[must_use]
-pub fn terminal(findings: &ProbeFindings) -> String {
-    let credibility = &findings.credibility;
-    let mut text = String::new();
-    if let Some(headline) = &credibility.headline {
-        text.push_str(&paragraph("", &format!("FAILED: {headline}.")));
-    }
-    text.push_str(&paragraph("", &sections::answer(findings)));
+pub fn terminal(findings: &ProbeFindings, requirements: &[RequirementFinding]) -> String {
+    let mut text = head::head(findings);
+    text.push('\n');
+    text.push_str(&head::requirements(requirements));
     text.push_str(&paragraph("", &about(findings)));
     text.push('\n');
     text.push_str(&rows::table(findings));
-    text.push_str(&sections::devices(findings));
-    text.push_str(&sections::stalls(findings));
     text.push_str(&sections::credibility(findings));
     text.push_str(&sections::recommendation(findings));
     text.push_str(&sections::standing(findings));
+    text.push_str(&sections::devices(findings));
+    text.push_str(&sections::stalls(findings));
     text.push_str(&sections::caveats(findings));
     text
 }
@@ -52,12 +50,11 @@ fn about(findings: &ProbeFindings) -> String {
         who => format!(", a virtual machine ({who})"),
     });
     format!(
-        "{}{on}{over}. Linux {}{machine}; {}; {} of measuring, files of {}; {}.",
+        "{}{on}{over}. Linux {}{machine}; {}; {} of measuring, files of {}.",
         place.folder,
         place.kernel,
         moment(&findings.started),
         Micros(findings.elapsed_us),
-        Bytes(findings.file_bytes),
-        sections::precision(findings)
+        Bytes(findings.file_bytes)
     )
 }

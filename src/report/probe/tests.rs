@@ -1,6 +1,7 @@
 //! What the renderers of a probe promise: lines that fit whatever the numbers, and the text of pg_test_fsync.
 
-use super::{csv, pg_test_fsync, terminal};
+use super::{csv, pg_test_fsync};
+use crate::analyse::probe::findings::ProbeFindings;
 use crate::analyse::probe::{find, sample};
 use crate::record::facts::{DeviceFacts, MountFacts};
 use crate::record::probe::{
@@ -8,9 +9,14 @@ use crate::record::probe::{
     Slice, Slow, Way,
 };
 use crate::record::promise::{Claim, Promise};
+use crate::report::layout::at_width;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+fn terminal(findings: &ProbeFindings) -> String {
+    super::terminal(findings, &[])
+}
 
 /// The real tool's output, PostgreSQL 18.
 const OF_18: &str = include_str!("../../../tests/fixtures/pg_test_fsync/18.txt");
@@ -98,18 +104,18 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
         "Not synced",
         "WAL",
         "Newer (not PostgreSQL's)",
-        "What the device did",
-        "Stalls",
-        "Credibility: flushes pass every level that can be seen",
+        "Verdict: flushes pass every level that can be seen",
         "Recommendation: wal_sync_method = fdatasync",
         "Where you stand",
+        "What the device did",
+        "Stalls",
         "Before you believe a figure",
     ];
     let places: Vec<usize> = headings
         .iter()
         .map(|heading| {
             let is_it = |line: &str| line.starts_with(heading);
-            text.lines().position(is_it).unwrap_or_else(|| panic!("{heading} is missing: {text}"))
+            text.lines().skip(7).position(is_it).unwrap_or_else(|| panic!("{heading} is missing: {text}"))
         })
         .collect();
     assert!(places.is_sorted(), "{places:?}");
@@ -117,6 +123,42 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
     assert!(row.contains(" 1001 ") && row.contains("1ms") && row.ends_with("1.0w 8k 1.0f"), "{row}");
     assert!(text.contains("n/a: Linux does not have it"));
     assert!(text.contains("\u{2192}      1001  HERE"), "{text}");
+}
+
+#[test]
+fn the_answer_stands_in_the_first_six_lines() {
+    let text = at_width(80, || terminal(&find(&compatible(), 18)));
+    let head: Vec<&str> = text.lines().take(6).collect();
+    let wanted = [
+        "WAL writes      not measured",
+        "Latency",
+        "Verdict         flushes pass",
+        "Recommendation",
+        "Published",
+        "Measured",
+    ];
+    assert!(head.iter().zip(wanted).all(|(line, wanted)| line.starts_with(wanted)), "{head:?}");
+    let text = at_width(80, || terminal(&find(&sample::honest(), 18)));
+    let head: Vec<&str> = text.lines().take(7).collect();
+    assert!(head[0].starts_with("WAL writes      1001/s ±0.4% by one backend"), "{head:?}");
+    assert!(head[1].contains("p99 1 ms, median 1 ms, maximum 1 ms"), "{head:?}");
+    assert!(head[3].contains("wal_sync_method = fdatasync (the default), PostgreSQL 18"), "{head:?}");
+    assert!(head[4].contains("6th of 11; next faster: Samsung 970 Evo Plus 2 TB, 1417/s"), "{head:?}");
+    assert!(head[5].contains("/data/pg on ext4, nvme0n1, 9 s") && head[6].is_empty(), "{head:?}");
+}
+
+#[test]
+fn each_requirement_has_its_line_with_figure_and_interval() {
+    use crate::analyse::probe::requirements::{Requirement, judge};
+    let record = sample::honest();
+    let findings = find(&record, 18);
+    let required = ["durable", "rate=5000", "p99=5ms"].map(|text| Requirement::parse(text).unwrap());
+    let text = super::terminal(&findings, &judge(&record, &findings, &required));
+    let starts = |of: &str| text.lines().any(|line| line.starts_with(of));
+    assert!(starts("  pass       durable       flushes were counted"), "{text}");
+    assert!(starts("  FAIL       rate=5000     100"), "{text}");
+    assert!(starts("  UNDECIDED  p99=5 ms      1 ms (too short for an interval)"), "{text}");
+    assert!(text.contains(" per second (95 % CI "), "{text}");
 }
 
 #[test]
@@ -134,7 +176,7 @@ fn a_failed_row_shows_its_call_its_error_and_its_time() {
     let mut record = sample::honest();
     sample::find(&mut record, "one_write.fdatasync").failure = Some(sample::failure());
     let text = terminal(&find(&record, 18));
-    assert!(text.starts_with("FAILED: a sync failed: fdatasync"), "{text}");
+    assert!(text.starts_with("FAILED          a sync failed: fdatasync"), "{text}");
     let line = text.lines().find(|line| line.starts_with("    FAILED: ")).unwrap();
     assert!(line.contains("2.5 s after the start") && line.contains("EIO"), "{line}");
     assert!(text.contains("Recommendation: no recommendation\n  A call failed: repair the storage first.\n"), "{text}");
@@ -304,11 +346,11 @@ proptest! {
     #![proptest_config(proptest::test_runner::Config::with_cases(200))]
 
     #[test]
-    fn no_record_breaks_a_renderer_or_its_hundred_columns(record in record(), server in 10u32..20) {
+    fn no_record_breaks_a_renderer_or_its_columns(record in record(), server in 10u32..20, columns in 60u16..130) {
         let findings = find(&record, server);
-        let text = terminal(&findings);
+        let text = at_width(columns, || terminal(&findings));
         for line in text.lines() {
-            prop_assert!(line.chars().count() <= 100, "{}: {line}", line.chars().count());
+            prop_assert!(line.chars().count() <= usize::from(columns), "{}: {line}", line.chars().count());
         }
         prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
         prop_assert!(pg_test_fsync(&findings).lines().count() >= 30);

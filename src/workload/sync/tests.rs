@@ -67,7 +67,7 @@ fn an_interrupt_ends_it_and_leaves_no_file() {
 
 #[test]
 fn a_method_that_failed_has_no_figures_but_its_errno() {
-    let spec = crate::probe::rows(RowChoice::All, WAL_BLOCK, 8).into_iter().find(|row| row.id == "wal.fsync.recycled");
+    let spec = crate::probe::rows(&RowChoice::All, WAL_BLOCK, 8).into_iter().find(|row| row.id == "wal.fsync.recycled");
     let failure = Failure {
         call: "fsync".to_owned(),
         errno: Some(5),

@@ -24,14 +24,14 @@ fn a_journal_whose_commits_carry_their_flush_does_not_hide_its_writes() {
 }
 
 #[test]
-fn busy_cpus_take_a_good_word_back() {
+fn busy_cpus_are_said_and_change_no_verdict() {
     use crate::record::probe::CpuWait;
     let busy = |own_us, some_us| CpuWait { elapsed_us: 1_000_000, own_us: Some(own_us), some_us: Some(some_us) };
-    let idle = changed(|record| record.cpu = Some(busy(1000, 10_000)));
-    assert_eq!(found(&idle).credibility.kind, CredibilityKind::Flushed);
+    let idle = found(&changed(|record| record.cpu = Some(busy(1000, 10_000))));
+    assert!(!idle.caveats.iter().any(|caveat| caveat.contains("CPU")), "{:?}", idle.caveats);
     for wait in [busy(200_000, 10_000), busy(0, 500_000)] {
         let findings = found(&changed(|record| record.cpu = Some(wait)));
-        assert_eq!(findings.credibility.kind, CredibilityKind::Unknown);
+        assert_eq!(findings.credibility.kind, CredibilityKind::Flushed);
         assert!(findings.caveats.iter().any(|caveat| caveat.contains("CPU")), "{:?}", findings.caveats);
     }
 }
@@ -83,4 +83,20 @@ fn a_buffered_synced_write_without_a_flush_has_no_excuse_and_is_not_recommended(
     let recommendation = found(&record).recommendation;
     assert!(recommendation.candidates[0].excluded_because.as_ref().unwrap().contains("no flush was seen"));
     assert_ne!(recommendation.wal_sync_method.as_deref(), Some("open_datasync"));
+}
+
+#[test]
+fn a_burst_of_others_takes_no_verdict_back_and_their_steady_traffic_does() {
+    use crate::record::probe::Idle;
+    let idle = |flushes| Idle {
+        elapsed_us: 500_000,
+        devices: vec![Some(DeviceCounts { writes: flushes, flushes: Some(flushes), ..DeviceCounts::default() })],
+    };
+    let kind = |before, between| {
+        let record = changed(|record| (record.idle, record.pauses) = (idle(before), idle(between)));
+        found(&record).credibility.kind
+    };
+    assert_eq!(kind(2000, 10), CredibilityKind::Flushed);
+    assert_eq!(kind(10, 2000), CredibilityKind::Flushed);
+    assert_eq!(kind(400, 2000), CredibilityKind::Unknown);
 }

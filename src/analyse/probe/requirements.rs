@@ -1,0 +1,298 @@
+//! What a person requires of a folder, and whether a probe shows it: `pgstrata probe --require`.
+//!
+//! A requirement is met only where the whole 95 % interval meets it, and not met where none of it does; between the two the
+//! probe cannot decide. Rates and latencies are those of the row that equals a server at its defaults. The interval of a
+//! percentile is that of the share of operations beyond it (R. S. Woodruff, JASA 47 (1952) 635), each second of the row a
+//! cluster, since the operations of a second are slow together.
+
+use super::findings::{CredibilityKind, ProbeFindings, RowFinding};
+use super::latency::{self, percentile, span};
+use crate::record::probe::{ProbeRecord, RowRecord, SecondLatencies};
+use crate::stats::interval::CONFIDENCE;
+use crate::stats::student;
+use crate::units::{Micros, significant};
+use serde::Serialize;
+
+/// Seconds below which latencies have no interval.
+const FEWEST_SECONDS: usize = 3;
+/// Degrees of freedom with which Student's distribution is as good as the normal one.
+const MANY: f64 = 1e6;
+
+/// One thing that is required.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Requirement {
+    /// Flushes reach the device as far as can be seen, or it declares that it needs none.
+    Durable,
+    /// At least so many WAL writes a second.
+    Rate(f64),
+    /// A percentile of the latency is at most this.
+    Latency {
+        /// As it is written: `p99`.
+        name: &'static str,
+        quantile: f64,
+        most_ns: u64,
+    },
+}
+
+/// Latencies that can be required.
+const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// What came of a requirement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Pass,
+    Fail,
+    /// Not passed: the interval holds the limit, or the facts do not tell.
+    Undecided,
+}
+
+/// A requirement with what was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequirementFinding {
+    /// As it was asked for: `p99=5 ms`.
+    pub requirement: String,
+    pub outcome: Outcome,
+    /// The figure, in `unit`; `None` for what is not a number, or was not measured.
+    pub figure: Option<f64>,
+    /// Its 95 % interval.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// `1/s` or `ns`.
+    pub unit: &'static str,
+    /// What was found, in words.
+    pub found: String,
+}
+
+impl Requirement {
+    /// Reads `durable`, `rate=1000`, `p99=5ms`.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn parse(text: &str) -> Result<Requirement, String> {
+        let forms = "durable, rate=N (per second), p50=TIME, p99=TIME, p99.9=TIME";
+        let Some((name, value)) = text.split_once('=') else {
+            return if text == "durable" {
+                Ok(Requirement::Durable)
+            } else {
+                Err(format!("`{text}` is none of {forms}"))
+            };
+        };
+        if name == "rate" {
+            let rate = value.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+            return rate.map(Requirement::Rate).ok_or_else(|| format!("rate={value}: not a number above 0"));
+        }
+        let (name, quantile) = PERCENTILES
+            .into_iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| format!("`{name}` is none of {forms}"))?;
+        let Micros(us) = Micros::parse(value).map_err(|why| format!("{text}: {why}"))?;
+        match us {
+            0 => Err(format!("{text}: a time above 0 is needed")),
+            us => Ok(Requirement::Latency { name, quantile, most_ns: us.saturating_mul(1000) }),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Requirement::Durable => "durable".to_owned(),
+            Requirement::Rate(least) => format!("rate={least}"),
+            Requirement::Latency { name, most_ns, .. } => format!("{name}={}", span(*most_ns as f64)),
+        }
+    }
+}
+
+/// Each requirement with what the probe says of it.
+#[must_use]
+pub fn judge(record: &ProbeRecord, findings: &ProbeFindings, all: &[Requirement]) -> Vec<RequirementFinding> {
+    all.iter()
+        .map(|one| match one {
+            Requirement::Durable => durable(one, findings),
+            Requirement::Rate(least) => rate(one, findings.answer_row(), *least),
+            Requirement::Latency { quantile, most_ns, .. } => {
+                let row = findings.answer_row().and_then(|row| record.rows.iter().find(|it| it.spec.id == row.spec.id));
+                latency_within(one, row, *quantile, *most_ns)
+            }
+        })
+        .collect()
+}
+
+fn durable(asked: &Requirement, findings: &ProbeFindings) -> RequirementFinding {
+    let credibility = &findings.credibility;
+    let outcome = match credibility.kind {
+        _ if credibility.headline.is_some() => Outcome::Fail,
+        CredibilityKind::Flushed | CredibilityKind::DeclaredStable => Outcome::Pass,
+        CredibilityKind::Memory | CredibilityKind::NoFlushSeen => Outcome::Fail,
+        CredibilityKind::Implausible | CredibilityKind::Unexplained | CredibilityKind::Unknown => Outcome::Undecided,
+    };
+    let found = credibility.headline.clone().unwrap_or_else(|| credibility.reason.clone());
+    RequirementFinding { requirement: asked.words(), outcome, figure: None, low: None, high: None, unit: "", found }
+}
+
+fn rate(asked: &Requirement, row: Option<&RowFinding>, least: f64) -> RequirementFinding {
+    let rate = row.and_then(|row| row.rate.as_ref());
+    let ends = rate.and_then(|rate| rate.low_per_s.zip(rate.high_per_s));
+    let outcome = match ends {
+        Some((low, _)) if low >= least => Outcome::Pass,
+        Some((_, high)) if high < least => Outcome::Fail,
+        _ => Outcome::Undecided,
+    };
+    let interval = ends.map_or_else(
+        || "no interval".to_owned(),
+        |(low, high)| format!("95 % CI {}–{}", significant(low), significant(high)),
+    );
+    let found = rate.map_or_else(
+        || "not measured".to_owned(),
+        |rate| format!("{} per second ({interval})", significant(rate.per_s)),
+    );
+    let (low, high) = ends.unzip();
+    RequirementFinding {
+        requirement: asked.words(),
+        outcome,
+        figure: rate.map(|rate| rate.per_s),
+        low,
+        high,
+        unit: "1/s",
+        found,
+    }
+}
+
+fn latency_within(asked: &Requirement, row: Option<&RowRecord>, quantile: f64, most_ns: u64) -> RequirementFinding {
+    let figure = row.and_then(|row| percentile(&latency::counts(row), quantile));
+    let (low, high) = row.map_or((None, None), |row| percentile_interval(row, quantile));
+    let outcome = match (low, high) {
+        (_, Some(high)) if high <= most_ns => Outcome::Pass,
+        (Some(low), _) if low > most_ns => Outcome::Fail,
+        _ => Outcome::Undecided,
+    };
+    let shown = |ns: u64| span(ns as f64);
+    let interval = match (low, high) {
+        (Some(low), Some(high)) => format!("95 % CI {}–{}", shown(low), shown(high)),
+        (Some(low), None) => format!("95 % CI from {}, no upper end", shown(low)),
+        _ => "too short for an interval".to_owned(),
+    };
+    let found = figure.map_or_else(|| "not measured".to_owned(), |ns| format!("{} ({interval})", shown(ns)));
+    let number = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    RequirementFinding {
+        requirement: asked.words(),
+        outcome,
+        figure: number(figure),
+        low: number(low),
+        high: number(high),
+        unit: "ns",
+        found,
+    }
+}
+
+/// Half the 95 % interval of the share of slow operations, its seconds the clusters.
+fn clustered(row: &RowRecord, is_slow: impl Fn(u64) -> bool) -> f64 {
+    let sum = |second: &SecondLatencies, of: &dyn Fn(u64) -> bool| {
+        second.latencies.iter().filter(|(ns, _)| of(*ns)).map(|(_, operations)| *operations as f64).sum::<f64>()
+    };
+    let seconds: Vec<(f64, f64)> =
+        row.seconds.iter().map(|second| (sum(second, &|_| true), sum(second, &is_slow))).collect();
+    let operations: f64 = seconds.iter().map(|(operations, _)| operations).sum();
+    let share = seconds.iter().map(|(_, slow)| slow).sum::<f64>() / operations;
+    let k = seconds.len() as f64;
+    let squares: f64 = seconds.iter().map(|(operations, slow)| (slow - share * operations).powi(2)).sum();
+    (squares * k / (k - 1.0)).sqrt() / operations * student::two_sided_quantile(CONFIDENCE, k - 1.0)
+}
+
+/// The 95 % interval of a percentile; an upper end only where at least one operation lies beyond it.
+fn percentile_interval(row: &RowRecord, quantile: f64) -> (Option<u64>, Option<u64>) {
+    let all = latency::counts(row);
+    let Some(at) = percentile(&all, quantile) else { return (None, None) };
+    if row.seconds.len() < FEWEST_SECONDS {
+        return (None, None);
+    }
+    // Many operations may take exactly as long: they count on the side that makes the interval wider.
+    let clustered = clustered(row, |ns| ns > at).max(clustered(row, |ns| ns >= at));
+    let operations = all.values().map(|operations| *operations as f64).sum::<f64>();
+    let independent = (quantile * (1.0 - quantile) / operations).sqrt() * student::two_sided_quantile(CONFIDENCE, MANY);
+    let half = clustered.max(independent);
+    let beyond = |quantile: f64| (1.0 - quantile) * operations >= 1.0;
+    let low = percentile(&all, (quantile - half).max(0.0));
+    (low, Some(quantile + half).filter(|upper| beyond(*upper)).and_then(|upper| percentile(&all, upper)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{find as row_of, honest};
+    use super::super::{find, findings::DeviceFacts};
+    use super::*;
+
+    fn judged(record: &ProbeRecord, text: &str) -> RequirementFinding {
+        let required = Requirement::parse(text).unwrap();
+        judge(record, &find(record, 18), &[required]).remove(0)
+    }
+
+    /// A WAL row of ten seconds with a slow operation in a hundred and a half.
+    fn with_latencies(slow: &[u64]) -> ProbeRecord {
+        let mut record = honest();
+        let second = |(i, slow): (usize, &u64)| SecondLatencies {
+            second: i as u32,
+            latencies: vec![(1_000_000, 985), (6_000_000, *slow)],
+        };
+        row_of(&mut record, "wal.fdatasync.recycled").seconds = slow.iter().enumerate().map(second).collect();
+        record
+    }
+
+    #[test]
+    fn what_cannot_be_required_is_refused_with_what_can() {
+        for (text, says) in [
+            ("fast", "none of durable"),
+            ("p98=1ms", "none of durable"),
+            ("rate=-1", "above 0"),
+            ("rate=many", "above 0"),
+            ("p99=5", "p99=5"),
+            ("p99=0ms", "above 0"),
+        ] {
+            let why = Requirement::parse(text).unwrap_err();
+            assert!(why.contains(says), "{text}: {why}");
+        }
+        assert_eq!(Requirement::parse("durable"), Ok(Requirement::Durable));
+        let latency = Requirement::Latency { name: "p99.9", quantile: 0.999, most_ns: 5_000_000 };
+        assert_eq!(Requirement::parse("p99.9=5ms"), Ok(latency));
+    }
+
+    #[test]
+    fn a_rate_passes_only_with_all_of_its_interval() {
+        let record = honest();
+        let found = judged(&record, "rate=900");
+        assert_eq!(found.outcome, Outcome::Pass, "{found:?}");
+        assert_eq!(judged(&record, "rate=1100").outcome, Outcome::Fail);
+        let within = format!("rate={}", found.low.unwrap().midpoint(found.high.unwrap()));
+        assert_eq!(judged(&record, &within).outcome, Outcome::Undecided);
+        let mut short = honest();
+        row_of(&mut short, "wal.fdatasync.recycled").slices.truncate(1);
+        assert_eq!(judged(&short, "rate=10").outcome, Outcome::Undecided, "no interval decides nothing");
+    }
+
+    #[test]
+    fn a_latency_passes_only_with_all_of_its_interval() {
+        // 1.5 % of the operations are slow, in each second alike.
+        let steady = with_latencies(&[15; 10]);
+        assert_eq!(judged(&steady, "p99=5ms").outcome, Outcome::Fail, "{:?}", judged(&steady, "p99=5ms"));
+        assert_eq!(judged(&steady, "p99=7ms").outcome, Outcome::Pass);
+        assert_eq!(judged(&steady, "p50=5ms").outcome, Outcome::Pass);
+        // The same, all of them in one second: another ten seconds may have none.
+        let burst = with_latencies(&[150, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(judged(&burst, "p99=5ms").outcome, Outcome::Undecided, "{:?}", judged(&burst, "p99=5ms"));
+        let short = with_latencies(&[0, 0]);
+        assert_eq!(judged(&short, "p99=5ms").outcome, Outcome::Undecided);
+    }
+
+    #[test]
+    fn durable_is_passed_by_what_is_flushed_and_failed_by_memory() {
+        assert_eq!(judged(&honest(), "durable").outcome, Outcome::Pass);
+        let mut memory = honest();
+        memory.place.mount.as_mut().unwrap().fstype = "tmpfs".to_owned();
+        assert_eq!(judged(&memory, "durable").outcome, Outcome::Fail);
+        let mut silent = honest();
+        silent.place.devices[0] = DeviceFacts { write_cache: None, ..silent.place.devices[0].clone() };
+        assert_eq!(judged(&silent, "durable").outcome, Outcome::Undecided);
+        let mut broken = honest();
+        row_of(&mut broken, "one_write.fsync").failure = Some(super::super::sample::failure());
+        assert_eq!(judged(&broken, "durable").outcome, Outcome::Fail);
+    }
+}

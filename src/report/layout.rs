@@ -1,0 +1,255 @@
+//! How text fits a terminal: how many columns there are, and how tables use them.
+//!
+//! A table gets its columns from what stands in them: no word and no number is broken, and where that cannot be, or below
+//! 80 columns, each row becomes a card of `name: value` lines. Absent on purpose: asking the terminal, which `cli` does.
+
+use super::terminal::{paragraph, width};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+/// Columns where nobody says otherwise: files, pipes.
+pub const COLUMNS: u16 = 100;
+/// Columns below which rows become cards.
+const FEWEST_FOR_A_TABLE: usize = 80;
+/// Columns that a table is set in by.
+const INDENT: usize = 2;
+/// Blanks between two columns.
+const GAP: usize = 2;
+/// Keeps the groups of a number together while lines are broken.
+const NO_BREAK: char = '\u{a0}';
+
+thread_local! {
+    static CHOSEN: Cell<u16> = const { Cell::new(COLUMNS) };
+}
+
+/// Does `work`, the text of which may be `columns` wide.
+pub fn at_width<T>(columns: u16, work: impl FnOnce() -> T) -> T {
+    let before = CHOSEN.replace(columns);
+    let done = work();
+    CHOSEN.set(before);
+    done
+}
+
+/// Columns that a line may have.
+pub(super) fn columns() -> usize {
+    usize::from(CHOSEN.get())
+}
+
+/// Whether rows are to be tables at all.
+pub(super) fn takes_tables() -> bool {
+    columns() >= FEWEST_FOR_A_TABLE
+}
+
+/// A table of texts.
+#[derive(Debug, Clone, Default)]
+pub struct TextTable {
+    header: Vec<String>,
+    rows: Vec<Row>,
+    right: BTreeSet<usize>,
+}
+
+#[derive(Debug, Clone)]
+enum Row {
+    Cells(Vec<String>),
+    /// Lines between the rows, already folded: the heading of a group, what to know of it.
+    Between(String),
+}
+
+impl TextTable {
+    /// Names of the columns.
+    pub fn set_header<T: ToString>(&mut self, names: impl IntoIterator<Item = T>) {
+        self.header = names.into_iter().map(|name| name.to_string()).collect();
+    }
+
+    pub fn add_row<T: ToString>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(Row::Cells(cells.into_iter().map(|cell| joined(&cell.to_string())).collect()));
+    }
+
+    /// Lines of their own between the rows, as they are.
+    pub fn add_between(&mut self, lines: String) {
+        self.rows.push(Row::Between(lines));
+    }
+
+    /// Columns of numbers.
+    pub fn align_right(&mut self, columns: &[usize]) {
+        self.right.extend(columns);
+    }
+
+    pub fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The table, two columns in, or its cards; without blanks at line ends.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let Some(widths) = self.widths() else { return self.cards() };
+        let mut text = String::new();
+        if !self.header.is_empty() {
+            text.push_str(&self.lines(&self.header, &widths));
+            let line = widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
+            text.push_str(&format!("{}{}\n", " ".repeat(INDENT), "─".repeat(line)));
+        }
+        for row in &self.rows {
+            match row {
+                Row::Cells(cells) => text.push_str(&self.lines(cells, &widths)),
+                Row::Between(lines) => text.push_str(lines),
+            }
+        }
+        text
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &[String]> {
+        self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => Some(cells.as_slice()),
+            Row::Between(_) => None,
+        })
+    }
+
+    /// Widths with which no word is broken and as few lines as possible are; `None` where there are none.
+    fn widths(&self) -> Option<Vec<usize>> {
+        let rows = || std::iter::once(self.header.as_slice()).chain(self.cells());
+        let number = rows().map(<[String]>::len).max().filter(|number| *number > 0 && takes_tables())?;
+        let longest = |column: usize, of: fn(&str) -> usize| {
+            rows().filter_map(|row| row.get(column)).map(|cell| of(cell)).max().unwrap_or(0).max(1)
+        };
+        let word = |text: &str| text.split([' ', '\n']).map(width).max().unwrap_or(0);
+        let line = |text: &str| text.lines().map(width).max().unwrap_or(0);
+        let mut widths: Vec<usize> = (0..number).map(|column| longest(column, word)).collect();
+        let most: Vec<usize> = (0..number).map(|column| longest(column, line)).collect();
+        let room = columns().checked_sub(INDENT + GAP * (number - 1) + widths.iter().sum::<usize>())?;
+        for _ in 0..room {
+            // Numbers first, then whatever would have the most lines.
+            let lines = |column: &usize| most[*column].div_ceil(widths[*column]);
+            let rank = |column: &usize| (self.right.contains(column), lines(column), std::cmp::Reverse(*column));
+            let narrow = (0..number).filter(|column| widths[*column] < most[*column]);
+            let Some(column) = narrow.max_by_key(rank) else { break };
+            widths[column] += 1;
+        }
+        Some(widths)
+    }
+
+    /// The lines of one row.
+    fn lines(&self, cells: &[String], widths: &[usize]) -> String {
+        let folded: Vec<Vec<String>> = cells.iter().zip(widths).map(|(cell, width)| folded(cell, *width)).collect();
+        let height = folded.iter().map(Vec::len).max().unwrap_or(0);
+        let mut text = String::new();
+        for at in 0..height {
+            let mut line = " ".repeat(INDENT);
+            for (column, (cell, room)) in folded.iter().zip(widths).enumerate() {
+                let part = cell.get(at).map_or("", String::as_str);
+                let blanks = " ".repeat(room.saturating_sub(width(part)));
+                let gap = if column == 0 { "" } else { "  " };
+                line.push_str(gap);
+                match self.right.contains(&column) {
+                    true => line.extend([&blanks, part]),
+                    false => line.extend([part, &blanks]),
+                }
+            }
+            text.push_str(line.replace(NO_BREAK, " ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Each row as a block of `name: value` lines.
+    fn cards(&self) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let cells = match row {
+                Row::Cells(cells) => cells,
+                Row::Between(lines) => {
+                    text.push_str(lines);
+                    continue;
+                }
+            };
+            for (column, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
+                let name = self.header.get(column).map(|name| name.replace('\n', ", ")).unwrap_or_default();
+                let mark = if name.is_empty() { "  ".to_owned() } else { format!("  {name}: ") };
+                text.push_str(&paragraph("  ", &format!("{}{cell}", mark.trim_start())));
+            }
+            text.push('\n');
+        }
+        text.strip_suffix('\n').map(str::to_owned).unwrap_or(text)
+    }
+}
+
+/// A cell's lines, none wider than `room` unless a word is.
+fn folded(cell: &str, room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in cell.lines() {
+        let mut now = String::new();
+        for word in line.split(' ') {
+            if !now.is_empty() && width(&now) + 1 + width(word) > room {
+                lines.push(std::mem::take(&mut now));
+            } else if !now.is_empty() {
+                now.push(' ');
+            }
+            now.push_str(word);
+        }
+        lines.push(now);
+    }
+    lines
+}
+
+/// The text with the groups of its numbers joined: `12 345` is one word.
+pub(super) fn joined(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let digit = |at: usize| chars.get(at).is_some_and(char::is_ascii_digit);
+    let is_group = |at: usize| at > 0 && digit(at - 1) && (1..=3).all(|ahead| digit(at + ahead)) && !digit(at + 4);
+    chars.iter().enumerate().map(|(at, c)| if *c == ' ' && is_group(at) { NO_BREAK } else { *c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> TextTable {
+        let mut table = TextTable::default();
+        table.set_header(["case", "rate", "why"]);
+        table.add_row([
+            "ext4, wal_sync_method=fdatasync",
+            "12 345 (11 111–13 131) tps",
+            "flushes are seen at every level",
+        ]);
+        table.add_between("  group\n".to_owned());
+        table.add_row(["xfs", "9", &"word ".repeat(20)]);
+        table.align_right(&[1]);
+        table
+    }
+
+    #[test]
+    fn from_80_columns_on_no_word_and_no_number_is_broken() {
+        let whole = ["ext4,", "wal_sync_method=fdatasync", "12 345", "(11 111–13 131)", "flushes", "level"];
+        for columns in [80, 100, 120] {
+            let text = at_width(columns, || table().shown());
+            assert!(text.lines().all(|line| width(line) <= usize::from(columns)), "{text}");
+            assert!(whole.iter().all(|word| text.contains(word)), "{columns}: {text}");
+            assert!(text.lines().next().is_some_and(|line| line.contains("case") && line.contains("why")), "{text}");
+        }
+    }
+
+    #[test]
+    fn below_80_columns_and_where_a_word_is_too_long_rows_are_cards() {
+        let text = at_width(60, || table().shown());
+        assert!(
+            text.starts_with("  case: ext4, wal_sync_method=fdatasync\n  rate: 12 345 (11 111–13 131) tps\n"),
+            "{text}"
+        );
+        assert!(text.contains("\n  group\n") && text.lines().all(|line| width(line) <= 60), "{text}");
+        let mut long = table();
+        long.add_row(["x".repeat(70).as_str(), "1 234", "y"]);
+        assert!(at_width(80, || long.shown()).contains("  rate: 1 234\n"));
+        assert!(at_width(120, || long.shown()).contains("─"));
+    }
+
+    #[test]
+    fn only_groups_of_three_digits_are_one_number() {
+        assert_eq!(joined("1 234 567 tps"), "1\u{a0}234\u{a0}567 tps");
+        assert_eq!(joined("in 2026 12 trials, 3 1234"), "in 2026 12 trials, 3 1234");
+    }
+
+    #[test]
+    fn the_width_holds_for_the_work_alone() {
+        assert_eq!((at_width(81, columns), columns()), (81, usize::from(COLUMNS)));
+    }
+}

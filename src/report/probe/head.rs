@@ -1,0 +1,115 @@
+//! The answer in six lines: how fast PostgreSQL's own WAL writing is here, what it is worth, what to set, where it stands.
+
+use super::super::terminal::{paragraph, printable};
+use super::numbers::{half_width, rate};
+use super::sections::{spoken, title};
+use crate::analyse::probe::findings::{CredibilityKind, FiredRule, ProbeFindings, RowFinding};
+use crate::analyse::probe::requirements::{Outcome, RequirementFinding};
+use crate::units::Micros;
+
+/// The six lines; a device or folder with a long name may need more.
+pub(super) fn head(findings: &ProbeFindings) -> String {
+    let mut text = String::new();
+    if let Some(headline) = &findings.credibility.headline {
+        text.push_str(&paragraph("FAILED          ", headline));
+    }
+    let row = findings.answer_row();
+    text.push_str(&paragraph("WAL writes      ", &rate_words(row)));
+    text.push_str(&paragraph("Latency         ", &latency_words(row)));
+    text.push_str(&paragraph("Verdict         ", &verdict(findings)));
+    text.push_str(&paragraph("Recommendation  ", &recommendation(findings)));
+    text.push_str(&paragraph("Published       ", &place(findings)));
+    text.push_str(&paragraph("Measured        ", &measured(findings)));
+    text
+}
+
+fn rate_words(row: Option<&RowFinding>) -> String {
+    let found = row.and_then(|row| row.rate.as_ref());
+    let Some(found) = found else { return "not measured".to_owned() };
+    let width = found.relative_half_width.map_or_else(String::new, |half| format!(" {}", half_width(half)));
+    format!("{}/s{width} by one backend (wal_sync_method = fdatasync)", rate(found.per_s))
+}
+
+fn latency_words(row: Option<&RowFinding>) -> String {
+    let Some(latency) = row.and_then(|row| row.latency) else { return "not measured".to_owned() };
+    let p99 = latency.p99_ns.map_or_else(String::new, |p99| format!("p99 {}, ", spoken(p99)));
+    format!("{p99}median {}, maximum {}", spoken(latency.p50_ns), spoken(latency.max_ns))
+}
+
+fn verdict(findings: &ProbeFindings) -> String {
+    let credibility = &findings.credibility;
+    let mut words = title(credibility.kind).to_owned();
+    let is_fast = |rule: &FiredRule| rule.name == "fast_flush" && credibility.kind == CredibilityKind::Flushed;
+    if credibility.rules.iter().any(is_fast) {
+        words.push_str("; fast: see below");
+    } else if credibility.kind == CredibilityKind::Flushed && !credibility.sight_ends.is_empty() {
+        words.push_str("; host not visible");
+    }
+    words
+}
+
+fn recommendation(findings: &ProbeFindings) -> String {
+    let found = &findings.recommendation;
+    let Some(line) = &found.line else { return "none, see below".to_owned() };
+    let is_default = findings
+        .server_equals
+        .iter()
+        .any(|row| row.default && Some(&row.wal_sync_method) == found.wal_sync_method.as_ref());
+    let default = if is_default { " (the default)" } else { "" };
+    format!("{line}{default}, PostgreSQL {}", findings.server_major)
+}
+
+/// The folder's place, with the next faster device.
+fn place(findings: &ProbeFindings) -> String {
+    let entries = &findings.standing.entries;
+    let Some(here) = entries.iter().position(|entry| entry.here) else { return "not compared".to_owned() };
+    let nth = format!("{} of {}", ordinal(here + 1), entries.len());
+    match here.checked_sub(1).and_then(|above| entries.get(above)) {
+        Some(above) => {
+            let name = above.device.split(',').next().unwrap_or_default();
+            format!("{nth}; next faster: {name}, {}/s", rate(above.fdatasync_per_s))
+        }
+        None => nth,
+    }
+}
+
+fn ordinal(n: usize) -> String {
+    let suffix = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{suffix}")
+}
+
+fn measured(findings: &ProbeFindings) -> String {
+    let place = &findings.place;
+    let on = place.mount.as_ref().map_or_else(String::new, |mount| format!(" on {}", mount.fstype));
+    let devices: Vec<&str> = place.devices.iter().map(|device| device.name.as_str()).collect();
+    let over = if devices.is_empty() { String::new() } else { format!(", {}", devices.join(", ")) };
+    format!("{}{on}{over}, {}", place.folder, Micros(findings.elapsed_us))
+}
+
+/// What was required, one line each.
+pub(super) fn requirements(all: &[RequirementFinding]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = "Requirements\n".to_owned();
+    for one in all {
+        text.push_str(&requirement(one));
+    }
+    text + "\n"
+}
+
+/// One requirement: `pass  rate=1000  5 960 per second (95 % CI 5 800–6 120)`.
+pub fn requirement(one: &RequirementFinding) -> String {
+    let outcome = match one.outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "FAIL",
+        Outcome::Undecided => "UNDECIDED",
+    };
+    paragraph(&format!("  {outcome:<9}  {:<12}  ", printable(&one.requirement)), &one.found)
+}
