@@ -5,6 +5,7 @@
 
 pub(crate) mod autocorrelation;
 pub mod decisions;
+pub mod disturbance;
 pub(crate) mod geometric;
 pub mod interval;
 pub(crate) mod moments;
