@@ -10,6 +10,9 @@ use serde::Serialize;
 pub struct Forecast {
     /// Estimated duration of the whole run, microseconds.
     pub expected_us: u64,
+    /// Repeats of trials that others disturb, at most, and what they add to the duration then, microseconds.
+    pub most_repeats: u32,
+    pub repeats_us: u64,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
     /// What each workload is measured for, in words.

@@ -3,6 +3,7 @@
 use super::events::{Events, Watcher};
 use super::fail_fast::FailFast;
 use super::forecast;
+use super::repeats;
 use super::template::Templates;
 use super::trial;
 use super::undo;
@@ -23,6 +24,7 @@ use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
 use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
+use crate::stats::disturbance::most_repeats;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
 use crate::workload::Memory;
@@ -139,6 +141,7 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         run: writer.folder().record().id.clone(),
         trials: count(plan.order.len()),
         expected_us: forecast.expected_us,
+        most_repeats: most_repeats(count(plan.order.len())),
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
@@ -197,7 +200,7 @@ pub fn resume(
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
     let mut elsewhere = Elsewhere::default();
-    let mut damaged = Vec::new();
+    let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
     let record = writer.folder().record();
     for key in &record.order {
         let stored = writer.folder().stored(key)?;
@@ -209,12 +212,17 @@ pub fn resume(
             Some(trial) => elsewhere.add(&trial.host, &machine),
             None => {
                 left += 1;
-                expected_us += forecast::trial_us(case_of(record, key)?, Bytes(machine.memory_bytes))?;
+                let case = case_of(record, key)?;
+                expected_us += forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+                stacks.push(&case.stack);
             }
         }
     }
+    // Images go with a sitting: what is left needs them anew.
+    expected_us += forecast::images_us(stacks.into_iter());
     let done = count(record.order.len()) - left;
-    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us };
+    let most_repeats = repeats::left(writer.folder())?;
+    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
     let opening = std::iter::once(resumed).chain(elsewhere.warning()).chain(damaged).collect();
@@ -395,25 +403,42 @@ impl<'a> Session<'a> {
         for event in opening {
             self.events.emit(event)?;
         }
-        for key in self.record.order.clone() {
-            if is_measured(self.events.writer().folder(), &key)? {
+        let order = self.record.order.clone();
+        for (at, key) in order.iter().enumerate() {
+            if !is_measured(self.events.writer().folder(), key)? {
+                self.interrupt.check()?;
+                let case = case_of(&self.record, key)?.clone();
+                let ran = trial::run(self, &case, key)?;
+                *measured_us += ran.measured_us;
+                if let Some(why) = fail_fast.see(ran.failure) {
+                    let message = match why.hint_text() {
+                        Some(hint) => format!("{why}\nhint: {hint}"),
+                        None => why.to_string(),
+                    };
+                    self.events.emit(Event::Warning { message: message.clone() })?;
+                    *stopped = Some((why.kind(), message));
+                    break;
+                }
+            }
+            if order.get(at + 1).is_none_or(|next| next.trial != key.trial) {
+                *measured_us += self.repeat_disturbed(key.trial)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures disturbed trials of a block once more, in the order in which they came. Returns the microseconds measured.
+    fn repeat_disturbed(&mut self, block: u32) -> Result<u64> {
+        let mut measured_us = 0;
+        for key in self.record.order.clone().into_iter().filter(|key| key.trial == block) {
+            if !repeats::is_due(self.events.writer().folder(), &key)? {
                 continue;
             }
             self.interrupt.check()?;
             let case = case_of(&self.record, &key)?.clone();
-            let ran = trial::run(self, &case, &key)?;
-            *measured_us += ran.measured_us;
-            if let Some(why) = fail_fast.see(ran.failure) {
-                let message = match why.hint_text() {
-                    Some(hint) => format!("{why}\nhint: {hint}"),
-                    None => why.to_string(),
-                };
-                self.events.emit(Event::Warning { message: message.clone() })?;
-                *stopped = Some((why.kind(), message));
-                break;
-            }
+            measured_us += trial::repeat(self, &case, &key)?.measured_us;
         }
-        Ok(())
+        Ok(measured_us)
     }
 
     /// Trials measured and trials not run, over all sittings.

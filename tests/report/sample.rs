@@ -536,6 +536,7 @@ pub fn findings() -> Findings {
         rankings: rankings(),
         cases: cases(),
         trials,
+        set_aside: Vec::new(),
         not_run: vec![NotRun {
             case: case_id("btrfs", 1),
             trials: vec![1, 2, 3],
