@@ -1,10 +1,9 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
-use pgstrata::analyse::findings::*;
-use pgstrata::record::event::Step;
-
 use crate::facts::{host, server_facts, stack_facts};
 use crate::windows::{trial_window, window};
+use pgstrata::analyse::findings::*;
+use pgstrata::record::event::Step;
 use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
