@@ -84,7 +84,7 @@ fn make(results: &Path) -> std::path::PathBuf {
         order,
     };
     let mut writer = Writer::create(results, record, "name = \"four-days\"\n").unwrap();
-    let started = Event::RunStarted { run: "00000000".to_owned(), trials: CASES, expected_us: 0 };
+    let started = Event::RunStarted { run: "00000000".to_owned(), trials: CASES, expected_us: 0, most_repeats: 0 };
     writer.append(&Stamped { at_us: 0, what: started }).unwrap();
     std::thread::scope(|scope| {
         for half in 0..2 {
@@ -145,6 +145,9 @@ fn trial(writer: &Writer, case: &CaseSpec) {
         columns,
         gaps: Vec::new(),
         telemetry_cpu_us: None,
+        telemetry_cpu_us_by: BTreeMap::new(),
+        cpu_taken: None,
+        is_repeat: false,
         decided: Options::default(),
         notes: Vec::new(),
         files: std::collections::BTreeMap::new(),

@@ -154,6 +154,9 @@ fn wait_figures() -> WaitFigures {
 
 fn trial_record(case: &CaseSpec, trial: u32, figures: WaitFigures) -> TrialRecord {
     TrialRecord {
+        cpu_taken: None,
+        is_repeat: false,
+        telemetry_cpu_us_by: BTreeMap::new(),
         format: trial::FORMAT,
         run: "0badcafe".to_owned(),
         trial,

@@ -42,6 +42,9 @@ pub struct Findings {
     pub cases: Vec<CaseFinding>,
     /// Trials that were measured, with their series.
     pub trials: Vec<TrialFinding>,
+    /// Of trials that were measured twice because others disturbed them: the one that does not count.
+    #[serde(default)]
+    pub set_aside: Vec<SetAside>,
     /// Everything that was not run or not finished, and why.
     pub not_run: Vec<NotRun>,
     /// What a reader should know before believing a figure, of the run and of all its cases, the most important first.
@@ -492,6 +495,25 @@ pub struct TrialFinding {
     pub checks: Vec<CrossCheck>,
     /// Notes of the trial.
     pub notes: Vec<String>,
+}
+
+/// A trial that does not count: a disturbed one whose repeat was not disturbed, or a repeat in vain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SetAside {
+    pub case: String,
+    pub trial: u32,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Whether it is the repeat.
+    pub is_repeat: bool,
+    /// Mean rate of its main measure.
+    pub rate: Option<f64>,
+    /// CPU time of other programs, in CPUs.
+    pub others: Option<f64>,
+    /// Share of the CPU time that other guests got.
+    pub stolen: Option<f64>,
+    /// What disturbed it, or why the repeat failed.
+    pub why: String,
 }
 
 /// A count of the tool that drove the load beside our own of the same thing.

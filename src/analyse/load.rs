@@ -48,6 +48,12 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let (wall_us, measured_us) = spans(&events);
     let plan_text = folder.plan_text()?;
     let mut analysis = Analysis::new(RunInput { run, plan_text, wall_us, measured_us, pending, damaged });
+    for (key, _) in &records {
+        // One that is damaged counts for nothing anyway.
+        if let StoredTrial::Whole(record) = folder.set_aside(key)? {
+            analysis.add_set_aside(&record);
+        }
+    }
     // Decoding costs several times what analysing does: it goes to all CPUs. Each reader has at most one trial that waits,
     // so memory does not grow with the number of trials. They are added in their order: sums of the same folder are the
     // same each time, to the last digit.
@@ -194,8 +200,8 @@ mod tests {
 
     #[test]
     fn the_time_between_two_sittings_does_not_count() {
-        let started = Event::RunStarted { run: "r".into(), trials: 2, expected_us: 1 };
-        let resumed = Event::RunResumed { run: "r".into(), done: 1, left: 1, expected_us: 1 };
+        let started = Event::RunStarted { run: "r".into(), trials: 2, expected_us: 1, most_repeats: 0 };
+        let resumed = Event::RunResumed { run: "r".into(), done: 1, left: 1, expected_us: 1, most_repeats: 0 };
         let ended = Event::RunDone { wall_us: 50, measured_us: 30, done: 2, not_run: 0 };
         let mut events = vec![at(100, started), at(140, done(20)), at(9000, resumed), at(9040, done(30))];
         assert_eq!(spans(&events), (None, None));

@@ -14,6 +14,7 @@ pub(crate) mod cpu_use;
 pub(crate) mod decided;
 pub(crate) mod differences;
 pub(crate) mod digits;
+mod disturbed;
 pub(crate) mod durability;
 pub mod findings;
 pub(crate) mod flush_share;
@@ -49,6 +50,8 @@ mod stories_cautions;
 #[cfg(test)]
 mod stories_columns;
 #[cfg(test)]
+mod stories_disturbed;
+#[cfg(test)]
 mod stories_durability;
 #[cfg(test)]
 mod stories_layers;
@@ -67,8 +70,9 @@ mod story;
 
 use crate::record::case::TrialKey;
 use crate::record::facts::HostFacts;
-use crate::record::trial::Outcome;
+use crate::record::trial::{Outcome, TrialRecord};
 use case::CaseSums;
+use disturbed::Disturbed;
 use findings::{CaseFinding, Durability, Findings, MachineFinding, Ranking, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
@@ -84,6 +88,7 @@ pub struct Analysis {
     not_run: NotRunSums,
     trials_not_run: u32,
     hosts: BTreeMap<TrialKey, HostFacts>,
+    disturbed: Disturbed,
     buckets: Buckets,
 }
 
@@ -93,7 +98,20 @@ impl Analysis {
     pub fn new(input: RunInput) -> Analysis {
         let cases = input.run.cases.iter().cloned().map(CaseSums::new).collect();
         let buckets = Buckets::for_trials(input.run.order.len());
-        Analysis { input, cases, not_run: NotRunSums::default(), trials_not_run: 0, hosts: BTreeMap::new(), buckets }
+        Analysis {
+            input,
+            cases,
+            not_run: NotRunSums::default(),
+            trials_not_run: 0,
+            hosts: BTreeMap::new(),
+            disturbed: Disturbed::default(),
+            buckets,
+        }
+    }
+
+    /// Adds a trial that was set aside for another one of the same case and block.
+    pub(crate) fn add_set_aside(&mut self, record: &TrialRecord) {
+        self.disturbed.add_set_aside(record);
     }
 
     /// Adds a trial; any order will do.
@@ -101,6 +119,7 @@ impl Analysis {
         let id = &trial.record.case.id;
         let key = TrialKey { case: id.clone(), trial: trial.record.trial };
         self.hosts.insert(key, trial.record.host.clone());
+        self.disturbed.add(&trial.record);
         let known = self.cases.iter().position(|case| case.spec.id == *id);
         let known = known.unwrap_or_else(|| {
             self.cases.push(CaseSums::new(trial.record.case.clone()));
@@ -148,10 +167,11 @@ impl Analysis {
         }
         let rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
         percentiles::compare(&rankings, &self.cases, &mut found);
-        let finished = self.input.pending.is_empty();
-        let of_run = cautions::of_run(&machines, &self.cases, finished);
-        let cautions = remark::cautions(of_run, &self.cases, &remarks);
         let run = self.summary();
+        let finished = self.input.pending.is_empty();
+        let mut of_run = cautions::of_run(&machines, &self.cases, finished);
+        of_run.extend(self.disturbed.of_run(run.trials_planned));
+        let cautions = remark::cautions(of_run, &self.cases, &remarks);
         Findings {
             format: findings::FORMAT,
             run,
@@ -161,6 +181,7 @@ impl Analysis {
             rankings,
             cases: found,
             trials: self.cases.into_iter().flat_map(|case| case.trials).collect(),
+            set_aside: self.disturbed.into_set_aside(),
             not_run,
             cautions,
         }
@@ -182,6 +203,7 @@ impl Analysis {
         }
         let mut remarks = of_machines;
         remarks.extend(cautions::of_case(&found, case, self.blocks_of(&case.spec.id)));
+        remarks.extend(self.disturbed.of_case(&case.spec.id));
         found.cautions = remarks.iter().map(Remark::text).collect();
         (found, remarks)
     }

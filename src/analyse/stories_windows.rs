@@ -123,6 +123,27 @@ fn a_last_cycle_unlike_the_first_is_a_trend_and_noise_is_none() {
 }
 
 #[test]
+fn in_a_plain_duration_the_last_third_is_set_against_the_first() {
+    let texts_of = |done: &dyn Fn(u64) -> u64, seconds: u64| {
+        let mut story = Story::of(1, None).with(&Act::on("ext4").touched(no_checkpoint));
+        let rows = seconds as usize + 1;
+        story.trials[0].seconds.retain(|name| name != "client_done");
+        story.trials[0].seconds.push_counts("client_done", (0..rows as u64).map(done).collect(), &vec![true; rows]);
+        let found = story.findings();
+        let told = texts(&found).iter().any(|text| text.contains("the last third of their window differs"));
+        (found.trials[0].window.as_ref().unwrap().trend.map(|trend| trend.seen), told)
+    };
+    assert_eq!(texts_of(&|row| 1000 - 5 * row + row * 7 % 11, 60), (Some(true), true));
+    assert_eq!(texts_of(&|row| 1000 + row * 7 % 11, 60), (Some(false), false));
+}
+
+#[test]
+fn a_window_too_short_for_the_noise_of_its_thirds_has_no_trend() {
+    assert_eq!(super::window::thirds(0, 29), None);
+    assert_eq!(super::window::thirds(5, 31), Some(((5, 10_000_005), (21_000_005, 31_000_005))));
+}
+
+#[test]
 fn what_a_window_lacks_is_said() {
     let found = Story::of(2, None)
         .with(&Act::on("ext4").touched(one_cycle_by_the_limit))

@@ -21,6 +21,9 @@ const TREND_WORTH_SAYING: f64 = 0.05;
 /// ... and by more than so many standard errors (1 % of cycles without a trend, were they normal).
 const TREND_ERRORS: f64 = 2.58;
 
+/// Seconds that a third of a window must have to be set against another one: fewer do not tell their own noise.
+const LEAST_THIRD: usize = 10;
+
 /// Autovacuum's share of the time that is worth a remark.
 const VACUUM_WORTH_SAYING: f64 = 0.01;
 
@@ -45,7 +48,7 @@ pub struct TrialWindow {
     pub wal_segments_new: Option<u64>,
     /// The checkpoints that touch it.
     pub checkpoints: Vec<CheckpointFinding>,
-    /// First cycle against last, where both are long enough.
+    /// First cycle against last, or first third against last without two whole cycles, where both are long enough.
     pub trend: Option<Trend>,
     /// Tables that autovacuum ended with in it, and the time that it took for them, seconds.
     pub vacuums: u64,
@@ -65,7 +68,7 @@ pub struct CheckpointFinding {
     pub done: Option<CheckpointDone>,
 }
 
-/// Operations a second of the first and of the last whole cycle.
+/// Operations a second of the first and of the last whole cycle, or third.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
     pub first: f64,
@@ -187,13 +190,15 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
     })
 }
 
-/// First whole cycle against last, by their whole seconds.
+/// First whole cycle against last, by their whole seconds; in a window without whole cycles, or of a given duration with
+/// fewer than two of them, the first third against the last.
 fn trend(window: &WindowRecord, boundaries: &[u64], seconds: &Seconds) -> Option<Trend> {
     let done = seconds.counts(&columns::CLIENT_DONE)?;
     let (first, last) = match boundaries {
         [a, b, .., y, z] => ((*a, *b), (*y, *z)),
         [a, b, c] => ((*a, *b), (*b, *c)),
-        _ => return None,
+        [_, _] if matches!(window.extent, Extent::Cycles { .. }) => return None,
+        _ => thirds(window.first_operation_us, done.rows().saturating_sub(1))?,
     };
     let of = |(from, to): (u64, u64)| -> Vec<f64> {
         let second = |row: usize| window.first_operation_us + (row as u64 - 1) * 1_000_000;
@@ -208,6 +213,13 @@ fn trend(window: &WindowRecord, boundaries: &[u64], seconds: &Seconds) -> Option
     let differs = (last - first).abs();
     let seen = differs > TREND_WORTH_SAYING * first.max(last) && differs > TREND_ERRORS * error;
     Some(Trend { first, last, seen })
+}
+
+/// The first and the last third of so many seconds, wall clock.
+pub(super) fn thirds(from_us: u64, seconds: usize) -> Option<((u64, u64), (u64, u64))> {
+    let third = seconds / 3;
+    let at = |second: usize| from_us + second as u64 * 1_000_000;
+    (third >= LEAST_THIRD).then(|| ((at(0), at(third)), (at(seconds - third), at(seconds))))
 }
 
 /// Sums over the trials of one case.
@@ -322,7 +334,11 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
         remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud, all)));
     }
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
-    let Some(window) = found.window.as_ref().filter(|_| writes(sums)) else { return remarks };
+    remarks.extend(without_wal(sums, &windows));
+    let Some(window) = found.window.as_ref().filter(|_| writes(sums)) else {
+        remarks.extend(thirds_differ(&windows));
+        return remarks;
+    };
     let count = |wanted: fn(&TrialWindow) -> bool| windows.iter().filter(|window| wanted(window)).count() as u64;
     let short = |words: &str, trials: u64| {
         (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
@@ -342,13 +358,41 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
     ));
     remarks.extend(short(
         "{} trials have a trend: their last checkpoint cycle differs from the first",
-        count(|window| window.trend.is_some_and(|trend| trend.seen)),
+        count(|window| window.whole_cycles >= 2 && window.trend.is_some_and(|trend| trend.seen)),
     ));
+    remarks.extend(thirds_differ(&windows));
+    if sums
+        .operation
+        .as_ref()
+        .and_then(|operation| operation.settings.get("autovacuum"))
+        .is_some_and(|is| is == "deferred")
+    {
+        remarks.push(Remark::plain(Weight::Short, "autovacuum was deferred: what it costs is not in the figures"));
+    }
     if window.vacuum_share >= VACUUM_WORTH_SAYING {
         let words = "autovacuum was at work in {} of the time measured";
         remarks.push(Remark::with(Weight::Machine, words, Number::Share(window.vacuum_share.min(1.0))));
     }
     remarks
+}
+
+/// Trials whose rate moved in a window that is not made of checkpoint cycles.
+fn thirds_differ(windows: &[&TrialWindow]) -> Option<Remark> {
+    let moved = |window: &&&TrialWindow| window.whole_cycles < 2 && window.trend.is_some_and(|trend| trend.seen);
+    let moved = windows.iter().filter(moved).count() as u64;
+    let words = "{} trials have a trend: the last third of their window differs from the first";
+    (moved > 0).then(|| Remark::with(Weight::Short, words, Number::Of(moved, windows.len() as u64)))
+}
+
+/// A script that was to be measured over checkpoint cycles, and brought none.
+fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
+    let idle = |window: &&&TrialWindow| window.asked_cycles.is_some() && window.checkpoints.is_empty();
+    let idle: Vec<&&TrialWindow> = windows.iter().filter(idle).collect();
+    let longest = idle.iter().map(|window| window.length_s).fold(0.0, f64::max);
+    let words = format!(
+        "the scripts wrote no WAL, so no checkpoint came: measured for {longest:.0} s instead of checkpoint cycles"
+    );
+    (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
 }
 
 /// The first sentence on a run that was made with `--quick`: what its windows lack.

@@ -4,6 +4,7 @@ mod design;
 
 use super::out::{self, harmless};
 use super::places::PlaceArgs;
+use super::progress::count;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::plan::forecast::Forecast;
@@ -250,6 +251,10 @@ fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String 
         }
         None => format!("\nExpected duration: {}\n", Micros(forecast.expected_us)),
     };
+    if forecast.most_repeats > 0 {
+        let (repeats, time) = (count(forecast.most_repeats, "repeat"), Micros(forecast.repeats_us));
+        text.push_str(&wrapped("  ", &format!("plus up to {repeats} of trials that other programs disturb ({time})")));
+    }
     for window in &forecast.windows {
         text.push_str(&wrapped("  measured, ", window));
     }
@@ -287,7 +292,7 @@ fn images_shown(forecast: &Forecast) -> String {
         let (images, bytes) = (counted(line.images, "image"), line.bytes);
         let time = match (line.expected_us, line.bytes_per_s) {
             (Some(us), Some(speed)) => {
-                format!("about {}, included (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
+                format!("at least {}, included (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
             }
             _ => "the time is not included: no test can be written there now".to_owned(),
         };
@@ -370,6 +375,8 @@ mod tests {
         Forecast {
             expected_us: 7_500_000_000,
             least_us: None,
+            most_repeats: 6,
+            repeats_us: 1_440_000_000,
             images: vec![
                 ImagesLine {
                     folder: "/var".into(),
@@ -422,8 +429,9 @@ mod tests {
       block 2   1 2
 
     Expected duration: 2 h 5 min
+      plus up to 6 repeats of trials that other programs disturb (24 min 0 s)
       measured, w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them
-      2 images in /var, 7 GiB, written in full once: about 71.7 s, included (a short test wrote 100
+      2 images in /var, 7 GiB, written in full once: at least 71.7 s, included (a short test wrote 100
       MiB/s)
       1 image in /srv, 1 GiB, written in full once: the time is not included: no test can be written
       there now

@@ -87,6 +87,12 @@ impl Progress {
                     bar.set_length(u64::from(state.trials));
                 }
             }
+            Event::RepeatStarted { .. } => {
+                state.trials += 1;
+                if let Some(bar) = &self.bar {
+                    bar.inc_length(1);
+                }
+            }
             Event::TrialDone { .. } | Event::TrialNotRun { .. } => {
                 state.ended += 1;
                 if let Some(bar) = &self.bar {
@@ -111,6 +117,11 @@ pub fn count(n: u32, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// What repeats of disturbed trials may add to an estimate.
+fn repeats(most: u32) -> String {
+    if most == 0 { String::new() } else { format!(", plus up to {} of disturbed trials", count(most, "repeat")) }
+}
+
 /// A line that stays on the screen, or one that the next replaces.
 enum ProgressLine {
     Lasting(String),
@@ -131,16 +142,26 @@ fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> Str
 
 fn described(event: &Event) -> Option<ProgressLine> {
     Some(match event {
-        Event::RunStarted { trials, expected_us, .. } => {
-            ProgressLine::Lasting(format!("{} to measure, about {}", count(*trials, "trial"), Micros(*expected_us)))
+        Event::RunStarted { trials, expected_us, most_repeats, .. } => {
+            let trials = count(*trials, "trial");
+            let repeats = repeats(*most_repeats);
+            ProgressLine::Lasting(format!("{trials} to measure, about {}{repeats}", Micros(*expected_us)))
         }
-        Event::RunResumed { done, left, expected_us, .. } => match left {
-            0 => ProgressLine::Lasting("all trials are complete: nothing is left to do".to_owned()),
+        Event::RunResumed { done, left, expected_us, most_repeats, .. } => match left {
+            0 if *most_repeats == 0 => {
+                ProgressLine::Lasting("all trials are complete: nothing is left to do".to_owned())
+            }
             left => {
                 let done = count(*done, "trial");
-                ProgressLine::Lasting(format!("{done} complete, {left} left, about {}", Micros(*expected_us)))
+                let repeats = repeats(*most_repeats);
+                let time = if *left == 0 { String::new() } else { format!(", about {}", Micros(*expected_us)) };
+                ProgressLine::Lasting(format!("{done} complete, {left} left{time}{repeats}"))
             }
         },
+        Event::RepeatStarted { trial } => ProgressLine::Lasting(format!(
+            "  {:<52} #{}  disturbed by other programs or guests: repeated",
+            trial.case, trial.trial
+        )),
         Event::StepStarted { trial, step, .. } => {
             ProgressLine::Passing(format!("{} #{}: {}", trial.case, trial.trial, step.doing()))
         }

@@ -12,6 +12,9 @@ pub struct Forecast {
     pub expected_us: u64,
     /// The same where adaptive blocks end at the first look.
     pub least_us: Option<u64>,
+    /// Repeats of trials that others disturb, at most, and what they add to the duration then, microseconds.
+    pub most_repeats: u32,
+    pub repeats_us: u64,
     /// Images that are written in full, by folder.
     pub images: Vec<ImagesLine>,
     /// What each workload is measured for, in words.

@@ -73,14 +73,40 @@ const fn recipe(
     }
 }
 
-/// Makes a journal device, known again by a UUID of its own.
+/// Extended options by which mke2fs zeroes inode tables and journal itself. By default the kernel zeroes the tables in the
+/// background after the first mount, which would be measured.
+const ZEROED: [&str; 2] = ["lazy_itable_init=0", "lazy_journal_init=0"];
+
+/// Arguments that zero what the plan's arguments do not decide themselves. mke2fs heeds the last `-E` alone, so the plan's is
+/// said again.
+fn zeroed(arguments: &[String]) -> Vec<String> {
+    let given = last_value(arguments, "-E").unwrap_or_default();
+    let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
+    let is_given = |option: &&&str| given.split(',').any(|known| name(known) == name(option));
+    let missing: Vec<&str> = ZEROED.iter().filter(|option| !is_given(option)).copied().collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let all = Some(given).filter(|given| !given.is_empty()).into_iter().chain(missing);
+    vec!["-E".to_owned(), all.collect::<Vec<_>>().join(",")]
+}
+
+/// The value of the last of these options.
+fn last_value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
+    let at = arguments.iter().rposition(|argument| argument.starts_with(option))?;
+    let inside = arguments[at].strip_prefix(option).filter(|value| !value.is_empty());
+    inside.or_else(|| arguments.get(at + 1).map(String::as_str))
+}
+
+/// Makes a journal device, known again by a UUID of its own. Returns further arguments of mkfs.
 fn make_journal(
     site: &Site<'_>,
     devices: &FilesystemDevices<'_>,
     options: &Options,
     _uuid: &str,
 ) -> Result<Vec<String>> {
-    let Some(journal) = devices.log else { return Ok(Vec::new()) };
+    let mut further = if site.images.is_empty() { Vec::new() } else { zeroed(&options.texts("mkfs")) };
+    let Some(journal) = devices.log else { return Ok(further) };
     let uuid = filesystem::new_uuid(site.host)?;
     site.ledger.enter(Thing::new("ext4", LOG).with_path("device", journal)?.with("uuid", &uuid))?;
     let arguments = options.texts("mkfs");
@@ -91,7 +117,7 @@ fn make_journal(
         .arg(journal)
         .cwd(&site.folder);
     filesystem::run_mkfs(site.host, &command)?;
-    let mut further = vec!["-J".to_owned(), format!("device={}", journal.display())];
+    further.extend(["-J".to_owned(), format!("device={}", journal.display())]);
     if given.is_none() {
         further.extend(["-b", BLOCK_BYTES].map(str::to_owned));
     }
@@ -100,9 +126,7 @@ fn make_journal(
 
 /// The value of `-b` among the arguments of mke2fs.
 fn block_bytes(arguments: &[String]) -> Option<&str> {
-    let at = arguments.iter().position(|argument| argument.starts_with("-b"))?;
-    let inside = arguments[at].strip_prefix("-b").filter(|value| !value.is_empty());
-    inside.or_else(|| arguments.get(at + 1).map(String::as_str))
+    last_value(arguments, "-b")
 }
 
 /// The journal's device number in the superblock may be another one's by now.
@@ -159,4 +183,18 @@ const FACTS: &[&str] = &[
 fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
     let printed = host.run(&Command::new("dumpe2fs").arg("-h").arg(device))?;
     Ok(filesystem::chosen(&dumpe2fs::parse(&printed.stdout)?, FACTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_zeroed_by_mkfs_unless_the_plan_says_otherwise() {
+        let zeroed = |plan: &str| zeroed(&plan.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).join(" ");
+        assert_eq!(zeroed("-b 4096"), "-E lazy_itable_init=0,lazy_journal_init=0");
+        assert_eq!(zeroed("-E stride=4"), "-E stride=4,lazy_itable_init=0,lazy_journal_init=0");
+        assert_eq!(zeroed("-Elazy_itable_init=1,stride=4"), "-E lazy_itable_init=1,stride=4,lazy_journal_init=0");
+        assert_eq!(zeroed("-E lazy_itable_init,lazy_journal_init=1"), "");
+    }
 }

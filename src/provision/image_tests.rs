@@ -273,3 +273,28 @@ fn a_run_that_dies_at_any_entry_of_a_written_image_leaves_nothing() {
         }
     }
 }
+
+/// Sectors of 512 bytes written to a device.
+fn sectors_written(device: &str) -> u64 {
+    let stat = fs::read_to_string(format!("/sys/block/{device}/stat")).unwrap();
+    stat.split_whitespace().nth(6).unwrap().parse().unwrap()
+}
+
+#[test]
+fn an_ext4_on_a_written_image_has_nothing_left_to_zero_after_the_mount() {
+    let Some(place) = TestPlace::new() else { return };
+    let (_, built) = on_images(&place, &mut Images::default(), &place.on_written("ext4", "512MiB")).unwrap();
+    let devices = built.facts.devices();
+    let (_, looped) = devices.iter().find(|(_, device)| device.name.starts_with("loop")).unwrap();
+    place.host.run(&Command::new("sync").args(["-f"]).arg(built.folder())).unwrap();
+    let before = sectors_written(&looped.name);
+    let groups = place.host.run(&Command::new("dumpe2fs").arg(format!("/dev/{}", looped.name))).unwrap().stdout;
+    let groups: Vec<&str> =
+        groups.lines().filter(|line| line.starts_with("Group ") && line.contains("Blocks")).collect();
+    assert!(groups.len() >= 4 && groups.iter().all(|line| line.contains("ITABLE_ZEROED")), "{groups:#?}");
+    // The kernel's thread would begin within 5 s of the mount and write 8 MiB. A commit of the journal may still come.
+    crate::host::time::sleep(std::time::Duration::from_secs(8));
+    let idle_bytes = (sectors_written(&looped.name) - before) * 512;
+    assert!(idle_bytes <= 256 << 10, "{idle_bytes} bytes");
+    place.clean();
+}

@@ -96,6 +96,9 @@ pub enum Event {
         trials: u32,
         /// Estimate of the whole, microseconds.
         expected_us: u64,
+        /// Repeats of disturbed trials that may come on top, at most.
+        #[serde(default)]
+        most_repeats: u32,
     },
     /// The run went on after a stop.
     RunResumed {
@@ -107,6 +110,9 @@ pub enum Event {
         left: u32,
         /// Estimate of what is left, microseconds.
         expected_us: u64,
+        /// Repeats of disturbed trials that may come on top, at most.
+        #[serde(default)]
+        most_repeats: u32,
     },
     /// The run was given more blocks than it was planned with.
     RunExtended {
@@ -117,6 +123,11 @@ pub enum Event {
     },
     /// A trial began.
     TrialStarted {
+        /// Which.
+        trial: TrialKey,
+    },
+    /// A trial that others disturbed is measured once more; how it begins and ends follows as for any.
+    RepeatStarted {
         /// Which.
         trial: TrialKey,
     },

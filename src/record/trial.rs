@@ -89,6 +89,15 @@ pub struct TrialRecord {
     pub gaps: Vec<Gap>,
     /// CPU time that telemetry cost, microseconds, over the measurement.
     pub telemetry_cpu_us: Option<u64>,
+    /// Of that, what each part cost: the samplers by name, `waits`, `rows` (joining and writing them), `latencies`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub telemetry_cpu_us_by: BTreeMap<String, u64>,
+    /// What others took of the CPUs during the measurement; `None` where it was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_taken: Option<CpuTaken>,
+    /// Whether it repeats a trial that was disturbed, at the end of its block.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeat: bool,
     /// Options of the workload that the plan left open, as they were decided for all cases with the same workload.
     pub decided: Options,
     /// What a reader should know of this trial.
@@ -96,6 +105,19 @@ pub struct TrialRecord {
     /// The files beside `trial.json` that analysis reads, by name; entered when the trial is stored. One that is not as
     /// it says is damaged, or another trial's.
     pub files: BTreeMap<String, FileMark>,
+}
+
+/// CPU time during a measurement, from the first to the last row of telemetry that has all of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTaken {
+    /// Wall time between the two rows, microseconds.
+    pub elapsed_us: u64,
+    /// Time of all CPUs in all states, nanoseconds.
+    pub cpus_ns: u64,
+    /// Of that, given to other guests by the hypervisor.
+    pub stolen_ns: u64,
+    /// CPU time of programs that are not part of the run, nanoseconds, at least: see the column `others_cpu_ns`.
+    pub others_ns: u64,
 }
 
 /// What a file was when its trial was stored.

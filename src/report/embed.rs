@@ -59,6 +59,7 @@ fn clone_but_trials(findings: &Findings) -> Findings {
         rankings: findings.rankings.clone(),
         cases: findings.cases.clone(),
         trials: Vec::new(),
+        set_aside: findings.set_aside.clone(),
         not_run: findings.not_run.clone(),
         cautions: findings.cautions.clone(),
     }

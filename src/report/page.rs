@@ -272,7 +272,7 @@ struct Tables {
 impl Tables {
     fn new(findings: &Findings, labels: &BTreeMap<String, String>) -> Tables {
         let cases = Cases { cases: &findings.cases, labels };
-        let trials = Trials { trials: &findings.trials, labels };
+        let trials = Trials { trials: &findings.trials, set_aside: &findings.set_aside, labels };
         let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
         Tables {
             latencies: cases.latencies().even(),

@@ -2,13 +2,15 @@
 
 use super::table::{Cell, Table, TableColumn};
 use super::words::{moment, percent, ranges};
-use crate::analyse::findings::{NotRun, Step, TrialFinding};
-use crate::units::Micros;
+use crate::analyse::findings::{NotRun, SetAside, Step, TrialFinding};
+use crate::units::{Micros, significant};
 use std::collections::BTreeMap;
 
 /// The measured trials with what to call their cases.
 pub(super) struct Trials<'a> {
     pub trials: &'a [TrialFinding],
+    /// Those that do not count.
+    pub set_aside: &'a [SetAside],
     /// Label of a case by id.
     pub labels: &'a BTreeMap<String, String>,
 }
@@ -41,6 +43,18 @@ impl Trials<'_> {
                 Cell::figure(trial.rate),
                 Cell::text(trial.cache_state.clone().unwrap_or_default()).style("reason"),
                 Cell::text(trial.notes.join("; ")).style("reason"),
+            ]);
+        }
+        for aside in self.set_aside {
+            let which = if aside.is_repeat { "repeat, not counted" } else { "not counted" };
+            let note = format!("set aside: {}", aside.why);
+            table.push(vec![
+                name(self.labels, &aside.case),
+                Cell::text(format!("{} ({which})", aside.trial)).csv(vec![aside.trial.to_string()]),
+                Cell::text(moment(&aside.started)).csv(vec![aside.started.clone()]).style("tight"),
+                Cell::number(aside.rate, significant),
+                Cell::text("").csv(vec![which.to_owned()]),
+                Cell::text(note).style("reason"),
             ]);
         }
         table

@@ -71,13 +71,13 @@ impl Windows<'_> {
             TableColumn::number("Length", "s"),
             TableColumn::number("Whole cycles", ""),
             TableColumn::number("New WAL segments", ""),
-            TableColumn::number("First cycle", "1/s"),
-            TableColumn::number("Last cycle", "1/s"),
+            TableColumn::number("First part", "1/s"),
+            TableColumn::number("Last part", "1/s"),
             TableColumn::text("Trend").csv(&["trend"]),
         ];
         let mut table = Table::new("windows", "The window of each trial", columns).note(
             "Settled: two cycles of the warm-up agreed in rate, in WAL for a commit and in pages read for a commit. Trend: first \
-             whole cycle against last.",
+             whole cycle against last; without two whole cycles, first third of the window against last.",
         );
         for trial in self.trials {
             let Some(window) = &trial.window else { continue };

@@ -13,6 +13,7 @@ use crate::record::operation::Writes;
 use crate::record::options::OptionProblem;
 use crate::record::stack::StackSpec;
 use crate::record::window::Extent;
+use crate::stats::disturbance::most_repeats;
 use crate::telemetry;
 use crate::units::{Bytes, Micros};
 use crate::workload::{self, Memory, Workload};
@@ -81,7 +82,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
         warnings.extend(if plan.quick { None } else { without_cycles(case)? });
     }
     let templates = templates(plan, memory)?;
-    let images = images(plan);
+    let images = images(plan.cases.iter().map(|case| &case.stack));
     let space = spaces(plan, memory, &templates, state)?;
     let writing = images.iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add);
     let expected = |blocks| Ok::<u64, Error>(expected_us(plan, blocks, memory, &templates)?.saturating_add(writing));
@@ -93,13 +94,28 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
             windows.push(line);
         }
     }
-    Ok(Forecast { expected_us, least_us, images, windows, space, unmet, warnings: warnings.into_iter().collect() })
+    let trials = u32::try_from(plan.order.len()).unwrap_or(u32::MAX);
+    let most_repeats = most_repeats(trials);
+    let longest_us =
+        plan.cases.iter().map(|case| trial_us(case, memory)).collect::<Result<Vec<u64>>>()?.into_iter().max();
+    let repeats_us = longest_us.unwrap_or(0).saturating_mul(u64::from(most_repeats));
+    Ok(Forecast {
+        expected_us,
+        least_us,
+        most_repeats,
+        repeats_us,
+        images,
+        windows,
+        space,
+        unmet,
+        warnings: warnings.into_iter().collect(),
+    })
 }
 
 /// The images that the plan writes in full. How long that takes is measured, not assumed: disks differ a hundredfold.
-fn images(plan: &Plan) -> Vec<ImagesLine> {
+fn images<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> Vec<ImagesLine> {
     let mut folders: BTreeMap<PathBuf, (usize, u64)> = BTreeMap::new();
-    for image in images::of_run(plan.cases.iter().map(|case| &case.stack)) {
+    for image in images::of_run(stacks) {
         let (count, sum) = folders.entry(image.folder).or_default();
         (*count, *sum) = (*count + 1, sum.saturating_add(image.size.0));
     }
@@ -109,6 +125,11 @@ fn images(plan: &Plan) -> Vec<ImagesLine> {
         ImagesLine { folder: folder.display().to_string(), images, bytes: Bytes(bytes), bytes_per_s, expected_us }
     };
     folders.into_iter().map(line).collect()
+}
+
+/// How long writing the images of these stacks in full should take, microseconds, where that can be told.
+pub(super) fn images_us<'a>(stacks: impl Iterator<Item = &'a StackSpec>) -> u64 {
+    images(stacks).iter().filter_map(|line| line.expected_us).fold(0, u64::saturating_add)
 }
 
 /// Refuses settings and initdb arguments that servers under test depend on.
@@ -125,11 +146,20 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
         let reason = server::reserved_argument(argument)?;
         Some(format!("the initdb argument `{argument}` is pgstrata's own: {reason}"))
     });
-    let refused: Vec<String> = refused.chain(of_initdb).collect();
+    let twice: BTreeSet<String> = cases.iter().flat_map(set_twice).collect();
+    let refused: Vec<String> = refused.chain(of_initdb).chain(twice).collect();
     if refused.is_empty() {
         return Ok(());
     }
     Err(Error::user(refused.join("\n")).hint("leave it out of [postgres]"))
+}
+
+/// Settings of a case that its workload sets by an option, and the plan by itself.
+fn set_twice(case: &CaseSpec) -> Vec<String> {
+    let (Some(postgres), Ok(workload)) = (&case.postgres, workload(&case.workload.kind)) else { return Vec::new() };
+    let of_workload = workload.server_settings(&case.workload.options).into_keys();
+    let twice = of_workload.filter(|name| window::asked(postgres, name).is_some());
+    twice.map(|name| format!("both [postgres] and the workload {} set `{name}`", case.workload.name)).collect()
 }
 
 /// A warning when a case that may write is measured for a time instead of whole checkpoint cycles.
@@ -480,6 +510,21 @@ mod tests {
         assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
         assert_eq!(warning(200, &[("max_connections", "203")]), None);
         assert_eq!(warning(200, &[("max_connections", "many")]), None);
+    }
+
+    #[test]
+    fn a_setting_that_workload_and_plan_both_set_is_refused() {
+        let deferred = |settings| {
+            let mut case = case(1, settings);
+            case.workload.options.set("autovacuum", OptionValue::Text("deferred".into()));
+            refuse_reserved_settings(&[case]).map_err(|e| e.to_string())
+        };
+        assert_eq!(deferred(&[]), Ok(()));
+        assert_eq!(
+            deferred(&[("autovacuum", "on")]),
+            Err("both [postgres] and the workload w set `autovacuum`".into())
+        );
+        assert!(refuse_reserved_settings(&[case(1, &[("autovacuum", "on")])]).is_ok());
     }
 
     #[test]

@@ -13,7 +13,8 @@ use crate::record::event::Event;
 use crate::record::latency::LatencyInterval;
 use crate::record::options::Options;
 use crate::record::seconds::{Column, Row, Value, client_columns, key_columns};
-use crate::record::trial::{Gap, WaitFigures};
+use crate::record::trial::{CpuTaken, Gap, WaitFigures};
+use crate::run::cpu_taken::Counter;
 use crate::run::events::Events;
 use crate::store::seconds::SecondsWriter;
 use crate::store::{self, latency};
@@ -66,6 +67,10 @@ pub struct Measured {
     pub gaps: Vec<Gap>,
     /// CPU time that telemetry cost: sampling, joining, writing rows and latencies. Not: reading the workload's own log.
     pub telemetry_cpu_us: u64,
+    /// Of that, what each part cost.
+    pub telemetry_cpu_us_by: BTreeMap<String, u64>,
+    /// What others took of the CPUs.
+    pub cpu_taken: Option<CpuTaken>,
     /// What the backends waited for.
     pub waits: Option<WaitFigures>,
 }
@@ -121,6 +126,7 @@ impl Measurement<'_> {
     pub fn run(&self, place: &Place<'_>, until: Until<'_>, files: &Files) -> Result<Measured> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry_columns = recorder.columns().len();
+        let counter = Counter::of(recorder.columns());
         let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
         let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
         let columns: Vec<Column> = key_columns().into_iter().chain(after_key).collect();
@@ -130,7 +136,7 @@ impl Measurement<'_> {
         let ticks = halves.clone();
         let (intervals, told) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
-            let rows = scope.spawn(|| self.join(joined, writer, telemetry_columns));
+            let rows = scope.spawn(|| self.join(joined, writer, counter, telemetry_columns));
             let latencies = scope.spawn(|| self.write_latencies(&files.latencies, &gate, told));
             let recording = scope.spawn(|| record(recorder, &gate, ticks));
             let waits = scope.spawn(|| self.waits(&gate));
@@ -142,16 +148,21 @@ impl Measurement<'_> {
         });
         let panicked = || Error::bug("a thread of the measurement panicked");
         let counts = counts?;
-        let writing_cpu_us = rows.map_err(|_| panicked())?? + latencies.map_err(|_| panicked())??;
+        let (joining_cpu_us, cpu_taken) = rows.map_err(|_| panicked())??;
+        let latencies_cpu_us = latencies.map_err(|_| panicked())??;
         let recording = recording.map_err(|_| panicked())?;
         let waits = waits.map_err(|_| panicked())?;
         let began_us = *gate.lock();
-        let (mut gaps, mut telemetry_cpu_us) = (recording.gaps, recording.cpu_us + writing_cpu_us);
+        let mut gaps = recording.gaps;
+        let mut telemetry_cpu_us = recording.cpu_us + joining_cpu_us + latencies_cpu_us;
+        let mut parts = recording.cpu_us_by;
+        parts.extend([("rows", joining_cpu_us), ("latencies", latencies_cpu_us)]);
         let waits = match waits {
             None => None,
             Some(Ok(waits)) => {
                 telemetry_cpu_us += waits.cpu_us;
                 store::waits::write(&files.waits, &self.key_of_waits(), began_us, &waits.figures)?;
+                parts.push(("waits", waits.cpu_us));
                 Some(waits.figures)
             }
             Some(Err(e)) => {
@@ -159,7 +170,8 @@ impl Measurement<'_> {
                 None
             }
         };
-        Ok(Measured { counts, began_us, columns, gaps, telemetry_cpu_us, waits })
+        let telemetry_cpu_us_by = parts.into_iter().map(|(part, us)| (part.to_owned(), us)).collect();
+        Ok(Measured { counts, began_us, columns, gaps, telemetry_cpu_us, telemetry_cpu_us_by, cpu_taken, waits })
     }
 
     /// What every row of `waits.parquet` begins with.
@@ -186,8 +198,15 @@ impl Measurement<'_> {
         Ok(thread_cpu_us().saturating_sub(cpu_before))
     }
 
-    /// Joins the halves of each second into rows, in order. Returns the CPU time that this cost, microseconds.
-    fn join(&self, halves: Receiver<Half>, mut writer: SecondsWriter, telemetry_columns: usize) -> Result<u64> {
+    /// Joins the halves of each second into rows, in order. Returns the CPU time that this cost, microseconds, and what others
+    /// took of the CPUs in these rows.
+    fn join(
+        &self,
+        halves: Receiver<Half>,
+        mut writer: SecondsWriter,
+        mut counter: Counter,
+        telemetry_columns: usize,
+    ) -> Result<(u64, Option<CpuTaken>)> {
         let cpu_before = thread_cpu_us();
         let mut joiner = Joiner::new(telemetry_columns);
         for half in halves {
@@ -204,14 +223,20 @@ impl Measurement<'_> {
                 }
             }
             while let Some(row) = joiner.next(false) {
+                if let Some(wall_us) = row.wall_us {
+                    counter.add(wall_us, &row.telemetry);
+                }
                 writer.push(self.keyed(row))?;
             }
         }
         while let Some(row) = joiner.next(true) {
+            if let Some(wall_us) = row.wall_us {
+                counter.add(wall_us, &row.telemetry);
+            }
             writer.push(self.keyed(row))?;
         }
         writer.finish()?;
-        Ok(thread_cpu_us().saturating_sub(cpu_before))
+        Ok((thread_cpu_us().saturating_sub(cpu_before), counter.taken()))
     }
 
     fn keyed(&self, row: Joined) -> Row {

@@ -5,12 +5,14 @@
 
 pub(crate) mod check;
 pub(crate) mod clean;
+mod cpu_taken;
 pub(crate) mod doctor;
 pub(crate) mod events;
 mod fail_fast;
 pub(crate) mod forecast;
 mod looks;
 pub(crate) mod measure;
+mod repeats;
 pub(crate) mod session;
 pub(crate) mod template;
 pub(crate) mod trial;

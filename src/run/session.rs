@@ -4,6 +4,7 @@ use super::events::{Events, Watcher};
 use super::fail_fast::FailFast;
 use super::forecast;
 use super::looks::{self, Looks};
+use super::repeats;
 use super::template::Templates;
 use super::trial;
 use super::undo;
@@ -24,6 +25,7 @@ use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
 use crate::record::stack::StackSpec;
 use crate::record::trial::Outcome;
+use crate::stats::disturbance::most_repeats;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
 use crate::workload::Memory;
@@ -142,6 +144,7 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
         run: writer.folder().record().id.clone(),
         trials: count(plan.order.len()),
         expected_us: forecast.expected_us,
+        most_repeats: most_repeats(count(plan.order.len())),
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
@@ -202,7 +205,7 @@ pub fn resume(
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
     let mut elsewhere = Elsewhere::default();
-    let mut damaged = Vec::new();
+    let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
     let record = writer.folder().record();
     let due = record.due(&writer.folder().events()?);
     for key in &due {
@@ -215,12 +218,17 @@ pub fn resume(
             Some(trial) => elsewhere.add(&trial.host, &machine),
             None => {
                 left += 1;
-                expected_us += forecast::trial_us(case_of(record, key)?, Bytes(machine.memory_bytes))?;
+                let case = case_of(record, key)?;
+                expected_us += forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+                stacks.push(&case.stack);
             }
         }
     }
+    // Images go with a sitting: what is left needs them anew.
+    expected_us += forecast::images_us(stacks.into_iter());
     let done = count(due.len()) - left;
-    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us };
+    let most_repeats = repeats::left(writer.folder())?;
+    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(damaged).collect();
@@ -422,12 +430,29 @@ impl<'a> Session<'a> {
                     break 'blocks;
                 }
             }
+            if let Some(key) = block.first() {
+                *measured_us += self.repeat_disturbed(key.trial)?;
+            }
             let look = block.first().map(|key| looks.after(key.trial, &self.record, self.events.writer().folder()));
             if let Some(event) = look.transpose()?.flatten() {
                 self.events.emit(event)?;
             }
         }
         Ok(())
+    }
+
+    /// Measures disturbed trials of a block once more, in the order in which they came. Returns the microseconds measured.
+    fn repeat_disturbed(&mut self, block: u32) -> Result<u64> {
+        let mut measured_us = 0;
+        for key in self.record.order.clone().into_iter().filter(|key| key.trial == block) {
+            if !repeats::is_due(self.events.writer().folder(), &key)? {
+                continue;
+            }
+            self.interrupt.check()?;
+            let case = case_of(&self.record, &key)?.clone();
+            measured_us += trial::repeat(self, &case, &key)?.measured_us;
+        }
+        Ok(measured_us)
     }
 
     /// Trials measured and trials not run, over all sittings.

@@ -6,6 +6,7 @@
 mod anytime;
 pub(crate) mod autocorrelation;
 pub mod decisions;
+pub mod disturbance;
 pub(crate) mod geometric;
 pub mod interval;
 pub(crate) mod moments;

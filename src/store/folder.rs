@@ -19,6 +19,7 @@ const RUN: &str = "run.json";
 const EVENTS: &str = "events.jsonl";
 const TRIALS: &str = "trials";
 const TRIAL: &str = "trial.json";
+const SET_ASIDE: &str = "set-aside";
 
 /// Opening through a symlink is refused.
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
@@ -90,12 +91,21 @@ impl RunFolder {
         self.path.join(TRIALS).join(&key.case).join(key.trial.to_string())
     }
 
+    /// The folder of the trial that was set aside for another one with the same key, whether it is there or not.
+    fn aside_path(&self, key: &TrialKey) -> PathBuf {
+        self.path.join(SET_ASIDE).join(&key.case).join(key.trial.to_string())
+    }
+
     /// `trial.json` of a complete trial; `None` when the trial is not complete.
     ///
     /// # Errors
     /// When it is damaged or newer than this program.
     pub fn trial(&self, key: &TrialKey) -> Result<Option<TrialRecord>> {
-        let path = self.trial_path(key).join(TRIAL);
+        self.record_at(&self.trial_path(key), key)
+    }
+
+    fn record_at(&self, folder: &Path, key: &TrialKey) -> Result<Option<TrialRecord>> {
+        let path = folder.join(TRIAL);
         if !path.exists() {
             return Ok(None);
         }
@@ -114,9 +124,22 @@ impl RunFolder {
     /// # Errors
     /// When it was written by a newer pgstrata. Damage is no error: it concerns this trial alone.
     pub fn stored(&self, key: &TrialKey) -> Result<StoredTrial> {
-        match self.trial(key) {
+        self.stored_at(&self.trial_path(key), key)
+    }
+
+    /// The one of two trials with the same key that does not count, as it is stored: a disturbed trial whose repeat was not
+    /// disturbed, or a repeat that was disturbed or failed as well.
+    ///
+    /// # Errors
+    /// As [`RunFolder::stored`].
+    pub fn set_aside(&self, key: &TrialKey) -> Result<StoredTrial> {
+        self.stored_at(&self.aside_path(key), key)
+    }
+
+    fn stored_at(&self, folder: &Path, key: &TrialKey) -> Result<StoredTrial> {
+        match self.record_at(folder, key) {
             Ok(None) => Ok(StoredTrial::Missing),
-            Ok(Some(record)) => Ok(match check_files(&self.trial_path(key), &record) {
+            Ok(Some(record)) => Ok(match check_files(folder, &record) {
                 Ok(()) => StoredTrial::Whole(Box::new(record)),
                 Err(e) => StoredTrial::Damaged(e.to_string()),
             }),
@@ -251,7 +274,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be made.
     pub fn stage(&self, key: &TrialKey) -> Result<Staging> {
-        Staging::begin(&self.folder.trial_path(key))
+        Staging::begin(&self.folder.trial_path(key), self.folder.aside_path(key))
     }
 }
 

@@ -21,11 +21,13 @@ const WAITS: &str = "waits.parquet";
 pub struct Staging {
     place: PathBuf,
     beside: PathBuf,
+    /// Where a trial goes that does not count: disturbed, and measured twice.
+    aside: PathBuf,
 }
 
 impl Staging {
     /// Makes the folder beside the trial's place, with `raw/` in it.
-    pub(super) fn begin(place: &Path) -> Result<Staging> {
+    pub(super) fn begin(place: &Path, aside: PathBuf) -> Result<Staging> {
         let case = place.parent().unwrap_or(Path::new("/"));
         if case.exists() && !is_real_folder(case) {
             return Err(Error::store(format!("{} is a symlink: nothing is written through it", case.display())));
@@ -35,7 +37,7 @@ impl Staging {
             fs::remove_dir_all(&beside).or_store(|| format!("remove the left-over {}", beside.display()))?;
         }
         fs::create_dir_all(beside.join("raw")).or_store(|| format!("make the folder {}", beside.display()))?;
-        Ok(Staging { place: place.to_path_buf(), beside })
+        Ok(Staging { place: place.to_path_buf(), beside, aside })
     }
 
     /// Folder for the raw output of tools.
@@ -68,6 +70,41 @@ impl Staging {
     /// # Errors
     /// With the path; the place then holds what it held before.
     pub fn commit(self, record: &TrialRecord) -> Result<()> {
+        self.write(record)?;
+        let old =
+            self.place.with_file_name(format!(".{}.old", self.place.file_name().unwrap_or_default().to_string_lossy()));
+        if self.place.exists() {
+            fs::rename(&self.place, &old).or_store(|| format!("set {} aside", self.place.display()))?;
+        }
+        self.take_place()?;
+        if old.exists() {
+            fs::remove_dir_all(&old).or_store(|| format!("remove {}", old.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the repeat of a trial, makes it durable, and sets one of the two aside: the first one where the repeat
+    /// `counts`, else the repeat. A crash in between leaves the place empty, so that `--resume` measures it again.
+    ///
+    /// # Errors
+    /// With the path.
+    pub fn commit_repeat(self, record: &TrialRecord, counts: bool) -> Result<()> {
+        self.write(record)?;
+        let case = self.aside.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(case).or_store(|| format!("make the folder {}", case.display()))?;
+        if !is_real_folder(case) {
+            return Err(Error::store(format!("{} is a symlink: nothing is written through it", case.display())));
+        }
+        let set_aside = if counts { &self.place } else { &self.beside };
+        fs::rename(set_aside, &self.aside).or_store(|| format!("set {} aside", set_aside.display()))?;
+        for folder in case.ancestors().take(3) {
+            files::sync_folder(folder)?;
+        }
+        if counts { self.take_place() } else { Ok(()) }
+    }
+
+    /// Writes `trial.json` and makes all of the trial durable.
+    fn write(&self, record: &TrialRecord) -> Result<()> {
         let mut record = record.clone();
         for name in [SECONDS, LATENCIES, WAITS] {
             let path = self.beside.join(name);
@@ -76,20 +113,14 @@ impl Staging {
             }
         }
         files::write_whole(&self.beside.join("trial.json"), &json(&record)?)?;
-        sync_tree(&self.beside)?;
-        let old =
-            self.place.with_file_name(format!(".{}.old", self.place.file_name().unwrap_or_default().to_string_lossy()));
-        if self.place.exists() {
-            fs::rename(&self.place, &old).or_store(|| format!("set {} aside", self.place.display()))?;
-        }
+        sync_tree(&self.beside)
+    }
+
+    fn take_place(&self) -> Result<()> {
         fs::rename(&self.beside, &self.place).or_store(|| format!("rename into {}", self.place.display()))?;
         let case = self.place.parent().unwrap_or(Path::new("/"));
         files::sync_folder(case)?;
-        files::sync_folder(case.parent().unwrap_or(Path::new("/")))?;
-        if old.exists() {
-            fs::remove_dir_all(&old).or_store(|| format!("remove {}", old.display()))?;
-        }
-        Ok(())
+        files::sync_folder(case.parent().unwrap_or(Path::new("/")))
     }
 }
 
@@ -144,4 +175,60 @@ pub(super) fn sync_tree(path: &Path) -> Result<()> {
         }
     }
     files::sync_folder(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::facts::HostFacts;
+    use crate::record::stack::StackSpec;
+
+    /// A staged trial of the case `c` in a run folder, with a word in its raw output.
+    fn staged(run: &Path, word: &str) -> Staging {
+        let staging = Staging::begin(&run.join("trials/c/1"), run.join("set-aside/c/1")).unwrap();
+        fs::write(staging.raw().join("word"), word).unwrap();
+        staging
+    }
+
+    fn record() -> TrialRecord {
+        let spec = StackSpec::linear("s", Vec::new());
+        serde_json::from_value(serde_json::json!({
+            "format": 1, "run": "0badcafe", "trial": 1, "started": "", "steps": [], "knobs": {}, "columns": [], "gaps": [],
+            "case": { "id": "c", "stack": spec, "machine": {}, "axes": {},
+                      "workload": { "name": "w", "kind": "sync", "options": {} } },
+            "operation": { "noun": "x", "unit": "x", "writes": "always", "clients": 1, "scripts": [], "script_settings": [],
+                           "settings": {} },
+            "outcome": { "outcome": "measured" }, "host": HostFacts::default(), "decided": {}, "notes": [], "files": {},
+        }))
+        .unwrap()
+    }
+
+    fn words(run: &Path) -> [Option<String>; 2] {
+        ["trials", "set-aside"].map(|folder| fs::read_to_string(run.join(folder).join("c/1/raw/word")).ok())
+    }
+
+    fn two(words: [Option<&str>; 2]) -> [Option<String>; 2] {
+        words.map(|word| word.map(str::to_owned))
+    }
+
+    #[test]
+    fn of_a_trial_and_its_repeat_the_one_that_does_not_count_is_set_aside() {
+        for (counts, wanted) in
+            [(true, [Some("repeat"), Some("disturbed")]), (false, [Some("disturbed"), Some("repeat")])]
+        {
+            let run = tempfile::tempdir().unwrap();
+            staged(run.path(), "disturbed").commit(&record()).unwrap();
+            assert_eq!(words(run.path()), two([Some("disturbed"), None]));
+            staged(run.path(), "repeat").commit_repeat(&record(), counts).unwrap();
+            assert_eq!(words(run.path()), two(wanted));
+        }
+    }
+
+    #[test]
+    fn a_repeat_that_is_dropped_leaves_the_first_trial_as_it_was() {
+        let run = tempfile::tempdir().unwrap();
+        staged(run.path(), "disturbed").commit(&record()).unwrap();
+        drop(staged(run.path(), "repeat"));
+        assert_eq!(words(run.path()), two([Some("disturbed"), None]));
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A row lock is held until its transaction has committed, so a backend that waits for one often waits for another one's
 //! flush of the WAL: storage at one remove. `pg_blocking_pids` locks the server's table of locks for a moment, so it is
-//! asked once a second and for [`MOST_ASKED`] backends at most.
+//! asked at most once a second, only when a sample has just seen such a wait, and for [`MOST_ASKED`] backends at most.
 
 use super::APPLICATION_NAME;
 use crate::cluster::client::TextRow;
@@ -25,11 +25,11 @@ const LOCK: &str = "Lock";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Backend {
     pid: i64,
-    pub wait: Wait,
+    wait: Wait,
     /// The process ids that it waits for; `None` where that was not asked.
     blocked_by: Option<Vec<i64>>,
     /// Whether it is one of the measured clients'.
-    pub is_client: bool,
+    is_client: bool,
 }
 
 /// All backends, one row each. The states are read before the holders are asked for: a lock may have been granted
@@ -40,7 +40,7 @@ pub(super) fn sql() -> String {
          FROM (SELECT pid, wait_event_type AS class, wait_event AS event, \
          row_number() OVER (PARTITION BY wait_event_type ORDER BY random()) AS nth, \
          backend_type = 'client backend' AND application_name <> '{APPLICATION_NAME}' AND pid <> pg_backend_pid() AS client \
-         FROM pg_stat_activity WHERE pid IS NOT NULL) AS backends"
+         FROM pg_stat_get_activity(NULL) WHERE pid IS NOT NULL) AS backends"
     )
 }
 
@@ -53,6 +53,11 @@ pub(super) fn sql() -> String {
 pub(super) fn wait(class: Option<&str>, event: Option<&str>) -> Wait {
     let class = class.unwrap_or("CPU");
     (class.to_owned(), event.unwrap_or(class).to_owned())
+}
+
+/// Whether this is a wait for a heavyweight lock.
+pub(super) fn is_lock(wait: &Wait) -> bool {
+    wait.0 == LOCK
 }
 
 /// One row of [`sql`].

@@ -62,6 +62,8 @@ pub struct Recording {
     pub gaps: Vec<Gap>,
     /// CPU time that the ticking cost, microseconds.
     pub cpu_us: u64,
+    /// Of that, what each source cost.
+    pub cpu_us_by: Vec<(&'static str, u64)>,
 }
 
 pub struct Recorder {
@@ -75,6 +77,8 @@ struct Source {
     /// What is read, or why there is nothing to read.
     reading: Result<Box<dyn OpenSampler>>,
     gaps: Gaps,
+    /// CPU time that it has cost, microseconds.
+    cpu_us: u64,
 }
 
 /// Gaps of one source, runs of missing rows merged.
@@ -90,7 +94,13 @@ impl Recorder {
             let own = sampler.columns(target);
             let width = own.len();
             columns.extend(own);
-            Source { name: sampler.name(), width, reading: sampler.open(host, target), gaps: Gaps::default() }
+            Source {
+                name: sampler.name(),
+                width,
+                reading: sampler.open(host, target),
+                gaps: Gaps::default(),
+                cpu_us: 0,
+            }
         };
         let sources = samplers.iter().map(&mut open).collect();
         Recorder { sources, columns }
@@ -139,15 +149,18 @@ impl Recorder {
         let mut gaps: Vec<Gap> = absent
             .map(|(name, error)| Gap { source: name.to_owned(), second: None, rows: second, reason: reason(error) })
             .collect();
+        let cpu_us_by = self.sources.iter().map(|source| (source.name, source.cpu_us)).collect();
         gaps.extend(self.sources.into_iter().flat_map(|source| source.gaps.0));
         gaps.append(&mut clock.0);
-        Recording { columns: self.columns, gaps, cpu_us: thread_cpu_us().saturating_sub(cpu_before) }
+        Recording { columns: self.columns, gaps, cpu_us: thread_cpu_us().saturating_sub(cpu_before), cpu_us_by }
     }
 
     fn row(&mut self, second: u64) -> Row {
         let mut row = Vec::with_capacity(self.columns.len());
         for source in &mut self.sources {
+            let cpu_before = thread_cpu_us();
             row.extend(source.sample(second));
+            source.cpu_us += thread_cpu_us().saturating_sub(cpu_before);
         }
         row
     }

@@ -1,8 +1,10 @@
 //! What the clients' backends wait for: `pg_stat_activity` ten times a second, on a thread and connection of its own.
 //!
 //! Counted are the backends of clients (`backend_type = 'client backend'`), without pgstrata's own connections
-//! ([`APPLICATION_NAME`]). A sample that could not be taken, or came too late for its moment, does not count. One sample a
-//! second also asks who holds the locks that backends wait for ([`super::lock_holders`]).
+//! ([`APPLICATION_NAME`]). A sample that could not be taken, or came too late for its moment, does not count. After the first
+//! sample of a second that has seen a wait for a lock it is asked who holds the locks ([`super::lock_holders`]).
+//!
+//! Read is the function below the view `pg_stat_activity`, which joins databases and roles to it that nobody asks for.
 
 use super::lock_holders::{self, Wait, holders};
 use super::{APPLICATION_NAME, ServerAddress, connect};
@@ -38,10 +40,15 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
     let mut session: Option<Client> = None;
     let mut trouble = Error::host("stopped before the first sample");
     let mut due: u32 = 0;
+    let mut asked_in = None;
     while !stop.load(Ordering::SeqCst) {
         let second = due / PER_SECOND;
-        let asks_for_holders = seen.seconds.len() <= second as usize;
-        let taken = if asks_for_holders { look(&mut session, server) } else { one(&mut session, server, &sql) };
+        let taken = one(&mut session, server, &sql).and_then(|waits| {
+            let has_lock = waits.iter().any(|(wait, _)| lock_holders::is_lock(wait));
+            let asks = has_lock && asked_in.replace(second).is_none_or(|before| before != second);
+            let holders = if asks { look(&mut session, server)? } else { Vec::new() };
+            Ok(Moment { waits, holders })
+        });
         match taken {
             Ok(moment) => seen.add(second as usize, moment),
             Err(error) => {
@@ -126,7 +133,7 @@ fn counted((class, event): &Wait, count: u64) -> WaitCount {
 /// The backends of clients, grouped by what they wait for now.
 fn activity_sql() -> String {
     format!(
-        "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_activity \
+        "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_get_activity(NULL) \
          WHERE backend_type = 'client backend' AND application_name <> '{APPLICATION_NAME}' \
          AND pid <> pg_backend_pid() GROUP BY 1, 2"
     )
@@ -139,17 +146,15 @@ fn connected<'a>(session: &'a mut Option<Client>, server: &ServerAddress) -> Res
     }
 }
 
-fn one(session: &mut Option<Client>, server: &ServerAddress, sql: &str) -> Result<Moment> {
-    let rows = connected(session, server)?.query(sql)?;
-    Ok(Moment { waits: rows.iter().map(grouped).collect::<Result<_>>()?, holders: Vec::new() })
+fn one(session: &mut Option<Client>, server: &ServerAddress, sql: &str) -> Result<Vec<(Wait, u32)>> {
+    connected(session, server)?.query(sql)?.iter().map(grouped).collect()
 }
 
-/// A sample of single backends, with who holds the locks that they wait for.
-fn look(session: &mut Option<Client>, server: &ServerAddress) -> Result<Moment> {
+/// Who holds the locks that backends wait for at this moment.
+fn look(session: &mut Option<Client>, server: &ServerAddress) -> Result<Vec<Wait>> {
     let rows = connected(session, server)?.query(&lock_holders::sql())?;
     let backends = rows.iter().map(lock_holders::backend).collect::<Result<Vec<_>>>()?;
-    let waits = backends.iter().filter(|backend| backend.is_client).map(|backend| (backend.wait.clone(), 1)).collect();
-    Ok(Moment { waits, holders: holders(&backends) })
+    Ok(holders(&backends))
 }
 
 /// One row of [`activity_sql`].

@@ -17,6 +17,7 @@ use crate::record::options::{OptionProblem, OptionSpec, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
 use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Every workload, in the order in which the manual lists them.
@@ -163,6 +164,11 @@ pub trait Workload: Sync {
     fn tablespaces(&self, options: &Options) -> Vec<String> {
         let _ = options;
         Vec::new()
+    }
+    /// Settings that the options ask of the server; a plan may not set these by itself as well.
+    fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
+        let _ = options;
+        BTreeMap::new()
     }
     /// Moves its data into the tablespaces that the options name, once these are there and the server runs.
     ///

@@ -85,6 +85,34 @@ fn case(id: &str, stack: &str, full_page_writes: &str, clients: i64) -> CaseSpec
     }
 }
 
+/// A filesystem on a disk, or tmpfs.
+fn stack_facts(filesystem: &str) -> StackFacts {
+    let disk = DeviceFacts {
+        name: "vda".to_owned(),
+        write_cache: Some(WriteCache::WriteBack),
+        counts_flushes: Some(true),
+        ..DeviceFacts::default()
+    };
+    let mount = MountFacts { fstype: filesystem.to_owned(), target: "/data".to_owned(), ..MountFacts::default() };
+    let input = Input { from: GroundName("vda".to_owned()), role: Role::Data, group: None };
+    let on_disk = filesystem != "tmpfs";
+    let mut nodes = vec![NodeFacts {
+        name: filesystem.to_owned(),
+        layer: Some(filesystem.to_owned()),
+        inputs: if on_disk { vec![input] } else { Vec::new() },
+        promises: promise::of_mount(&mount),
+        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
+        ..NodeFacts::default()
+    }];
+    nodes.extend(on_disk.then(|| NodeFacts {
+        name: "vda".to_owned(),
+        grounds: vec![GroundFacts { device: Some(disk), ..GroundFacts::default() }],
+        ..NodeFacts::default()
+    }));
+    let data = Some(GroundName(filesystem.to_owned()));
+    StackFacts { name: filesystem.to_owned(), nodes, data, ..StackFacts::default() }
+}
+
 fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
     const SECONDS: u64 = 10;
     // The machine drifts from block to block, and no trial is quite like another.
@@ -97,37 +125,12 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         latency_us_sum: done * 900,
         ..Measure::default()
     };
-    let filesystem = case.stack.name.clone();
-    let disk = DeviceFacts {
-        name: "vda".to_owned(),
-        write_cache: Some(WriteCache::WriteBack),
-        counts_flushes: Some(true),
-        ..DeviceFacts::default()
-    };
     let server = ServerFacts {
         version: "15.8".to_owned(),
         key_settings: [("fsync".to_owned(), "on".to_owned()), ("synchronous_commit".to_owned(), "on".to_owned())]
             .into(),
         ..ServerFacts::default()
     };
-    let mount = MountFacts { fstype: filesystem.clone(), target: "/data".to_owned(), ..MountFacts::default() };
-    let input = Input { from: GroundName("vda".to_owned()), role: Role::Data, group: None };
-    let on_disk = filesystem != "tmpfs";
-    let mut nodes = vec![NodeFacts {
-        name: filesystem.clone(),
-        layer: Some(filesystem.clone()),
-        inputs: if on_disk { vec![input] } else { Vec::new() },
-        promises: promise::of_mount(&mount),
-        grounds: vec![GroundFacts { mount: Some(mount), ..GroundFacts::default() }],
-        ..NodeFacts::default()
-    }];
-    nodes.extend(on_disk.then(|| NodeFacts {
-        name: "vda".to_owned(),
-        grounds: vec![GroundFacts { device: Some(disk), ..GroundFacts::default() }],
-        ..NodeFacts::default()
-    }));
-    let data = Some(GroundName(filesystem.clone()));
-    let stack = StackFacts { name: filesystem.clone(), nodes, data, ..StackFacts::default() };
     TrialRecord {
         format: 1,
         run: "0badcafe".to_owned(),
@@ -139,7 +142,7 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         host: HostFacts { kernel: "6.1.0".to_owned(), cpus: 4, memory_bytes: 8 << 30, ..HostFacts::default() },
         steps: Vec::new(),
         knobs: Default::default(),
-        stack: Some(stack),
+        stack: Some(stack_facts(&case.stack.name)),
         server: Some(server),
         idle: None,
         settle: None,
@@ -150,6 +153,9 @@ fn trial(case: &CaseSpec, trial: u32, tps: f64) -> TrialRecord {
         columns: Vec::new(),
         gaps: Vec::new(),
         telemetry_cpu_us: None,
+        telemetry_cpu_us_by: Default::default(),
+        cpu_taken: None,
+        is_repeat: false,
         decided: Options::default(),
         notes: Vec::new(),
         files: std::collections::BTreeMap::new(),

@@ -52,6 +52,7 @@ const ROOMS: &[Room] = &[
             "workload",
             "telemetry",
             "store",
+            "stats",
             "analyse::look",
         ],
     ),

@@ -80,3 +80,28 @@ fn a_quick_run_measures_for_a_time_and_its_first_sentence_says_what_that_left_ou
     assert!(headline.starts_with("This was a quick run"), "{headline}");
     assert!(headline.contains("recycled WAL segments"), "{headline}");
 }
+
+#[test]
+fn a_script_that_writes_no_wal_is_measured_for_a_time_and_the_report_says_so() {
+    if !can_build_stacks("a script that writes no WAL") {
+        return;
+    }
+    let shop = Workshop::new();
+    shop.file("reads.sql", "SELECT count(*) FROM pgbench_branches;\n");
+    // Two checkpoint_timeouts of 30 s must pass before it is known that no further checkpoint comes.
+    let plan = "name = \"reads\"\nblocks = 1\n[stack.tmp]\nfilesystem = { tmpfs = \"512MiB\" }\n\
+                [postgres]\nsettings = { shared_buffers = \"16MB\", max_wal_size = \"48MB\" }\n[workload.tpcb]\n\
+                pgbench = { script = \"reads.sql\", scale = 1, cycles = 1, limit = \"5s\", autovacuum = \"deferred\" }\n";
+    let output = shop.run(&shop.file("plan.toml", plan));
+    assert!(output.status.success(), "{}", said(&output));
+    let (record, findings) = measured(&shop);
+    let window = &record["window"];
+    assert_eq!((&window["end"], &window["settings"]["autovacuum"]), (&"time".into(), &"off".into()), "{window}");
+    let length_us = record["counts"]["elapsed_us"].as_u64().unwrap();
+    assert!((4_000_000..7_000_000).contains(&length_us), "{length_us}");
+    let warm_up = record["steps"].as_array().unwrap().iter().find(|step| step["step"] == "warm_up").unwrap();
+    assert!((60_000_000..180_000_000).contains(&warm_up["wall_us"].as_u64().unwrap()), "{warm_up}");
+    let cautions = findings["cautions"].to_string();
+    let wanted = "the scripts wrote no WAL, so no checkpoint came: measured for 5 s instead of checkpoint cycles";
+    assert!(cautions.contains(wanted), "{cautions}");
+}

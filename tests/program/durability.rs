@@ -23,8 +23,10 @@ filesystem = "ext4"
 [stack.folder]
 directory = "FOLDER"
 
+# The WAL writer flushes what nobody waits for; at its usual pace of five a second that would be a flush for each transaction
+# of a machine busy enough.
 [postgres]
-settings = { shared_buffers = "16MB" }
+settings = { shared_buffers = "16MB", wal_writer_delay = "10s" }
 
 [workload.waits]
 pgbench = { script = "waits.sql", scale = 1, clients = 2, duration = "3s", warmup = "0s" }

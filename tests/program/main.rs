@@ -10,6 +10,7 @@ mod interrupt;
 mod kill;
 mod knobs;
 mod machine;
+mod repeats;
 mod resume;
 mod whole_run;
 mod workshop;

@@ -1,11 +1,10 @@
 //! Findings made up for these tests: four stacks, 1, 4 and 16 clients, trials of a minute; btrfs stalls, one was not run.
 
-use pgstrata::analyse::findings::*;
-use pgstrata::record::event::Step;
-
 use crate::facts::{host, server_facts, stack_facts};
 use crate::over_time::{heatmap, telemetry, waits};
 use crate::windows::{trial_window, window};
+use pgstrata::analyse::findings::*;
+use pgstrata::record::event::Step;
 use pgstrata::record::trial::{Gap, StepTime};
 use std::collections::BTreeMap;
 
@@ -512,6 +511,7 @@ pub fn findings() -> Findings {
         rankings: rankings(),
         cases: cases(),
         trials,
+        set_aside: Vec::new(),
         not_run: vec![NotRun {
             case: case_id("btrfs", 1),
             trials: vec![1, 2, 3],

@@ -39,10 +39,11 @@ pub(super) fn load(trial: &mut Trial<'_, '_>) -> Result<()> {
     template::set_cache(&spec.data, cache)?;
     let window = trial.workload.window(&trial.case.workload.options);
     let free = files::free_bytes(spec.wal.as_deref().and_then(Path::parent).unwrap_or(&folder))?;
-    let (ours, prefill) = match (&trial.case.postgres, window.extent) {
+    let (mut ours, prefill) = match (&trial.case.postgres, window.extent) {
         (Some(postgres), Extent::Cycles { .. }) => (window::settings(postgres, free), window::prefill(postgres, free)),
         _ => (BTreeMap::new(), None),
     };
+    ours.extend(trial.workload.server_settings(&trial.case.workload.options));
     spec.settings.extend(ours.clone());
     session.ledger.enter(undo::server_thing(&spec)?)?;
     let server = Server::start(&session.host, spec, &session.interrupt)?;

@@ -86,9 +86,24 @@ pub struct Ran {
 /// # Errors
 /// Interrupted; the run folder cannot be written; something cannot be undone. Not: a trial that failed.
 pub fn run(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<Ran> {
+    run_as(session, case, key, false)
+}
+
+/// Runs a trial once more that others disturbed. The repeat counts if it was not disturbed; else the first one stands,
+/// which had its place in the balanced order.
+///
+/// # Errors
+/// As [`run`].
+pub fn repeat(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey) -> Result<Ran> {
+    session.events.emit(Event::RepeatStarted { trial: key.clone() })?;
+    run_as(session, case, key, true)
+}
+
+fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat: bool) -> Result<Ran> {
     let begun = now();
     session.events.emit(Event::TrialStarted { trial: key.clone() })?;
     let mut trial = Trial::new(session, case, key)?;
+    trial.record.is_repeat = is_repeat;
     let failure = match trial.attempt() {
         Err(e) if ends_the_run(&e) => return Err(e),
         Err(e) => Some(trial.ended_early(&e)?),
@@ -134,6 +149,9 @@ impl<'s, 'a> Trial<'s, 'a> {
             columns: Vec::new(),
             gaps: Vec::new(),
             telemetry_cpu_us: None,
+            telemetry_cpu_us_by: BTreeMap::new(),
+            cpu_taken: None,
+            is_repeat: false,
             decided: Options::default(),
             notes: Vec::new(),
             files: BTreeMap::new(),

@@ -6,6 +6,7 @@ use crate::host::command::CommandLog;
 use crate::host::files;
 use crate::record::event::Event;
 use crate::record::trial::Outcome;
+use crate::run::cpu_taken::is_disturbed;
 use crate::run::fail_fast::Failure;
 use crate::store::staging::Staging;
 
@@ -39,7 +40,12 @@ impl Trial<'_, '_> {
         self.end_step();
         write_commands(&self.staging, &self.session.host.take_command_log())?;
         let trial = self.key.clone();
-        self.staging.commit(&self.record)?;
+        if self.record.is_repeat {
+            let counts = self.record.outcome == Outcome::Measured && !is_disturbed(self.record.cpu_taken);
+            self.staging.commit_repeat(&self.record, counts)?;
+        } else {
+            self.staging.commit(&self.record)?;
+        }
         if let Outcome::NotRun { step, reason, .. } = self.record.outcome {
             self.session.events.emit(Event::TrialNotRun { trial, step, reason })?;
             return Ok(0);

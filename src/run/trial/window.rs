@@ -189,10 +189,10 @@ impl<'w> WarmUp<'w> {
         let Extent::Cycles { .. } = self.watch.window.extent else { return Ok(false) };
         let starts = self.watch.starts()?;
         if starts == self.watch.starts {
-            // Checkpoints by time are left out while nothing writes WAL.
-            self.watch.idle = self.open.is_none()
-                && self.watch.window.warm_up.is_none()
-                && micros(self.begun.elapsed()) > self.watch.timeout_us.saturating_mul(2);
+            // Checkpoints by time are left out while nothing writes WAL. What was done before the warm-up may bring one more.
+            let since = self.open.as_ref().map_or(self.begun, |(began, _)| *began);
+            self.watch.idle = self.watch.window.warm_up.is_none()
+                && micros(since.elapsed()) > self.watch.timeout_us.saturating_mul(2);
             return Ok(self.watch.idle);
         }
         self.watch.starts = starts;

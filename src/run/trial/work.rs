@@ -88,6 +88,8 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     trial.record.waits = measured.waits;
     trial.record.columns = measured.columns;
     trial.record.gaps = measured.gaps;
+    trial.record.cpu_taken = measured.cpu_taken;
+    trial.record.telemetry_cpu_us_by = measured.telemetry_cpu_us_by;
     trial.record.telemetry_cpu_us = Some(measured.telemetry_cpu_us);
     Ok(())
 }

@@ -24,6 +24,7 @@ use crate::record::options::{OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::Bytes;
 use options::{BYTES_PER_SCALE, DEFAULT_SCRIPT, Script, ScriptSource, Settings};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,8 +32,8 @@ use std::time::Duration;
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Options that are kept as the plan gave them: figures may depend on them.
-const SETTINGS: [&str; 8] =
-    ["cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace"];
+const SETTINGS: [&str; 9] =
+    ["cycles", "limit", "duration", "warmup", "cache", "jobs", "tablespace", "index_tablespace", "autovacuum"];
 
 /// Options that name a tablespace, and what is moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
@@ -81,6 +82,11 @@ impl Workload for Pgbench {
 
     fn needs_server(&self) -> bool {
         true
+    }
+
+    fn server_settings(&self, options: &Options) -> BTreeMap<String, String> {
+        let deferred = options.text("autovacuum") == Some("deferred");
+        deferred.then(|| ("autovacuum".to_owned(), "off".to_owned())).into_iter().collect()
     }
 
     fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {

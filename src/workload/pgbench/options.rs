@@ -138,6 +138,15 @@ pub const SPECS: &[OptionSpec] = &[
               cold: dropped",
     },
     OptionSpec {
+        key: "autovacuum",
+        kind: OptionKind::OneOf(&["production", "deferred"]),
+        required: false,
+        default: Some("production"),
+        doc: "autovacuum as production has it, by the server's settings, or deferred: off in the warm-up and the measurement \
+              (`autovacuum = off`), so that it comes in at no time of its own. What it costs is then not in the figures, and \
+              the report says so",
+    },
+    OptionSpec {
         key: "log_sample",
         kind: OptionKind::Number,
         required: false,

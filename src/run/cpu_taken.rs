@@ -1,0 +1,114 @@
+//! What others took of the CPUs during a measurement: counted while its rows pass, stored with the trial.
+
+use crate::record::columns::{CPU_STEAL_NS, CPU_TIMES, OTHERS_CPU_NS};
+use crate::record::seconds::{Column, Row, Value};
+use crate::record::trial::CpuTaken;
+use crate::stats::disturbance::Taken;
+
+/// Looks at the rows of a measurement.
+pub struct Counter {
+    /// Places of the CPUs' states in a row of telemetry, the stolen time's, and the other programs'.
+    states: Vec<usize>,
+    stolen: Option<usize>,
+    others: Option<usize>,
+    first: Option<Reading>,
+    last: Option<Reading>,
+}
+
+#[derive(Clone)]
+struct Reading {
+    wall_us: u64,
+    states_ns: Vec<u64>,
+    stolen_ns: u64,
+    others_ns: u64,
+}
+
+impl Counter {
+    /// For rows with these columns.
+    #[must_use]
+    pub fn of(columns: &[Column]) -> Counter {
+        let place = |name: &str| columns.iter().position(|column| column.name == name);
+        Counter {
+            states: CPU_TIMES.iter().filter_map(|state| place(state.name)).collect(),
+            stolen: place(CPU_STEAL_NS.name),
+            others: place(OTHERS_CPU_NS.name),
+            first: None,
+            last: None,
+        }
+    }
+
+    /// Takes one row of telemetry. One that lacks a reading is passed over.
+    pub fn add(&mut self, wall_us: u64, row: &Row) {
+        let count = |place: usize| match row.get(place) {
+            Some(Some(Value::Count(value))) => Some(*value),
+            _ => None,
+        };
+        let reading = || {
+            Some(Reading {
+                wall_us,
+                states_ns: self.states.iter().map(|place| count(*place)).collect::<Option<_>>()?,
+                stolen_ns: count(self.stolen?)?,
+                others_ns: count(self.others?)?,
+            })
+        };
+        if let Some(reading) = reading() {
+            self.first.get_or_insert_with(|| reading.clone());
+            self.last = Some(reading);
+        }
+    }
+
+    /// What was taken between the first row and the last.
+    #[must_use]
+    pub fn taken(&self) -> Option<CpuTaken> {
+        let (first, last) = (self.first.as_ref()?, self.last.as_ref()?);
+        // Time spent idle may fall a little now and then (proc(5), `iowait`).
+        let states = first.states_ns.iter().zip(&last.states_ns).map(|(first, last)| last.saturating_sub(*first));
+        let taken = CpuTaken {
+            elapsed_us: last.wall_us.saturating_sub(first.wall_us),
+            cpus_ns: states.sum(),
+            stolen_ns: last.stolen_ns.saturating_sub(first.stolen_ns),
+            others_ns: last.others_ns.saturating_sub(first.others_ns),
+        };
+        (taken.elapsed_us > 0 && taken.cpus_ns > 0).then_some(taken)
+    }
+}
+
+/// Whether a measurement was disturbed; one whose CPUs were not counted is not known to be.
+#[must_use]
+pub fn is_disturbed(taken: Option<CpuTaken>) -> bool {
+    taken.is_some_and(|t| Taken::of(t.elapsed_us, t.cpus_ns, t.stolen_ns, t.others_ns).is_disturbed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(rows: &[(u64, [Option<u64>; 4])]) -> Option<CpuTaken> {
+        let [user, _, _, idle, .., stolen] = CPU_TIMES;
+        let columns = [OTHERS_CPU_NS, idle, stolen, user].map(|column| column.column());
+        let mut counter = Counter::of(&columns);
+        for (wall_us, row) in rows {
+            counter.add(*wall_us, &row.map(|value| value.map(Value::Count)).to_vec());
+        }
+        counter.taken()
+    }
+
+    #[test]
+    fn what_others_took_is_counted_from_the_first_whole_row_to_the_last() {
+        let s = 1_000_000_000;
+        let rows = [
+            (1_000_000, [None, Some(0), Some(0), Some(0)]),
+            (2_000_000, [Some(0), Some(10 * s), Some(s), Some(s)]),
+            (12_000_000, [Some(s / 2), Some(20 * s), Some(s), Some(11 * s)]),
+            (13_000_000, [Some(9 * s), None, Some(9 * s), Some(9 * s)]),
+        ];
+        let taken = counted(&rows).unwrap();
+        let wanted = CpuTaken { elapsed_us: 10_000_000, cpus_ns: 20 * s, stolen_ns: 0, others_ns: s / 2 };
+        assert_eq!(taken, wanted);
+        assert!(!is_disturbed(Some(taken)), "5 % of a CPU is the limit itself");
+        assert!(is_disturbed(Some(CpuTaken { others_ns: s / 2 + 1, ..taken })));
+        assert!(is_disturbed(Some(CpuTaken { stolen_ns: s / 2, ..taken })), "2.5 % of 20 s");
+        assert!(!is_disturbed(None));
+        assert_eq!(counted(&rows[..2]), None, "one row has no length");
+    }
+}

@@ -1,0 +1,64 @@
+//! Which trials are measured once more because others disturbed them. The rule is that of [`crate::stats::disturbance`];
+//! what it needs is read from the run folder, so that a run that goes on decides as if it had not stopped.
+
+use super::cpu_taken::is_disturbed;
+use crate::error::Result;
+use crate::record::case::TrialKey;
+use crate::record::trial::Outcome;
+use crate::stats::disturbance::{may_repeat, most_repeats};
+use crate::store::folder::{RunFolder, StoredTrial};
+
+/// Whether a trial was disturbed, has not been repeated, and repeating is worth the time.
+///
+/// # Errors
+/// When the run folder was written by a newer pgstrata.
+pub(super) fn is_due(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
+    let disturbed = folder.stored(key)?.measured().is_some_and(|record| is_disturbed(record.cpu_taken));
+    if !disturbed || folder.set_aside(key)? != StoredTrial::Missing {
+        return Ok(false);
+    }
+    let made = made(folder)?;
+    Ok(may_repeat(planned(folder), made.repeats, made.in_vain))
+}
+
+/// Repeats that may still come, at most; 0 where every trial is complete and none is due.
+///
+/// # Errors
+/// As [`is_due`].
+pub(super) fn left(folder: &RunFolder) -> Result<u32> {
+    let made = made(folder)?;
+    let order = &folder.record().order;
+    let mut open = false;
+    for key in order {
+        open = open || folder.stored(key)?.measured().is_none() || is_due(folder, key)?;
+    }
+    let goes_on = open && may_repeat(planned(folder), made.repeats, made.in_vain);
+    Ok(if goes_on { most_repeats(planned(folder)) - made.repeats } else { 0 })
+}
+
+/// Repeats so far, and those that did not help.
+#[derive(Default)]
+struct Made {
+    repeats: u32,
+    in_vain: u32,
+}
+
+fn made(folder: &RunFolder) -> Result<Made> {
+    let mut made = Made::default();
+    for key in &folder.record().order {
+        match folder.set_aside(key)? {
+            StoredTrial::Missing => {}
+            StoredTrial::Damaged(_) => made.repeats += 1,
+            StoredTrial::Whole(record) => {
+                made.repeats += 1;
+                // A repeat that was set aside was disturbed, too; one that failed says nothing of the machine.
+                made.in_vain += u32::from(record.is_repeat && record.outcome == Outcome::Measured);
+            }
+        }
+    }
+    Ok(made)
+}
+
+fn planned(folder: &RunFolder) -> u32 {
+    u32::try_from(folder.record().order.len()).unwrap_or(u32::MAX)
+}
