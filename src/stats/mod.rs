@@ -10,6 +10,7 @@ pub mod interval;
 pub(crate) mod moments;
 pub(crate) mod noise;
 pub mod ratio;
+pub mod search;
 pub(crate) mod slices;
 pub(crate) mod student;
 pub(crate) mod studentized;

@@ -37,6 +37,9 @@ const SETTINGS: [&str; 8] =
 /// Options that name a tablespace, and what is moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
 
+/// Name of the output of the measured pgbench.
+const MEASURED: &str = "pgbench";
+
 /// The workload `pgbench`.
 #[derive(Debug)]
 pub struct Pgbench;
@@ -173,8 +176,8 @@ impl Workload for Pgbench {
         listener: &dyn Listener,
     ) -> Result<Counts> {
         let settings = settings(options)?;
-        let tally = drive::measure(place, &settings, settings.units(memory), until, listener)?;
-        let out = place.raw.join("pgbench.out");
+        let tally = drive::measure(place, &settings, MEASURED, settings.units(memory), until, listener)?;
+        let out = place.raw.join(format!("{MEASURED}.out"));
         read::counts(&settings, &tally, &files::read_text(&out)?)
     }
 }
