@@ -18,6 +18,7 @@ pub fn headline(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotR
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run) };
     let mut text = format!("On this machine ({}) {}", main.ranking.title, HeadlineSentence { main, head }.sentence());
     text.push('.');
+    text.push_str(&held(head, cases));
     text.push_str(&storage(head, cases));
     text.push_str(&others(contests, head));
     text
@@ -34,6 +35,14 @@ fn nothing_measured(not_run: &[NotRun]) -> String {
         None if not_run.is_empty() => "Nothing was measured: the run has no trials.".to_owned(),
         None => "Nothing has been measured yet: all trials are still to be run.".to_owned(),
     }
+}
+
+/// The rate that the best case holds, where that was searched for.
+fn held(head: &ClassRanking, cases: &[CaseFinding]) -> String {
+    let Some(best) = head.rows.first() else { return String::new() };
+    let found = cases.iter().find(|case| case.id == best.case).and_then(|case| case.capacity.as_ref());
+    let held = found.filter(|capacity| capacity.holds.is_some());
+    held.map_or_else(String::new, |capacity| format!(" {} {}.", best.label, capacity.sentence))
 }
 
 /// What part of the best case's time storage was.
@@ -161,6 +170,7 @@ impl HeadlineSentence<'_> {
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
         match self.main.ranking.by {
             RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower", list(&names), are(names.len())),
+            RankedBy::Capacity => format!("; {} less", list(&names)),
             RankedBy::InTime => format!("; {} {} late more often", list(&names), are(names.len())),
         }
     }
@@ -171,6 +181,8 @@ impl HeadlineSentence<'_> {
         match self.main.ranking.by {
             RankedBy::Rate => format!("{} the fastest {}", are(count), self.kind(count)),
             RankedBy::Latency => format!("{have} the lowest latency of the {}", self.kind(2)),
+            RankedBy::Capacity if count == 1 => format!("sustains the highest rate of the {}", self.kind(2)),
+            RankedBy::Capacity => format!("sustain the highest rate of the {}", self.kind(2)),
             RankedBy::InTime => format!("{} in time most often of the {}", are(count), self.kind(2)),
         }
     }
@@ -193,7 +205,7 @@ impl HeadlineSentence<'_> {
         }
         let mut text = String::new();
         let groups = match by {
-            RankedBy::Rate | RankedBy::Latency => [
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity => [
                 (faster, "faster, but"),
                 (unproven, "faster in a single trial, but"),
                 (not_faster, "not seen to be faster and"),

@@ -5,6 +5,7 @@
 //! and the style sheet that stand in the file, by their sums, and no request at all.
 
 use super::Renderer;
+use super::capacity::Capacities;
 use super::cases::{Cases, flush_share};
 use super::embed::page_data;
 use super::environment::{each_machine, machine_names, machines_table, method_table, servers_table, stacks_table};
@@ -26,7 +27,8 @@ use std::io::Write;
 /// `--format html`.
 pub(super) struct Page;
 
-const TEMPLATE: &str = concat!(include_str!("html/table.html"), include_str!("html/page.html"));
+const TEMPLATE: &str =
+    concat!(include_str!("html/table.html"), include_str!("html/capacity.html"), include_str!("html/page.html"));
 pub(super) const STYLE: &str = include_str!("html/page.css");
 /// Our own script: files that share one scope, in the order of their needs.
 const SCRIPT: &str = concat!(
@@ -37,6 +39,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/clients.js"),
     include_str!("html/compare.js"),
     include_str!("html/waits.js"),
+    include_str!("html/capacity.js"),
     include_str!("html/telemetry.js"),
     include_str!("html/start.js"),
     "})();\n"
@@ -240,6 +243,8 @@ fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<TimeSent
 /// Every table but the rankings'.
 #[derive(Serialize)]
 struct Tables {
+    capacities: Table,
+    capacity_steps: Table,
     latencies: Table,
     strata: Table,
     percentiles: Table,
@@ -268,7 +273,10 @@ impl Tables {
         let cases = Cases { cases: &findings.cases, labels };
         let trials = Trials { trials: &findings.trials, labels };
         let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
+        let capacities = Capacities { cases: &findings.cases, labels };
         Tables {
+            capacities: capacities.figures(),
+            capacity_steps: capacities.steps(),
             latencies: cases.latencies(),
             strata: cases.strata(),
             percentiles: cases.percentiles(),

@@ -20,7 +20,7 @@ use hdrhistogram::Histogram;
 use std::path::Path;
 
 /// Every workload, in the order in which the manual lists them.
-pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &sync::Sync];
+pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &pgbench::capacity::Capacity, &sync::Sync];
 
 /// What the client did in one second of the measurement.
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod bad_input;
+mod capacity;
 mod cycles;
 mod durability;
 mod full_disk;

@@ -3,7 +3,9 @@
 //!
 //! Absent on purpose: bringing caches into the state that `cache` asks for, rates and percentiles.
 
+pub mod capacity;
 mod drive;
+mod due;
 mod options;
 mod pipes;
 mod read;
@@ -104,6 +106,7 @@ impl Workload for Pgbench {
             writes: settings.writes(),
             clients: settings.clients,
             rate: settings.rate,
+            is_searched: false,
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),
             scripts,
