@@ -115,7 +115,9 @@ fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
 fn failures(found: &CaseFinding) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for measure in &found.measures {
-        for (count, what) in [(measure.failed, "failed"), (measure.skipped, "were skipped, being late already")] {
+        // A search goes beyond the capacity on purpose.
+        let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
+        for (count, what) in [(measure.failed, "failed"), (skipped, "were skipped, being late already")] {
             if count > 0 {
                 let number = Number::Of(count, measure.done + measure.failed + measure.skipped);
                 let words = format!("{}: {{}} operations {what}", measure.name);

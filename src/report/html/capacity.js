@@ -12,7 +12,7 @@ function capacityOption(width) {
   var times = steps.filter(function (step) { return step.p99_us; }).map(function (step) { return step.p99_us / 1000; }).concat(limits);
   var shares = steps.map(function (step) { return Math.max(step.late_share * 100, 0.01); }).concat([1, 0.01]);
   var option = baseOption();
-  option.grid = [{ left: 64, right: 16, top: 44, height: 150, outerBoundsMode: "none" }, { left: 64, right: 16, top: 240, height: 120, outerBoundsMode: "none" }];
+  option.grid = [{ left: 64, right: 16, top: 58, height: 150, outerBoundsMode: "none" }, { left: 64, right: 16, top: 254, height: 120, outerBoundsMode: "none" }];
   var below = function (grid, more) {
     var x = logAxis(rates, shown, Object.assign({ gridIndex: grid, axisLine: { show: true, onZero: false, lineStyle: { color: variable("line-strong") } }, splitLine: { show: false } }, more));
     x.min = Math.min.apply(null, rates) * 0.95;
@@ -31,7 +31,7 @@ function capacityOption(width) {
   cases.forEach(function (found) {
     var colour = variable(colourName(found.id));
     var dots = function (grid, pick) {
-      return { type: "scatter", name: label(found.id), xAxisIndex: grid, yAxisIndex: grid, symbol: symbolOf(found.id), symbolSize: 9, itemStyle: { color: colour },
+      return { type: "scatter", name: label(found.id), xAxisIndex: grid, yAxisIndex: grid, symbol: isVolatile(found.id) ? "circle" : symbolOf(found.id), symbolSize: 9, itemStyle: { color: colour },
         data: found.capacity.steps.filter(function (step) { return pick(step) !== null; }).map(function (step) {
           return { value: [step.rate, pick(step)], step: step, id: found.id, colour: colour,
             itemStyle: { color: step.failed_by ? variable("bg") : colour, borderColor: colour, borderWidth: 1.6 } };
@@ -46,7 +46,7 @@ function capacityOption(width) {
   };
   line(0, limits);
   line(1, [1]);
-  return { option: option, height: 420 };
+  return { option: option, height: 434 };
 }
 
 function capacityTip(data) {
