@@ -15,7 +15,7 @@ use pgstrata::stats::interval::TrialMean;
 use pgstrata::stats::ratio::{BlockMean, ratio};
 use pgstrata::units::{Bytes, Micros};
 use pgstrata::workload::pgbench::Pgbench;
-use pgstrata::workload::{ClientSecond, Listener, Memory, Place, Until, Workload};
+use pgstrata::workload::{ClientSecond, Listener, Memory, Place, Progress, Until, Workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -180,7 +180,7 @@ fn run_logged(shop: &Shop, log_sample: f64) -> f64 {
     let interrupt = Interrupt::never();
     let mut options = shop.options();
     options.set("log_sample", OptionValue::Number(log_sample));
-    let until = Until { longest: Micros(u64::from(SECONDS) * 1_000_000), is_over: &mut || Ok(false) };
+    let until = Until { longest: Micros(u64::from(SECONDS) * 1_000_000), progress: &mut || Ok(Progress::default()) };
     Pgbench.measure(&shop.place(&interrupt), &options, shop.memory(), until, &Deaf).unwrap();
     tps(&std::fs::read_to_string(shop.folder.join("raw/pgbench.out")).unwrap())
 }

@@ -1,6 +1,7 @@
 //! One case while its trials come in, and what is found of it when all are there.
 
 use super::backend_time::BackendSums;
+use super::capacity::{self, CapacitySums};
 use super::charts;
 use super::checks;
 use super::counters::Operations;
@@ -46,6 +47,7 @@ pub struct CaseSums {
     statements: Vec<(StatementFigures, u32)>,
     synced: SyncedSums,
     windows: WindowSums,
+    pub capacity: CapacitySums,
 }
 
 impl CaseSums {
@@ -68,6 +70,7 @@ impl CaseSums {
             statements: Vec::new(),
             synced: SyncedSums::default(),
             windows: WindowSums::default(),
+            capacity: CapacitySums::default(),
         }
     }
 
@@ -86,7 +89,11 @@ impl CaseSums {
             self.log_sample = Some(self.log_sample.map_or(share, |known| known.min(share)));
             self.measures.iter_mut().for_each(|sums| sums.all_logged = false);
         }
-        if !takes_turns {
+        if let Some(search) = &counts.search {
+            self.capacity.add(record.trial, search, &latencies);
+        }
+        // The seconds of a search differ by its steps.
+        if !takes_turns && counts.search.is_none() {
             self.steadiness.add(record.trial, &whole, &seconds);
         }
         if let Some(data) = &record.data {
@@ -104,7 +111,7 @@ impl CaseSums {
         let processes = cpu_use::processes(&seconds);
         self.cpu.add(&seconds, &processes);
         if let Some(waits) = &record.waits {
-            self.backends.add(waits, record.operation.rate.is_some());
+            self.backends.add(waits, self.at_fixed_rate());
         }
         let (throughput, latency_ms_max) = charts::client(&seconds, &whole, buckets.client, &unit);
         let length = if whole.is_empty() { seconds.rows().saturating_sub(1) } else { whole.len() };
@@ -113,7 +120,10 @@ impl CaseSums {
         let first_operation_us = record.window.as_ref().map(|window| window.first_operation_us);
         let waits = record.waits.as_ref().zip(first_operation_us);
         let waits = waits.and_then(|(w, first)| waits_over_time::of_trial(w, first, length, buckets.telemetry));
-        let rate = counts.measures.iter().find_map(rate_of);
+        let rate = match &counts.search {
+            Some(search) => capacity::about(search).map(|about| about.mean),
+            None => counts.measures.iter().find_map(rate_of),
+        };
         let place = self.trials.partition_point(|known| known.trial < record.trial);
         let series = TrialFinding { throughput, latency_ms_max, telemetry, processes, ..plain(record, &counts, rate) };
         let finding = TrialFinding { window, heatmap, waits, ..series };
@@ -137,7 +147,10 @@ impl CaseSums {
             let sums = &mut self.measures[known];
             // The client's columns are the main measure's alone.
             let seconds = seconds.filter(|_| place == 0).map(Vec::as_slice);
-            sums.add(trial, measure, seconds);
+            match &counts.search {
+                Some(search) => sums.add_search(trial, measure, capacity::about(search)),
+                None => sums.add(trial, measure, seconds),
+            }
             if let Some((_, histogram)) = latencies.iter().find(|(name, _)| *name == measure.name) {
                 sums.add_latencies(trial, measure, histogram);
             }
@@ -195,6 +208,7 @@ impl CaseSums {
             trials: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
             durability,
             measures: self.measures.iter().map(MeasureSums::finding).collect(),
+            capacity: self.capacity.finding(self.measures.first(), self.operation.as_ref()),
             steadiness: self.steadiness.finding(self.log_sample.is_none().then_some(slowest)),
             strata: self
                 .operation
@@ -213,7 +227,7 @@ impl CaseSums {
     /// Whether its clients keep to a rate instead of doing as much as they can.
     #[must_use]
     pub(crate) fn at_fixed_rate(&self) -> bool {
-        self.operation.as_ref().is_some_and(|operation| operation.rate.is_some())
+        self.operation.as_ref().is_some_and(|operation| operation.rate.is_some() || operation.is_searched)
     }
 
     fn statements(&self) -> Vec<StatementFigures> {

@@ -28,6 +28,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
+    remarks.extend(sums.capacity.remarks(found.capacity.as_ref().and_then(|capacity| capacity.about.as_ref())));
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
@@ -114,7 +115,9 @@ fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
 fn failures(found: &CaseFinding) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for measure in &found.measures {
-        for (count, what) in [(measure.failed, "failed"), (measure.skipped, "were skipped, being late already")] {
+        // A search goes beyond the capacity on purpose.
+        let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
+        for (count, what) in [(measure.failed, "failed"), (skipped, "were skipped, being late already")] {
             if count > 0 {
                 let number = Number::Of(count, measure.done + measure.failed + measure.skipped);
                 let words = format!("{}: {{}} operations {what}", measure.name);

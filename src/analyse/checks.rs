@@ -81,6 +81,7 @@ mod tests {
             writes: Writes::Always,
             clients: 1,
             rate,
+            is_searched: false,
             latency_limit_us: None,
             cache: None,
             scripts: Vec::new(),

@@ -70,7 +70,7 @@ impl Decided {
     pub fn faster(&self, case: &str, other: &str) -> bool {
         self.places(case, other).is_some_and(|(case, other)| match self.by {
             RankedBy::Latency => self.decisions.faster(other, case),
-            RankedBy::Rate | RankedBy::InTime => self.decisions.faster(case, other),
+            RankedBy::Rate | RankedBy::Capacity | RankedBy::InTime => self.decisions.faster(case, other),
         })
     }
 

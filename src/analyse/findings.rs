@@ -11,9 +11,11 @@ pub use crate::record::facts::{DeviceFacts, Fits, HostFacts, ServerFacts, WriteC
 pub use crate::record::stack::{Input, Role};
 pub use crate::record::trial::{Gap, StepTime};
 pub use crate::record::window::{CheckpointDone, SettleRecord};
+mod capacity;
 mod over_time;
 mod ranking;
 
+pub use capacity::{Capacity, CapacityStep};
 pub use over_time::{Heatmap, WaitOverTime, WaitsOverTime};
 pub use ranking::{BaselineComparison, ClassRanking, Decision, ProcedureKind, RankRow, RankTrial, RankedBy, Ranking};
 
@@ -180,6 +182,9 @@ pub struct CaseFinding {
     pub durability: Durability,
     /// What was measured, the main one first.
     pub measures: Vec<MeasureFinding>,
+    /// The highest rate within a latency limit, where that was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
     /// Steadiness of the seconds of all trials.
     pub steadiness: Option<Steadiness>,
     /// What one commit was at each layer.

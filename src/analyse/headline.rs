@@ -22,6 +22,7 @@ pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun
     let Some(head) = main.ranking.classes.first() else { return nothing_measured(not_run, cases) };
     let sentence = HeadlineSentence { main, head };
     let mut notes: Vec<String> = sentence.others_classes().into_iter().map(|clause| format!("{clause}.")).collect();
+    notes.extend(held(head, cases));
     notes.extend(storage(head, cases));
     notes.extend(others(contests, head));
     let question = format!("On this machine ({})", main.ranking.title);
@@ -54,6 +55,14 @@ fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
         None => ("Nothing has been measured yet: all trials are still to be run.", Vec::new()),
     };
     Answer { question: String::new(), answer: answer.to_owned(), notes }
+}
+
+/// The rate that the best case holds, where that was searched for.
+fn held(head: &ClassRanking, cases: &[CaseFinding]) -> Option<String> {
+    let best = head.rows.first()?;
+    let capacity = cases.iter().find(|case| case.id == best.case)?.capacity.as_ref()?;
+    capacity.holds.as_ref()?;
+    Some(format!("{} {}.", best.label, capacity.sentence))
 }
 
 /// What part of the best case's time storage was.
@@ -185,6 +194,7 @@ impl HeadlineSentence<'_> {
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
         match self.main.ranking.by {
             RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower", list(&names), are(names.len())),
+            RankedBy::Capacity => format!("; {} less", list(&names)),
             RankedBy::InTime => format!("; {} {} late more often", list(&names), are(names.len())),
         }
     }
@@ -195,6 +205,8 @@ impl HeadlineSentence<'_> {
         match self.main.ranking.by {
             RankedBy::Rate => format!("{} the fastest {}", are(count), self.kind(count)),
             RankedBy::Latency => format!("{have} the lowest latency of the {}", self.kind(2)),
+            RankedBy::Capacity if count == 1 => format!("sustains the highest rate of the {}", self.kind(2)),
+            RankedBy::Capacity => format!("sustain the highest rate of the {}", self.kind(2)),
             RankedBy::InTime => format!("{} in time most often of the {}", are(count), self.kind(2)),
         }
     }
@@ -216,7 +228,7 @@ impl HeadlineSentence<'_> {
             }
         }
         let groups = match by {
-            RankedBy::Rate | RankedBy::Latency => [
+            RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity => [
                 (faster, "faster, but"),
                 (unproven, "faster in a single trial, but"),
                 (not_faster, "not seen to be faster and"),

@@ -81,6 +81,15 @@ impl MeasureSums {
         }
     }
 
+    /// Adds a trial whose steps kept to different rates: what they say together is its rate.
+    pub fn add_search(&mut self, trial: u32, measure: &Measure, rate: Option<TrialMean>) {
+        self.failed += measure.failed;
+        self.skipped += measure.skipped;
+        self.late += measure.late;
+        self.done += measure.done.unwrap_or(0);
+        self.rates.extend(rate.map(|trial_mean| BlockMean { block: trial, trial: trial_mean }));
+    }
+
     /// Adds the latencies of a trial.
     pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
         if !trial.is_empty() {

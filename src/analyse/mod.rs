@@ -4,6 +4,7 @@
 //! holds the rows of one. How intervals come about: `docs/adr/0003-intervals.md`. Absent on purpose: HTML, files.
 
 pub(crate) mod backend_time;
+pub(crate) mod capacity;
 pub(crate) mod case;
 pub(crate) mod cautions;
 pub(crate) mod charts;

@@ -38,7 +38,7 @@ impl Ranked {
     #[must_use]
     pub fn figure_of(&self, values: &[BlockMean]) -> Option<Estimate> {
         match self.by {
-            RankedBy::Rate => estimate(values),
+            RankedBy::Rate | RankedBy::Capacity => estimate(values),
             RankedBy::Latency => over_trials(values),
             RankedBy::InTime => Some(at_most(100.0, over_trials(values)?)),
         }
@@ -58,14 +58,16 @@ impl RankedBy {
 pub fn ranked(measure: &MeasureSums, operation: Option<&Operation>) -> Vec<Ranked> {
     match operation.and_then(|operation| Some((operation, operation.rate?))) {
         Some((operation, rate)) => at_rate(measure, operation, rate),
-        None => by_rate(measure).into_iter().collect(),
+        None => by_rate(measure, operation).into_iter().collect(),
     }
 }
 
-fn by_rate(measure: &MeasureSums) -> Option<Ranked> {
+fn by_rate(measure: &MeasureSums, operation: Option<&Operation>) -> Option<Ranked> {
+    let limit_us = operation.filter(|operation| operation.is_searched).and_then(|operation| operation.latency_limit_us);
+    let title = limit_us.map(|limit_us| format!("rate with 99 % within {}", Micros(limit_us)));
     Some(Ranked {
-        by: RankedBy::Rate,
-        title: String::new(),
+        by: if title.is_some() { RankedBy::Capacity } else { RankedBy::Rate },
+        title: title.unwrap_or_default(),
         unit: measure.unit.clone(),
         values: measure.rates.clone(),
         figure: measure.estimate()?,

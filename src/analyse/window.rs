@@ -184,7 +184,8 @@ pub fn of_trial(record: &TrialRecord, counts: &Counts, seconds: &Seconds) -> Opt
         prefilled: window.prefill.is_some(),
         wal_segments_new: segments.map(|(before, after)| (after + removed).saturating_sub(before)),
         checkpoints: checkpoints.collect(),
-        trend: trend(window, &boundaries, seconds),
+        // The steps of a search differ in their rate, and so do its cycles.
+        trend: if counts.search.is_none() { trend(window, &boundaries, seconds) } else { None },
         vacuums: vacuums.count() as u64,
         vacuum_s: vacuum_us as f64 / 1e6,
     })

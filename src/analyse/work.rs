@@ -36,8 +36,13 @@ pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
     let asked = |case: &CaseSums| {
         case.trials.iter().filter_map(|trial| trial.window.as_ref()).any(|w| w.asked_cycles.is_some())
     };
-    let known: Vec<(&str, f64, &CaseSums)> =
-        cases.iter().filter_map(|(label, case)| Some((*label, cycles(case)?, *case))).collect();
+    // Every step of a search has its own cycle, and how many there are is no part of what it finds.
+    let searched = |case: &CaseSums| case.operation.as_ref().is_some_and(|operation| operation.is_searched);
+    let known: Vec<(&str, f64, &CaseSums)> = cases
+        .iter()
+        .filter(|(_, case)| !searched(case))
+        .filter_map(|(label, case)| Some((*label, cycles(case)?, *case)))
+        .collect();
     let fewest = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let most = known.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let explained = |case: &CaseSums| !asked(case) && sets_checkpoints(&case.spec);

@@ -43,6 +43,8 @@ pub enum FailureKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transaction {
+    /// Which client, from 0.
+    pub client: u32,
     pub ended: Ended,
     /// Which script, from 0.
     pub script: u32,
@@ -81,7 +83,8 @@ fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
 /// the speed (`benches/import.rs`).
 #[inline]
 fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transaction, &'static str> {
-    number(rest).ok_or("client_id as a whole number")?;
+    let client = number(rest).and_then(|client| u32::try_from(client).ok());
+    let client = client.ok_or("client_id as a whole number")?;
     next_number(rest).ok_or("transaction_no as a whole number")?;
     let ended = match rest.get(1) {
         Some(b'0'..=b'9') => next_number(rest).map(Ended::Done),
@@ -103,7 +106,7 @@ fn transaction(rest: &mut &[u8], columns: Columns) -> std::result::Result<Transa
     };
     take(rest, b'\n').ok_or("the end of the line")?;
     let at_us = epoch_us.checked_add(us).ok_or("time_epoch in seconds")?;
-    Ok(Transaction { ended, script, at_us, lag_us, retries })
+    Ok(Transaction { client, ended, script, at_us, lag_us, retries })
 }
 
 #[inline(always)]
@@ -211,6 +214,7 @@ mod tests {
         assert_eq!(
             done,
             Transaction {
+                client: 0,
                 ended: Ended::Done(2145),
                 script: 0,
                 at_us: 1_795_229_731_831_364,
@@ -283,6 +287,7 @@ mod tests {
             let line = format!("{client} {n} {latency} {script} {at} {us} {lag}\n");
             let read = read(&line, LAG).unwrap()[0];
             prop_assert_eq!(read, Transaction {
+                client: u32::from(client),
                 ended: Ended::Done(u64::from(latency)),
                 script: u32::from(script),
                 at_us: u64::from(at) * 1_000_000 + us,

@@ -4,6 +4,7 @@
 //! `analyse`, so that a better formula applies to every stored run.
 
 use super::probe::ProbeRecord;
+use super::search::SearchCounts;
 use serde::{Deserialize, Serialize};
 
 /// The counts of one trial.
@@ -18,6 +19,9 @@ pub struct Counts {
     pub out_of_order: u64,
     /// What the tool that drove the load says itself.
     pub reported: Option<Reported>,
+    /// The steps of a search for the highest rate; their operations are those of the main measure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchCounts>,
     /// The whole probe behind the measures of `sync`.
     pub probe: Option<Box<ProbeRecord>>,
 }

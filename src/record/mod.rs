@@ -21,6 +21,7 @@ pub mod probe;
 pub mod promise;
 pub mod publication;
 pub mod run;
+pub mod search;
 pub mod seconds;
 pub mod stack;
 pub mod trial;

@@ -19,6 +19,9 @@ pub struct Operation {
     pub clients: u64,
     /// Operations a second that all clients together keep to; `None` where each does as many as it can.
     pub rate: Option<f64>,
+    /// Whether the rate is searched for: steps that keep to one rate each, the highest within the latency limit is wanted.
+    #[serde(default)]
+    pub is_searched: bool,
     /// Slower ones count as late, microseconds.
     pub latency_limit_us: Option<u64>,
     /// Share of the operations whose latency is recorded one by one, 1 for all; `None` where nothing is left out ever.

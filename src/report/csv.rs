@@ -25,7 +25,7 @@ impl Renderer for Csv {
 }
 
 /// Headings after the axes.
-const FIELDS: [&str; 53] = [
+const FIELDS: [&str; 56] = [
     "measure",
     "unit",
     "ranking",
@@ -79,6 +79,9 @@ const FIELDS: [&str; 53] = [
     "skipped",
     "late",
     "unavailable",
+    "capacity_limit_us",
+    "capacity_holds_per_s",
+    "capacity_peak_per_s",
 ];
 
 fn measures_table(findings: &Findings) -> Table {
@@ -123,6 +126,10 @@ fn fields(findings: &Findings, case: &CaseFinding, measure: &MeasureFinding) -> 
     fields.extend(estimate(in_time.as_ref()).into_iter().take(3));
     fields.extend([measure.done, measure.failed, measure.skipped, measure.late].map(|count| count.to_string()));
     fields.push(measure.unavailable.clone().unwrap_or_default());
+    let capacity = case.capacity.as_ref();
+    fields.push(text(capacity.map(|capacity| capacity.limit_us)));
+    fields.push(text(capacity.and_then(|capacity| capacity.holds)));
+    fields.push(text(capacity.map(|capacity| capacity.peak)));
     fields
 }
 
@@ -144,6 +151,7 @@ fn by_word(by: RankedBy) -> &'static str {
         RankedBy::Rate => "rate",
         RankedBy::Latency => "latency",
         RankedBy::InTime => "in_time",
+        RankedBy::Capacity => "capacity",
     }
 }
 

@@ -5,6 +5,7 @@
 //! `trials` and `environment`; the wording is in `words`.
 
 mod backend_time;
+mod capacity;
 mod cases;
 pub(crate) mod compare;
 mod csv;

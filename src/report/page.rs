@@ -5,6 +5,7 @@
 //! and the style sheet that stand in the file, by their sums, and no request at all.
 
 use super::Renderer;
+use super::capacity::Capacities;
 use super::cases::{Cases, flush_share};
 use super::differences::differences_table;
 use super::embed::page_data;
@@ -27,7 +28,8 @@ use std::io::Write;
 /// `--format html`.
 pub(super) struct Page;
 
-const TEMPLATE: &str = concat!(include_str!("html/table.html"), include_str!("html/page.html"));
+const TEMPLATE: &str =
+    concat!(include_str!("html/table.html"), include_str!("html/capacity.html"), include_str!("html/page.html"));
 pub(super) const STYLE: &str = include_str!("html/page.css");
 /// Our own script: files that share one scope, in the order of their needs.
 const SCRIPT: &str = concat!(
@@ -39,6 +41,7 @@ const SCRIPT: &str = concat!(
     include_str!("html/time.js"),
     include_str!("html/compare.js"),
     include_str!("html/waits.js"),
+    include_str!("html/capacity.js"),
     include_str!("html/heatmap.js"),
     include_str!("html/telemetry.js"),
     include_str!("html/sections.js"),
@@ -245,6 +248,8 @@ fn times(findings: &Findings, labels: &BTreeMap<String, String>) -> Vec<TimeSent
 /// Every table but the rankings'.
 #[derive(Serialize)]
 struct Tables {
+    capacities: Table,
+    capacity_steps: Table,
     latencies: Table,
     strata: Table,
     percentiles: Table,
@@ -274,7 +279,10 @@ impl Tables {
         let cases = Cases { cases: &findings.cases, labels };
         let trials = Trials { trials: &findings.trials, set_aside: &findings.set_aside, labels };
         let windows = Windows { cases: &findings.cases, trials: &findings.trials, labels };
+        let capacities = Capacities { cases: &findings.cases, labels };
         Tables {
+            capacities: capacities.figures().even(),
+            capacity_steps: capacities.steps().even(),
             latencies: cases.latencies().even(),
             strata: cases.strata().even(),
             percentiles: cases.percentiles().even(),

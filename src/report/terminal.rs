@@ -5,6 +5,7 @@
 
 use super::Renderer;
 use super::backend_time::{gain_words, storage_words};
+use super::capacity::{Capacities, NOTE};
 use super::cases::{Cases, flush_share};
 use super::environment::each_machine;
 use super::latencies::{CLOSED_LOOP, against_words, in_ms, load_words, missing_words, percentile_text};
@@ -39,6 +40,7 @@ fn page(findings: &Findings) -> String {
     text.push('\n');
     text.push_str(&paragraph("", &about(findings)));
     text.push_str(&rankings(findings));
+    text.push_str(&capacities(findings, &labels));
     text.push_str(&cases(findings, &labels));
     text.push_str(&cautions(findings, &labels));
     text.push_str(&not_run(findings, &labels));
@@ -118,6 +120,22 @@ fn classes(found: &Table, titles: Vec<String>, numbers: &[usize]) -> String {
     }
     align_right(&mut table, numbers);
     indented(&table)
+}
+
+/// Both figures of each case that was searched for its capacity.
+fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
+    let found = Capacities { cases: &findings.cases, labels }.figures();
+    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = plain_table();
+    table.set_header(["case", "limit", "holds 1/s", "about 1/s", "without a limit", "trials"]);
+    for row in rows {
+        table.add_row(row.cells.iter().map(with_aside));
+    }
+    align_right(&mut table, &[1, 2, 3, 4, 5]);
+    format!("\n{}\n{}{}", found.caption, indented(&table), paragraph("  ", NOTE))
 }
 
 /// Rate, steadiness and storage's share in one line for each case; latencies below.

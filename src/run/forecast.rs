@@ -171,9 +171,10 @@ fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
     }
     Ok(Some(format!(
         "{} is measured for {}, whatever falls into it: maybe no checkpoint, and full-page images at the share that they \
-         happen to have then; leave `duration` out to measure whole checkpoint cycles",
+         happen to have then; leave {} out to measure whole checkpoint cycles",
         case.workload.name,
-        Micros(span_us)
+        Micros(span_us),
+        if options.get("step").is_some() { "`step`" } else { "`duration`" },
     )))
 }
 

@@ -271,8 +271,8 @@ struct Joined {
     telemetry: Row,
 }
 
-/// Waits for both halves of each second. Telemetry of a second may be missing (a tick was missed), a client's never is;
-/// telemetry after the client's last whole second is left out.
+/// Waits for both halves of each second. Telemetry of a second may be missing (a tick was missed), and so may a client's
+/// that the workload leaves out; telemetry after the client's last whole second is left out.
 struct Joiner {
     ticks: VecDeque<Tick>,
     clients: VecDeque<ClientSecond>,
@@ -292,6 +292,8 @@ impl Joiner {
             0 => None,
             _ => match self.clients.front() {
                 Some(client) if client.second == second => Some(()),
+                // One that the workload leaves out: between two steps there is no load to count.
+                Some(client) if client.second > second => None,
                 _ => return None,
             },
         };
@@ -369,6 +371,14 @@ mod tests {
         assert_eq!(rows(&mut joiner, false), [(1, true, true)]);
         joiner.ticks.push_back(tick(2));
         assert_eq!(rows(&mut joiner, false), [(2, true, true)]);
+    }
+
+    #[test]
+    fn a_second_that_the_workload_leaves_out_is_absent_and_not_zero() {
+        let mut joiner = Joiner::new(1);
+        joiner.ticks.extend([tick(0), tick(1), tick(2), tick(3)]);
+        joiner.clients.extend([client(1, &[5]), client(3, &[5])]);
+        assert_eq!(rows(&mut joiner, false), [(0, false, true), (1, true, true), (2, false, true), (3, true, true)]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) mod moments;
 pub(crate) mod noise;
 mod nominal;
 pub mod ratio;
+pub mod search;
 pub mod sequence;
 pub(crate) mod slices;
 pub(crate) mod student;

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Every workload, in the order in which the manual lists them.
-pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &sync::Sync];
+pub const ALL: &[&dyn Workload] = &[&pgbench::Pgbench, &pgbench::capacity::Capacity, &sync::Sync];
 
 /// What the client did in one second of the measurement.
 #[derive(Debug, Clone)]
@@ -67,12 +67,21 @@ pub struct Window {
     pub extent: Extent,
 }
 
+/// How far a window has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Checkpoint cycles that have ended in it; 0 where none are counted.
+    pub cycles: u64,
+    /// Whether it is over before its longest time.
+    pub is_over: bool,
+}
+
 /// When a workload that runs ends.
 pub struct Until<'a> {
     /// At the latest; whole seconds.
     pub longest: Micros,
-    /// Asked many times a second: whether it is over earlier.
-    pub is_over: &'a mut dyn FnMut() -> Result<bool>,
+    /// Asked many times a second.
+    pub progress: &'a mut dyn FnMut() -> Result<Progress>,
 }
 
 /// Where a workload runs.
@@ -96,7 +105,7 @@ pub trait Listener: Sync {
     /// after it: seconds are counted from that moment.
     fn began(&self, wall_us: u64);
     /// A second is complete: no further operation of it will come. In order; seconds in which nothing was done come
-    /// with zero operations.
+    /// with zero operations, those without any load do not come.
     fn second(&self, second: ClientSecond);
     /// Latencies of one measure in a part of the measurement, seldom more than a second; of all measures in the order
     /// of time. What ended after the last whole second is reported too.

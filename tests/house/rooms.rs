@@ -36,7 +36,7 @@ const ROOMS: &[Room] = &[
     room("provision", &["units", "error", "host", "parse", "record"]),
     room("cluster", &["units", "error", "host", "parse", "record"]),
     room("probe", &["units", "error", "host", "parse", "record", "stats", "provision::devices", "provision::mount"]),
-    room("workload", &["units", "error", "host", "parse", "record", "cluster", "probe"]),
+    room("workload", &["units", "error", "host", "parse", "record", "cluster", "probe", "stats"]),
     room("telemetry", &["units", "error", "host", "parse", "record", "cluster::client"]).tests_use(&["cluster"]),
     room(
         "run",

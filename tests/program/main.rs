@@ -3,6 +3,7 @@
 
 mod adaptive;
 mod bad_input;
+mod capacity;
 mod cycles;
 mod durability;
 mod full_disk;

@@ -323,11 +323,8 @@ fn cases() -> Vec<CaseFinding> {
             let mut axes: BTreeMap<String, String> = axes.into();
             axes.insert("clients".to_owned(), clients.to_string());
             let not_run = stack.name == "btrfs" && clients == 1;
-            let cautions = if stack.name == "tmpfs" {
-                vec!["the CPUs were 97 % busy: stacks may differ by the CPU time that they cost".to_owned()]
-            } else {
-                vec![]
-            };
+            let busy = "the CPUs were 97 % busy: stacks may differ by the CPU time that they cost";
+            let cautions = if stack.name == "tmpfs" { vec![busy.to_owned()] } else { vec![] };
             cases.push(CaseFinding {
                 id: case_id(stack.name, clients),
                 axes,
@@ -342,6 +339,7 @@ fn cases() -> Vec<CaseFinding> {
                 } else {
                     vec![measure("transactions", "tps", stack.tps[i], clients, stack.name == "btrfs")]
                 },
+                capacity: None,
                 steadiness: (!not_run).then(|| steadiness(stack.name)),
                 strata: (!not_run).then(|| strata(stack.name)),
                 backend_time: (!not_run).then(|| backend_time(stack.name, clients)),
@@ -367,6 +365,7 @@ fn cases() -> Vec<CaseFinding> {
             measures: SYNC_METHODS
                 .map(|(name, factor)| measure(name, "ops/s", stack.sync_rate * factor, 1, stack.name == "btrfs"))
                 .into(),
+            capacity: None,
             steadiness: None,
             strata: None,
             backend_time: None,

@@ -29,6 +29,8 @@ pub enum RankedBy {
     Rate,
     /// A percentile of the latency at a fixed rate: the less, the better.
     Latency,
+    /// The highest rate within a latency limit.
+    Capacity,
     /// Share of the operations due at a fixed rate that were done within the latency limit.
     InTime,
 }

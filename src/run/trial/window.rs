@@ -10,7 +10,7 @@ use crate::host::time::{Instant, micros, now};
 use crate::record::window::{CycleRecord, Extent, PrefillRecord, WindowEnd, WindowRecord};
 use crate::run::window::{MOST_WARM_UP_CYCLES, limit_us};
 use crate::telemetry::APPLICATION_NAME;
-use crate::workload::Window;
+use crate::workload::{Progress, Window};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -148,14 +148,15 @@ impl Watch {
         Ok(())
     }
 
-    /// Whether the checkpoint has begun that ends the measurement.
-    pub(super) fn measure_is_over(&mut self) -> Result<bool> {
-        let Extent::Cycles { cycles, .. } = self.window.extent else { return Ok(false) };
-        let over = (self.starts()? - self.starts) as u64 >= cycles;
-        if over {
+    /// The cycles of the measurement that have ended; it is over with the start of the checkpoint that ends the last.
+    pub(super) fn progress(&mut self) -> Result<Progress> {
+        let Extent::Cycles { cycles: asked, .. } = self.window.extent else { return Ok(Progress::default()) };
+        let cycles = (self.starts()? - self.starts) as u64;
+        let is_over = cycles >= asked;
+        if is_over {
             self.record.end = WindowEnd::Cycles;
         }
-        Ok(over)
+        Ok(Progress { cycles, is_over })
     }
 
     /// Everything that is stored of the window.

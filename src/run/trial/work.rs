@@ -11,7 +11,7 @@ use crate::run::measure::{Files, Measurement};
 use crate::run::window;
 use crate::telemetry::{ServerAddress, Target};
 use crate::units::Micros;
-use crate::workload::{Place, Until};
+use crate::workload::{Place, Progress, Until};
 use std::path::Path;
 
 pub(super) fn warm_up(trial: &mut Trial<'_, '_>) -> Result<()> {
@@ -31,10 +31,16 @@ fn warm_up_with(trial: &Trial<'_, '_>, raw: &Path, watch: Option<&mut Watch>) ->
     }
     let (place, memory) = (trial.place(raw)?, trial.session.memory_of(trial.case));
     match watch {
-        None => trial.workload.warm_up(&place, options, memory, Until { longest, is_over: &mut || Ok(false) }),
+        None => trial.workload.warm_up(
+            &place,
+            options,
+            memory,
+            Until { longest, progress: &mut || Ok(Progress::default()) },
+        ),
         Some(watch) => {
             let mut warm_up = WarmUp::of(watch)?;
-            let until = Until { longest, is_over: &mut || warm_up.is_over() };
+            let mut progress = || Ok(Progress { cycles: 0, is_over: warm_up.is_over()? });
+            let until = Until { longest, progress: &mut progress };
             trial.workload.warm_up(&place, options, memory, until)
         }
     }
@@ -59,7 +65,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     let (_, expected_us) = window::expected_us(trial.case)?;
     let span = Micros(expected_us);
     let longest = Micros(watch.as_ref().map_or(expected_us, Watch::longest_us));
-    let mut is_over = || watch.as_mut().map_or(Ok(false), Watch::measure_is_over);
+    let mut progress = || watch.as_mut().map_or_else(|| Ok(Progress::default()), Watch::progress);
     let measured = Measurement {
         host: &trial.session.host,
         key: trial.key,
@@ -74,7 +80,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     }
     .run(
         &trial.place(&raw)?,
-        Until { longest, is_over: &mut is_over },
+        Until { longest, progress: &mut progress },
         &Files { seconds: trial.staging.seconds(), latencies: trial.staging.latencies(), waits: trial.staging.waits() },
     )?;
     let ended_us = wall_us();

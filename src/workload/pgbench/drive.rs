@@ -12,7 +12,7 @@ use crate::host::processes;
 use crate::host::time::{now, sleep};
 use crate::parse::pgbench_log::Columns;
 use crate::units::Micros;
-use crate::workload::{Listener, Place, Until};
+use crate::workload::{Listener, Place, Progress, Until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
@@ -53,13 +53,13 @@ impl Running {
         Ok(status)
     }
 
-    fn wait(&mut self, place: &Place<'_>, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<ExitStatus> {
+    fn wait(&mut self, place: &Place<'_>, progress: &mut dyn FnMut() -> Result<Progress>) -> Result<ExitStatus> {
         loop {
             if let Some(status) = self.has_ended()? {
                 return Ok(status);
             }
             place.interrupt.check()?;
-            if !self.told_to_end && is_over()? {
+            if !self.told_to_end && progress()?.is_over {
                 self.tell_to_end(place.host)?;
             }
             sleep(POLL_INTERVAL);
@@ -118,15 +118,15 @@ pub fn load(place: &Place<'_>, units: u64) -> Result<()> {
     let mut args = vec!["-i".to_owned(), "-q".to_owned(), "-s".to_owned(), units.to_string()];
     args.extend(address(server));
     args.push(DATABASE.to_owned());
-    run_to_end(place, server, &args, "pgbench-init", &mut || Ok(false))
+    run_to_end(place, server, &args, "pgbench-init", &mut || Ok(Progress::default()))
 }
 
 /// Runs unmeasured.
 pub fn warm_up(place: &Place<'_>, settings: &Settings, units: u64, until: Until<'_>) -> Result<()> {
-    let Until { longest, is_over } = until;
+    let Until { longest, progress } = until;
     let server = server_of(place)?;
     let args = run_args(place, server, settings, units, longest)?;
-    run_to_end(place, server, &args, WARM_UP, is_over)
+    run_to_end(place, server, &args, WARM_UP, progress)
 }
 
 /// Runs a pgbench whose transactions nobody counts.
@@ -135,23 +135,24 @@ fn run_to_end(
     server: &Server,
     args: &[String],
     name: &str,
-    is_over: &mut dyn FnMut() -> Result<bool>,
+    progress: &mut dyn FnMut() -> Result<Progress>,
 ) -> Result<()> {
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
     let command = pipes.command(0, &server.spec.install.bin.join("pgbench"), args);
-    let status = Running::start(place, &command, name)?.wait(place, is_over)?;
+    let status = Running::start(place, &command, name)?.wait(place, progress)?;
     judged(place, status, name)
 }
 
-/// Runs measured. What was counted from the log.
+/// Runs measured, with its output under this name. What was counted from the log.
 pub fn measure(
     place: &Place<'_>,
     settings: &Settings,
+    name: &str,
     units: u64,
     until: Until<'_>,
     listener: &dyn Listener,
 ) -> Result<Tally> {
-    let Until { longest, is_over } = until;
+    let Until { longest, progress } = until;
     let server = server_of(place)?;
     let mut args = run_args(place, server, settings, units, longest)?;
     let pipes = Pipes::make(&server.spec.socket_folder, place.user)?;
@@ -166,7 +167,7 @@ pub fn measure(
     let scripts = settings.scripts.iter().map(|script| script.name.clone()).collect();
     let collector = Collector::new(streams, scripts, limit_us, log_sample, tell.clone());
     let command = pipes.command(settings.jobs, &server.spec.install.bin.join("pgbench"), &args);
-    let mut running = Running::start(place, &command, "pgbench")?;
+    let mut running = Running::start(place, &command, name)?;
     let pid = running.child.id();
     let columns = Columns { lag: settings.rate.is_some(), retries: false };
     let ended = AtomicBool::new(false);
@@ -181,13 +182,13 @@ pub fn measure(
                 }
             });
         }
-        let status = attend(&mut running, place, &heard, is_over, listener);
+        let status = attend(&mut running, place, &heard, progress, listener);
         running.kill();
         ended.store(true, Ordering::SeqCst);
         status
     })?;
     // A pgbench that failed explains itself better than the log that it left half written.
-    judged(place, status, "pgbench")?;
+    judged(place, status, name)?;
     let tally = collector.finish()?;
     for told in heard.try_iter() {
         pass_on(told, listener)?;
@@ -200,7 +201,7 @@ fn attend(
     running: &mut Running,
     place: &Place<'_>,
     heard: &Receiver<Told>,
-    is_over: &mut dyn FnMut() -> Result<bool>,
+    progress: &mut dyn FnMut() -> Result<Progress>,
     listener: &dyn Listener,
 ) -> Result<ExitStatus> {
     loop {
@@ -217,7 +218,7 @@ fn attend(
         if let Some(status) = running.has_ended()? {
             return Ok(status);
         }
-        if !running.told_to_end && is_over()? {
+        if !running.told_to_end && progress()?.is_over {
             running.tell_to_end(place.host)?;
         }
     }

@@ -3,7 +3,9 @@
 //!
 //! Absent on purpose: bringing caches into the state that `cache` asks for, rates and percentiles.
 
+pub mod capacity;
 mod drive;
+mod due;
 mod options;
 mod pipes;
 mod read;
@@ -37,6 +39,9 @@ const SETTINGS: [&str; 9] =
 
 /// Options that name a tablespace, and what is moved there.
 const MOVED: [(&str, &str); 2] = [("tablespace", "TABLE"), ("index_tablespace", "INDEX")];
+
+/// Name of the output of the measured pgbench.
+const MEASURED: &str = "pgbench";
 
 /// The workload `pgbench`.
 #[derive(Debug)]
@@ -107,6 +112,7 @@ impl Workload for Pgbench {
             writes: settings.writes(),
             clients: settings.clients,
             rate: settings.rate,
+            is_searched: false,
             latency_limit_us: settings.latency_limit.map(|limit| limit.0),
             cache: Some(if options.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Warm }),
             scripts,
@@ -179,8 +185,8 @@ impl Workload for Pgbench {
         listener: &dyn Listener,
     ) -> Result<Counts> {
         let settings = settings(options)?;
-        let tally = drive::measure(place, &settings, settings.units(memory), until, listener)?;
-        let out = place.raw.join("pgbench.out");
+        let tally = drive::measure(place, &settings, MEASURED, settings.units(memory), until, listener)?;
+        let out = place.raw.join(format!("{MEASURED}.out"));
         read::counts(&settings, &tally, &files::read_text(&out)?)
     }
 }

@@ -25,11 +25,11 @@ pub fn counts(settings: &Settings, tally: &Tally, summary: &str) -> Result<Count
         measures.extend(scripts.map(|(script, tally)| measure(&script.name, &tally.of_all(log_sample), elapsed_us)));
     }
     let reported = Some(reported(settings, summary));
-    Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, probe: None })
+    Ok(Counts { elapsed_us, measures, out_of_order: tally.out_of_order, reported, ..Counts::default() })
 }
 
 impl Tally {
-    fn total(&self) -> ScriptTally {
+    pub fn total(&self) -> ScriptTally {
         self.scripts.iter().fold(ScriptTally::default(), |sum, script| ScriptTally {
             done: sum.done + script.done,
             failed: sum.failed + script.failed,

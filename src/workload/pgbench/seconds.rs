@@ -4,6 +4,7 @@
 //! through a channel, so that no reader of a pipe, and with it pgbench, ever waits for a listener.
 
 use super::super::{ClientSecond, empty_histogram};
+use super::due::{Due, DueTally};
 use super::read::TRANSACTIONS;
 use crate::error::{Error, Result};
 use crate::parse::pgbench_log::{Ended, Transaction};
@@ -49,6 +50,8 @@ pub struct Tally {
     pub out_of_order: u64,
     /// One for each script.
     pub scripts: Vec<ScriptTally>,
+    /// What became of operations that were due at a time of their own; of a fixed rate with a limit.
+    pub due: DueTally,
 }
 
 /// What was counted of one script.
@@ -90,6 +93,7 @@ impl Collector {
                 first_open: 0,
                 tally: Tally { scripts: vec![ScriptTally::default(); scripts.len()], ..Tally::default() },
                 scripts,
+                due: limit_us.map(Due::new),
             }),
         }
     }
@@ -149,6 +153,8 @@ struct State {
     tally: Tally,
     /// Names of the scripts.
     scripts: Vec<String>,
+    /// Where there is a limit.
+    due: Option<Due>,
 }
 
 impl State {
@@ -221,6 +227,9 @@ impl State {
         let Some(tally) = self.tally.scripts.get_mut(script) else {
             return Err(Error::tool(format!("pgbench's transaction log: there is no script {script}")));
         };
+        if let Some(due) = &mut self.due {
+            due.take(began_us, transaction);
+        }
         let bin = &mut self.open[index];
         self.tally.last_us = self.tally.last_us.max(transaction.at_us);
         match transaction.ended {
@@ -267,6 +276,7 @@ impl State {
     fn finish(&mut self) -> Result<()> {
         let Some(began_us) = self.tally.began_us else { return Ok(()) };
         let whole = (self.tally.last_us.saturating_sub(began_us) + MISSING_US) / SECOND_US;
+        self.tally.due = self.due.as_ref().map(|due| due.tally(whole)).unwrap_or_default();
         self.tell_up_to(whole)?;
         // What is left lies in a second that was cut off, which is no row of its own.
         let rest_us = self.tally.last_us.saturating_sub(began_us + self.first_open * SECOND_US);
@@ -338,7 +348,14 @@ mod tests {
     const START: u64 = 1_000_000_000_000_000;
 
     fn done(at_us: u64, latency_us: u64) -> Transaction {
-        Transaction { ended: Ended::Done(latency_us), script: 0, at_us: START + at_us, lag_us: None, retries: None }
+        Transaction {
+            client: 0,
+            ended: Ended::Done(latency_us),
+            script: 0,
+            at_us: START + at_us,
+            lag_us: None,
+            retries: None,
+        }
     }
 
     fn collector(streams: usize) -> (Collector, Receiver<Told>) {

@@ -12,7 +12,7 @@ use crate::record::operation::{CacheState, Writes};
 use crate::record::options::{OptionValue, Options};
 use crate::record::window::Extent;
 use crate::units::{Bytes, Micros};
-use crate::workload::{ClientSecond, Listener, Memory, Place, Until, Window, Workload};
+use crate::workload::{ClientSecond, Listener, Memory, Place, Progress, Until, Window, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -44,7 +44,11 @@ impl Bench {
     fn measure(&self, options: &Options, listener: &dyn Listener) -> Result<Counts> {
         Pgbench.check(options).unwrap();
         let Extent::Span { span_us } = Pgbench.window(options).extent else { panic!("cycles") };
-        self.measure_until(options, Until { longest: Micros(span_us), is_over: &mut || Ok(false) }, listener)
+        self.measure_until(
+            options,
+            Until { longest: Micros(span_us), progress: &mut || Ok(Progress::default()) },
+            listener,
+        )
     }
 
     fn measure_until(&self, options: &Options, until: Until<'_>, listener: &dyn Listener) -> Result<Counts> {
@@ -140,7 +144,7 @@ fn assert_agrees(counts: &Counts) {
 fn pgbenchs_summary_and_what_was_counted_from_the_pipes_agree() {
     let Some(bench) = Bench::new() else { return };
     let options = options(&[]);
-    let until = Until { longest: Micros(1_000_000), is_over: &mut || Ok(false) };
+    let until = Until { longest: Micros(1_000_000), progress: &mut || Ok(Progress::default()) };
     Pgbench.warm_up(&bench.place(), &options, MEMORY, until).unwrap();
     let ears = Ears::default();
     let counts = bench.measure(&options, &ears).unwrap();
@@ -324,16 +328,16 @@ fn a_pgbench_that_is_told_to_end_finishes_its_transactions_and_agrees_with_what_
     let Some(bench) = Bench::new() else { return };
     let begun = std::time::Instant::now();
     let ears = Ears::default();
-    let mut is_over = || Ok(!ears.began.lock().unwrap().is_empty());
-    let until = Until { longest: Micros(600_000_000), is_over: &mut is_over };
+    let mut progress = || Ok(Progress { cycles: 0, is_over: !ears.began.lock().unwrap().is_empty() });
+    let until = Until { longest: Micros(600_000_000), progress: &mut progress };
     let counts = bench.measure_until(&options(&[]), until, &ears).unwrap();
     assert!(begun.elapsed().as_secs() < 300);
     assert_agrees(&counts);
     assert!(counts.measures[0].done > Some(0));
     // Asked at once: pgbench has not yet connected then, and the alarm would kill it.
     let mut begun = false;
-    let mut at_once = || Ok(std::mem::replace(&mut begun, true));
-    let until = Until { longest: Micros(60_000_000), is_over: &mut at_once };
+    let mut at_once = || Ok(Progress { cycles: 0, is_over: std::mem::replace(&mut begun, true) });
+    let until = Until { longest: Micros(60_000_000), progress: &mut at_once };
     Pgbench.warm_up(&bench.place(), &options(&[]), MEMORY, until).unwrap();
     bench.assert_clean();
 }

@@ -101,6 +101,7 @@ impl Workload for Sync {
             writes: Writes::Always,
             clients: 1,
             rate: None,
+            is_searched: false,
             latency_limit_us: None,
             cache: None,
             scripts: Vec::new(),

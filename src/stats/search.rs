@@ -1,0 +1,331 @@
+//! The search for the highest rate that a system sustains: which rate is tried next, and what the tries say together.
+//!
+//! Rates stand on a ladder of equal ratios ([`RUNG`]); a try passes or fails. Near the capacity that is a matter of chance, so
+//! that no single try says much: a plain bisection answers too high in a third of all searches. What was simulated, and why
+//! the search goes as it does: `docs/adr/0023-capacity-at-a-latency-limit.md`.
+
+use super::autocorrelation::Within;
+
+/// Ratio of two neighbouring rates.
+pub const RUNG: f64 = 1.05;
+
+/// Rungs of the first stride, 22 %, and of a bracket that is narrow enough.
+const STRIDE: i32 = 4;
+
+/// Longest stride down, a factor of 2.2, and the lowest rung: a twenty-second part of the first rate.
+const LONGEST_STRIDE: i32 = 16;
+const LOWEST: i32 = -64;
+
+/// Most tries until the capacity lies between a rate that passed and one that failed.
+const MOST_BRACKETING: usize = 6;
+
+/// Tries up and down around the capacity before a rate is confirmed.
+const STAIRS: usize = 4;
+
+/// Tries in a row that a rate must pass to hold.
+pub const IN_A_ROW: usize = 3;
+
+/// Fewest tries with which both figures can be had as a rule.
+pub const FEWEST: usize = MOST_BRACKETING + STAIRS + IN_A_ROW;
+
+/// Rungs between two capacities that are weighed against each other.
+const GRID: f64 = 0.5;
+
+/// How far beyond the rates that were tried the capacity is looked for, rungs.
+const BEYOND: i32 = 8;
+
+/// Noises of a try that are weighed against each other: the spread of the logarithm of its own capacity.
+const NOISES: [f64; 5] = [0.02, 0.038, 0.071, 0.133, 0.25];
+
+/// The logistic curve closest to the normal one has its argument stretched by this (Camilli, J. Educ. Behav. Stat. 19
+/// (1994) 293).
+const LOGISTIC: f64 = 1.702;
+
+/// One try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Try {
+    /// Its rate, in rungs above the rate that the search began with.
+    pub rung: i32,
+    pub passed: bool,
+}
+
+/// The rate of a rung over that of rung 0.
+#[must_use]
+pub fn ratio(rung: f64) -> f64 {
+    RUNG.powf(rung)
+}
+
+/// The next rung to try.
+#[must_use]
+pub fn next(tried: &[Try]) -> i32 {
+    let mut search = Search::default();
+    for one in tried {
+        search.take(*one);
+    }
+    let rung = match search.aim {
+        Aim::Rung(rung) => rung,
+        Aim::Capacity => nearest(tried).unwrap_or(0),
+        // Half way from the capacity to the lower end of its interval.
+        Aim::Below => about(tried).map_or(0, |about| f64::midpoint(about.rung, about.low).floor() as i32),
+    };
+    rung.max(LOWEST)
+}
+
+/// The highest rung that passed [`IN_A_ROW`] times in a row.
+#[must_use]
+pub fn holds(tried: &[Try]) -> Option<i32> {
+    let row = tried.windows(IN_A_ROW).filter(|row| row.iter().all(|one| one.passed && one.rung == row[0].rung));
+    row.map(|row| row[0].rung).max()
+}
+
+/// Where half of the tries pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct About {
+    /// In rungs above the rate that the search began with.
+    pub rung: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    pub high: f64,
+}
+
+impl About {
+    /// The error of the capacity, which is so many times the rate that the search began with.
+    #[must_use]
+    pub fn within(&self, capacity: f64) -> Within {
+        const ERRORS: f64 = 1.96;
+        // An interval on the logarithm that is that of a normal figure: the degrees of freedom are beyond counting.
+        let standard_error = capacity * (self.high - self.low) / 2.0 / ERRORS * RUNG.ln();
+        Within { standard_error, degrees: 1e6 }
+    }
+}
+
+/// The capacity by all tries together; `None` unless one passed and one failed.
+///
+/// The mean of the posterior with a flat prior on the logarithm of capacity and of noise (King-Smith et al., Vision Research 34
+/// (1994) 885, who place the next try there, too), with its central 95 %.
+#[must_use]
+pub fn about(tried: &[Try]) -> Option<About> {
+    if tried.iter().all(|one| one.passed) || tried.iter().all(|one| !one.passed) {
+        return None;
+    }
+    let least = tried.iter().map(|one| one.rung).min()? - BEYOND;
+    let most = tried.iter().map(|one| one.rung).max()? + BEYOND;
+    let points = (f64::from(most - least) / GRID) as usize + 1;
+    let weighed: Vec<(f64, f64)> = (0..points)
+        .map(|point| f64::from(least) + GRID * point as f64)
+        .map(|rung| (rung, NOISES.iter().map(|noise| likelihood(tried, rung, *noise)).sum()))
+        .collect();
+    let all: f64 = weighed.iter().map(|(_, weight)| weight).sum();
+    let mean = weighed.iter().map(|(rung, weight)| rung * weight).sum::<f64>() / all;
+    let quantile = |share: f64| {
+        let mut sum = 0.0;
+        for (rung, weight) in &weighed {
+            sum += weight / all;
+            if sum >= share {
+                return rung + GRID * (0.5 - (sum - share) * all / weight);
+            }
+        }
+        f64::from(most)
+    };
+    Some(About { rung: mean, low: quantile(0.025), high: quantile(0.975) })
+}
+
+/// How likely these outcomes are, were this the capacity and this the noise.
+fn likelihood(tried: &[Try], capacity: f64, noise: f64) -> f64 {
+    let of = |one: &Try| {
+        let above = (capacity - f64::from(one.rung)) * RUNG.ln() / noise;
+        let passes = 1.0 / (1.0 + (-LOGISTIC * above).exp());
+        if one.passed { passes } else { 1.0 - passes }
+    };
+    // A try may be spoilt by something that has nothing to do with its rate.
+    tried.iter().map(|one| of(one).max(1e-12)).product()
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Phase {
+    #[default]
+    Bracket,
+    Stairs,
+    Confirm,
+    /// A rate holds: what is left goes into the capacity.
+    Further,
+}
+
+/// What the next try is aimed at.
+#[derive(Debug, Clone, Copy)]
+enum Aim {
+    Rung(i32),
+    /// The capacity, as all tries have it.
+    Capacity,
+    /// Where three tries in a row should pass.
+    Below,
+}
+
+/// A search, replayed from its tries.
+#[derive(Debug)]
+struct Search {
+    aim: Aim,
+    phase: Phase,
+    tries: usize,
+    low: Option<i32>,
+    high: Option<i32>,
+    /// Strides down, at first each twice the one before: a tight limit may lie far below the rate without one.
+    strides: u32,
+    stairs: usize,
+    in_a_row: usize,
+}
+
+impl Default for Search {
+    fn default() -> Search {
+        Search {
+            aim: Aim::Rung(0),
+            phase: Phase::default(),
+            tries: 0,
+            low: None,
+            high: None,
+            strides: 0,
+            stairs: 0,
+            in_a_row: 0,
+        }
+    }
+}
+
+impl Search {
+    fn take(&mut self, one: Try) {
+        self.tries += 1;
+        match self.phase {
+            Phase::Bracket => self.bracket(one),
+            Phase::Stairs => self.stair(one),
+            Phase::Confirm => self.confirm(one),
+            Phase::Further => self.aim = Aim::Capacity,
+        }
+    }
+
+    fn bracket(&mut self, one: Try) {
+        if one.passed {
+            self.low = Some(self.low.map_or(one.rung, |low| low.max(one.rung)));
+        } else {
+            self.high = Some(self.high.map_or(one.rung, |high| high.min(one.rung)));
+        }
+        let done = match (self.low, self.high) {
+            (Some(low), Some(high)) => {
+                self.aim = Aim::Rung(i32::midpoint(low, high));
+                high - low <= STRIDE
+            }
+            (Some(low), None) => {
+                self.aim = Aim::Rung(low + STRIDE);
+                false
+            }
+            (None, high) => {
+                let stride = (STRIDE << self.strides.min(8)).min(LONGEST_STRIDE);
+                self.aim = Aim::Rung(high.unwrap_or(0) - stride);
+                self.strides += 1;
+                false
+            }
+        };
+        let bracketed = self.low.is_some() && self.high.is_some();
+        if done || (bracketed && self.tries >= MOST_BRACKETING) {
+            self.phase = Phase::Stairs;
+        }
+    }
+
+    fn stair(&mut self, one: Try) {
+        self.aim = Aim::Rung(one.rung + if one.passed { 1 } else { -1 });
+        self.stairs += 1;
+        if self.stairs >= STAIRS {
+            (self.aim, self.phase) = (Aim::Below, Phase::Confirm);
+        }
+    }
+
+    fn confirm(&mut self, one: Try) {
+        if !one.passed {
+            self.in_a_row = 0;
+            self.aim = Aim::Rung(one.rung - 2);
+            return;
+        }
+        self.in_a_row += 1;
+        self.aim = Aim::Rung(one.rung);
+        if self.in_a_row >= IN_A_ROW {
+            (self.aim, self.phase) = (Aim::Capacity, Phase::Further);
+        }
+    }
+}
+
+/// The rung nearest to the capacity as it is known; the next one where that has just passed twice: a third time would be a
+/// promise by chance.
+fn nearest(tried: &[Try]) -> Option<i32> {
+    let rung = about(tried)?.rung.round() as i32;
+    let again = tried.iter().rev().take(IN_A_ROW - 1).all(|one| one.passed && one.rung == rung);
+    Some(if again { rung + 1 } else { rung })
+}
+
+/// What is counted of one try at a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counted {
+    /// Operations a second that were to be sent.
+    pub rate: f64,
+    /// In so many seconds.
+    pub elapsed_s: f64,
+    pub done: u64,
+    pub failed: u64,
+    /// Skipped, being later than the limit already.
+    pub skipped: u64,
+    /// Done, and later than the limit.
+    pub late: u64,
+    /// Seconds in which operations were due and none was done.
+    pub silent_s: u64,
+    /// Operations whose driver began them late by itself, by more than a tenth of the limit.
+    pub lagging: u64,
+}
+
+/// Why a try did not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// The driver was late by itself: the client is the limit.
+    Client,
+    Late,
+    Silent,
+    Behind,
+}
+
+/// Share of the operations due that may be late, skipped or failed, or begun late by the driver.
+pub const LATE_SHARE: f64 = 0.01;
+
+/// Share of the operations offered that must be done.
+pub const ACHIEVED_SHARE: f64 = 0.99;
+
+impl Counted {
+    /// Operations that were due.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.done + self.failed + self.skipped
+    }
+
+    /// Share of those due that were late, skipped or failed; 0 where none was due.
+    #[must_use]
+    pub fn late_share(&self) -> f64 {
+        share(self.late + self.skipped + self.failed, self.due())
+    }
+
+    /// Why it did not pass; `None` where it did.
+    #[must_use]
+    pub fn failed(&self) -> Option<Failed> {
+        // Operations are due at random: their number scatters by its root.
+        let offered = self.rate * self.elapsed_s;
+        let behind = (self.done as f64) < ACHIEVED_SHARE * offered - 3.0 * offered.sqrt();
+        let conditions = [
+            (share(self.lagging, self.done) > LATE_SHARE, Failed::Client),
+            (self.late_share() > LATE_SHARE, Failed::Late),
+            (self.silent_s > 0, Failed::Silent),
+            (behind || self.done == 0, Failed::Behind),
+        ];
+        conditions.into_iter().find_map(|(is_met, failed)| is_met.then_some(failed))
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The two promises of a search, by simulation: a rate that holds is seldom above the capacity, and the capacity has no
+//! bias and an interval that covers.
+
+use super::*;
+use crate::stats::simulation::Noise;
+use std::sync::LazyLock;
+
+const STEPS: usize = 14;
+
+/// Searches of which each cell of a table is made.
+const SEARCHES: usize = 600;
+
+/// What the searches of one kind say together.
+#[derive(Debug, Default)]
+struct Promises {
+    /// Share of the searches whose rate that holds lies above the capacity.
+    above: f64,
+    /// Share without a rate that holds.
+    none: f64,
+    /// Mean of the logarithm of the rate that holds over the capacity.
+    holds: f64,
+    /// Mean of the logarithm of the figure over the capacity, and its standard deviation.
+    bias: f64,
+    deviation: f64,
+    /// Share of the intervals that hold the capacity.
+    covered: f64,
+}
+
+/// One search: each try has a capacity of its own, lognormal around `capacity` (rungs) with this spread.
+fn searched(noise: &mut Noise, capacity: f64, spread: f64) -> Vec<Try> {
+    let mut tried: Vec<Try> = Vec::new();
+    for _ in 0..STEPS {
+        let rung = next(&tried);
+        let passed = f64::from(rung) * RUNG.ln() <= capacity * RUNG.ln() + spread * noise.normal();
+        tried.push(Try { rung, passed });
+    }
+    tried
+}
+
+/// Capacities from `least` to `most` rungs above where the search begins.
+fn promises(spread: f64, least: f64, most: f64) -> Promises {
+    let mut noise = Noise::seeded(23);
+    let mut sums = Promises::default();
+    let (mut errors, mut held) = (Vec::new(), Vec::new());
+    for search in 0..SEARCHES {
+        let capacity = least + (most - least) * search as f64 / SEARCHES as f64;
+        let tried = searched(&mut noise, capacity, spread);
+        match holds(&tried) {
+            Some(rung) => {
+                held.push((f64::from(rung) - capacity) * RUNG.ln());
+                sums.above += f64::from(u8::from(f64::from(rung) > capacity));
+            }
+            None => sums.none += 1.0,
+        }
+        if let Some(about) = about(&tried) {
+            errors.push((about.rung - capacity) * RUNG.ln());
+            sums.covered += f64::from(u8::from(about.low <= capacity && capacity <= about.high));
+        }
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    assert!(errors.len() > SEARCHES * 98 / 100, "{} have a figure", errors.len());
+    sums.covered /= errors.len() as f64;
+    (sums.above, sums.none) = (sums.above / SEARCHES as f64, sums.none / SEARCHES as f64);
+    (sums.holds, sums.bias) = (mean(&held), mean(&errors));
+    sums.deviation = mean(&errors.iter().map(|error| (error - sums.bias).powi(2)).collect::<Vec<f64>>()).sqrt();
+    sums
+}
+
+/// Near 0.7 of the rate without a limit, where the search begins, and well below.
+const NEAR: (f64, f64) = (-2.0, 8.0);
+const FAR: (f64, f64) = (-30.0, -10.0);
+
+/// Noise of a try, whether the capacity lies far below the start, and what came of it.
+static CELLS: LazyLock<Vec<(f64, bool, Promises)>> = LazyLock::new(|| {
+    let cells = [0.02, 0.05, 0.10].into_iter().flat_map(|spread| [(spread, false), (spread, true)]);
+    let found = |(spread, far)| {
+        let (least, most) = if far { FAR } else { NEAR };
+        (spread, far, promises(spread, least, most))
+    };
+    cells.map(found).collect()
+});
+
+#[test]
+fn a_rate_that_holds_lies_above_the_capacity_in_at_most_three_searches_of_a_hundred() {
+    for (spread, far, found) in CELLS.iter() {
+        println!("spread {spread}, far {far}: {found:?}");
+        assert!(found.above <= 0.03, "spread {spread}, far {far}: {found:?}");
+        assert!(found.holds > -0.19, "spread {spread}, far {far}: {found:?}");
+        let none = if *spread < 0.1 { 0.1 } else { 0.35 };
+        assert!(found.none <= none, "spread {spread}, far {far}: {found:?}");
+    }
+}
+
+#[test]
+fn the_capacity_has_a_bias_below_two_percent_and_an_interval_that_covers_in_95_of_a_hundred_searches() {
+    for (spread, far, found) in CELLS.iter() {
+        assert!(found.bias.abs() < 0.02, "spread {spread}, far {far}: {found:?}");
+        assert!(found.covered > 0.93, "spread {spread}, far {far}: {found:?}");
+        assert!(found.deviation < 0.07, "spread {spread}, far {far}: {found:?}");
+    }
+}
+
+#[test]
+fn without_noise_the_capacity_is_found_within_a_rung_and_what_holds_lies_just_below() {
+    let mut noise = Noise::seeded(1);
+    for capacity in [-40.3, -12.5, 0.2, 6.9, 14.4] {
+        let tried = searched(&mut noise, capacity, 0.0);
+        let (about, held) = (about(&tried).unwrap(), holds(&tried).unwrap());
+        assert!((about.rung - capacity).abs() < 1.2, "{capacity}: {about:?} {tried:?}");
+        assert!(f64::from(held) <= capacity && f64::from(held) > capacity - 7.0, "{capacity}: {held} {tried:?}");
+    }
+}
+
+#[test]
+fn tries_that_all_end_alike_have_no_capacity_and_only_passes_hold() {
+    let all = |passed| (0..STEPS as i32).map(|rung| Try { rung, passed }).collect::<Vec<Try>>();
+    assert_eq!((about(&all(true)), about(&all(false))), (None, None));
+    assert_eq!(holds(&all(true)), None);
+    let row = |passed: [bool; 4]| passed.map(|passed| Try { rung: 7, passed });
+    assert_eq!(holds(&row([true, true, false, true])), None);
+    assert_eq!(holds(&row([false, true, true, true])), Some(7));
+}
+
+#[test]
+fn each_condition_fails_a_step_and_chance_alone_does_not() {
+    let good = Counted {
+        rate: 100.0,
+        elapsed_s: 30.0,
+        done: 2_990,
+        failed: 0,
+        skipped: 10,
+        late: 20,
+        silent_s: 0,
+        lagging: 20,
+    };
+    assert_eq!(good.failed(), None);
+    // Arrivals are random: 2 850 of 3 000 due are within three roots.
+    assert_eq!(Counted { done: 2_850, skipped: 0, ..good }.failed(), None);
+    for (one, why) in [
+        (Counted { late: 21, ..good }, Failed::Late),
+        (Counted { failed: 1, ..good }, Failed::Late),
+        (Counted { silent_s: 1, ..good }, Failed::Silent),
+        (Counted { done: 2_790, skipped: 0, ..good }, Failed::Behind),
+        (Counted { lagging: 31, ..good }, Failed::Client),
+        (Counted { done: 0, skipped: 0, late: 0, ..good }, Failed::Behind),
+    ] {
+        assert_eq!(one.failed(), Some(why), "{one:?}");
+    }
+}

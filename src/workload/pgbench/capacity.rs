@@ -1,0 +1,425 @@
+//! The highest rate at which transactions stay within a latency limit: pgbench with `--rate`, step by step.
+//!
+//! A trial is one whole search on one stack. Which rate comes next is decided by `stats::search`; what it all says, by
+//! analysis. Absent on purpose: figures.
+
+use super::drive;
+use super::options::{self, Settings};
+use super::read::TRANSACTIONS;
+use super::seconds::Tally;
+use super::{Pgbench, settings};
+use crate::error::{Error, Result};
+use crate::host::files;
+use crate::parse::pgbench_summary;
+use crate::record::counts::{Counts, Measure};
+use crate::record::latency::LatencyInterval;
+use crate::record::operation::{Operation, Writes};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::search::{SearchCounts, StepCounts};
+use crate::stats::search::{self, Counted, Try};
+use crate::units::Micros;
+use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const DEFAULT_STEPS: u64 = 14;
+/// Enough that the clients are not the limit: what is due waits for a free one.
+const DEFAULT_CLIENTS: i64 = 16;
+/// For scripts that write no WAL, and so have no checkpoints.
+const DEFAULT_STEP: Micros = Micros(20_000_000);
+const QUICK_STEP: &str = "5s";
+const QUICK_WARMUP: &str = "3s";
+
+/// Where the search begins: this part of the rate without a limit.
+const FIRST_RATE: f64 = 0.7;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// One of pgbench's own options.
+const fn of_pgbench(key: &str) -> OptionSpec {
+    let mut place = 0;
+    while place < options::SPECS.len() {
+        let (known, wanted) = (options::SPECS[place].key.as_bytes(), key.as_bytes());
+        let mut same = 0;
+        while same < known.len() && same < wanted.len() && known[same] == wanted[same] {
+            same += 1;
+        }
+        if same == known.len() && same == wanted.len() {
+            return options::SPECS[place];
+        }
+        place += 1;
+    }
+    panic!("pgbench has no option of this name")
+}
+
+const SPECS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "latency_limit",
+        kind: OptionKind::Span,
+        required: true,
+        default: None,
+        doc: "at most 1 % of the transactions due may take longer, counted from when they were due, or be skipped because \
+              they are later already",
+    },
+    of_pgbench("script"),
+    of_pgbench("scale"),
+    OptionSpec {
+        key: "clients",
+        kind: OptionKind::Integer { min: 1 },
+        required: false,
+        default: Some("16"),
+        doc: "connections that transactions are sent on; one that is due waits for a free one",
+    },
+    of_pgbench("jobs"),
+    of_pgbench("mode"),
+    OptionSpec {
+        key: "steps",
+        kind: OptionKind::Integer { min: search::FEWEST as i64 },
+        required: false,
+        default: Some("14"),
+        doc: "rates that are tried in each trial, one after the other, each as the ones before came out",
+    },
+    OptionSpec {
+        key: "step",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("one whole checkpoint cycle; 20s for scripts that write no WAL"),
+        doc: "how long each rate is tried, in whole seconds; the checkpoints are then in a step or not by chance",
+    },
+    OptionSpec {
+        key: "warmup",
+        kind: OptionKind::Span,
+        required: false,
+        default: Some("until two whole checkpoint cycles agree, five at most; with `step` 10s"),
+        doc: "how long the script runs as fast as it can before, in whole seconds, at least one; the search begins at 0.7 of \
+              the rate that this shows",
+    },
+    of_pgbench("tablespace"),
+    of_pgbench("index_tablespace"),
+    of_pgbench("cache"),
+];
+
+/// The workload `capacity`.
+#[derive(Debug)]
+pub struct Capacity;
+
+impl Workload for Capacity {
+    fn name(&self) -> &'static str {
+        "capacity"
+    }
+
+    fn doc(&self) -> &'static str {
+        "the highest rate at which 99 % of pgbench's transactions stay within a latency limit, searched step by step at fixed \
+         rates"
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        SPECS
+    }
+
+    fn resolve(&self, options: &mut Options, folder: &Path) {
+        Pgbench.resolve(options, folder);
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        for key in ["step", "warmup"] {
+            let Some(text) = options.text(key) else { continue };
+            let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
+            if span.0 == 0 || !span.0.is_multiple_of(SECOND_US) {
+                return Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds of at least 1s")));
+            }
+        }
+        Pgbench.check(&as_pgbench(options))
+    }
+
+    fn warnings(&self, options: &Options, memory: Memory) -> Vec<String> {
+        Pgbench.warnings(&as_pgbench(options), memory)
+    }
+
+    fn connections(&self, options: &Options) -> u64 {
+        Pgbench.connections(&as_pgbench(options))
+    }
+
+    fn needs_server(&self) -> bool {
+        true
+    }
+
+    fn data_set(&self, options: &Options, memory: Memory) -> Option<DataSet> {
+        Pgbench.data_set(&as_pgbench(options), memory)
+    }
+
+    fn operation(&self, options: &Options) -> Result<Operation> {
+        let mut operation = Pgbench.operation(&as_pgbench(options))?;
+        operation.is_searched = true;
+        operation.settings.retain(|key, _| !["duration", "cycles"].contains(&key.as_str()));
+        operation.settings.insert("steps".to_owned(), steps(options).to_string());
+        operation.settings.extend(options.text("step").map(|step| ("step".to_owned(), step.to_owned())));
+        Ok(operation)
+    }
+
+    fn window(&self, options: &Options) -> Window {
+        Pgbench.window(&as_pgbench(options))
+    }
+
+    fn make_quick(&self, options: &mut Options) {
+        for (key, value) in [("step", QUICK_STEP), ("warmup", QUICK_WARMUP)] {
+            if options.get(key).is_none() {
+                options.set(key, OptionValue::Text(value.to_owned()));
+            }
+        }
+    }
+
+    fn load(&self, place: &Place<'_>, options: &Options, memory: Memory) -> Result<()> {
+        Pgbench.load(place, &as_pgbench(options), memory)
+    }
+
+    fn tablespaces(&self, options: &Options) -> Vec<String> {
+        Pgbench.tablespaces(options)
+    }
+
+    fn place_data(&self, place: &Place<'_>, options: &Options) -> Result<()> {
+        Pgbench.place_data(place, options)
+    }
+
+    fn warm_up(&self, place: &Place<'_>, options: &Options, memory: Memory, until: Until<'_>) -> Result<()> {
+        let settings = Settings { latency_limit: None, ..settings(&as_pgbench(options))? };
+        drive::warm_up(place, &settings, settings.units(memory), until)
+    }
+
+    fn measure(
+        &self,
+        place: &Place<'_>,
+        options: &Options,
+        memory: Memory,
+        until: Until<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Counts> {
+        let settings = settings(&as_pgbench(options))?;
+        let steps = steps(options);
+        let units = settings.units(memory);
+        let longest = Micros((until.longest.0 / steps / SECOND_US).max(1) * SECOND_US);
+        let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
+        let origin = OnceLock::new();
+        for number in 1..=steps {
+            let tried: Vec<Try> = search.steps.iter().map(as_try).collect();
+            let rung = search::next(&tried);
+            let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
+            let step = StepCounts { rung, rate, tag: format!("step-{number:02}"), ..StepCounts::default() };
+            let shifted = Shifted { listener, origin: &origin, tag: &step.tag.clone(), start_us: AtomicU64::new(0) };
+            let before = (until.progress)()?.cycles;
+            let mut progress = || {
+                let cycles = (until.progress)()?.cycles - before;
+                Ok(Progress { cycles, is_over: cycles > 0 })
+            };
+            let until = Until { longest, progress: &mut progress };
+            let at_rate = Settings { rate: Some(rate), ..settings.clone() };
+            let tally = drive::measure(place, &at_rate, &step.tag, units, until, &shifted)?;
+            let start_us = shifted.start_us.into_inner();
+            search.steps.push(counted(step, &tally, start_us));
+        }
+        Ok(counts(search))
+    }
+}
+
+fn steps(options: &Options) -> u64 {
+    options.integer("steps").and_then(|steps| u64::try_from(steps).ok()).unwrap_or(DEFAULT_STEPS).max(1)
+}
+
+/// The options of a pgbench that runs as long as all steps together.
+fn as_pgbench(options: &Options) -> Options {
+    let mut plain = options.clone();
+    let steps = steps(options);
+    let step = options.text("step").and_then(|text| Micros::parse(text).ok());
+    for key in ["steps", "step"] {
+        plain.0.remove(key);
+    }
+    if plain.get("clients").is_none() {
+        plain.set("clients", OptionValue::Integer(DEFAULT_CLIENTS));
+    }
+    // Every transaction counts: whether it was late, and whether the driver was.
+    plain.set("log_sample", OptionValue::Number(1.0));
+    plain.set("statements", OptionValue::Boolean(false));
+    let reads = Settings::from(&plain).is_ok_and(|settings| settings.writes() == Writes::Never);
+    match step.or(reads.then_some(DEFAULT_STEP)) {
+        Some(step) => plain.set("duration", OptionValue::Text(format!("{}s", step.0 / SECOND_US * steps))),
+        None => plain.set("cycles", OptionValue::Integer(i64::try_from(steps).unwrap_or(i64::MAX))),
+    }
+    plain
+}
+
+/// The rate of the warm-up, a closed loop without a limit.
+fn peak(place: &Place<'_>) -> Result<f64> {
+    let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
+    let tps = pgbench_summary::parse(&files::read_text(&warm_up)?)?.tps;
+    tps.filter(|tps| *tps > 0.0).ok_or_else(|| {
+        Error::tool("the warm-up completed no transaction, so that the search has no rate to begin with")
+            .hint("a longer `warmup`")
+    })
+}
+
+fn as_try(step: &StepCounts) -> Try {
+    let counted = Counted {
+        rate: step.rate,
+        elapsed_s: step.elapsed_us as f64 / 1e6,
+        done: step.done,
+        failed: step.failed,
+        skipped: step.skipped,
+        late: step.late,
+        silent_s: step.silent_s,
+        lagging: step.lagging,
+    };
+    Try { rung: step.rung, passed: counted.failed().is_none() }
+}
+
+/// What was counted of a step; nothing, where nothing was due in it.
+fn counted(step: StepCounts, tally: &Tally, start_us: u64) -> StepCounts {
+    let total = tally.total();
+    StepCounts {
+        start_us,
+        elapsed_us: tally.began_us.map_or(0, |began_us| tally.last_us.saturating_sub(began_us)),
+        done: total.done,
+        failed: total.failed,
+        skipped: total.skipped,
+        late: total.late,
+        silent_s: tally.due.silent_s,
+        lagging: tally.due.lagging,
+        driver_lag_us_sum: tally.due.driver_lag_us_sum,
+        ..step
+    }
+}
+
+/// The steps with a measure of all of them together.
+fn counts(search: SearchCounts) -> Counts {
+    let sum = |of: fn(&StepCounts) -> u64| search.steps.iter().map(of).sum();
+    let main = Measure {
+        name: TRANSACTIONS.to_owned(),
+        done: Some(sum(|step| step.done)),
+        failed: sum(|step| step.failed),
+        skipped: sum(|step| step.skipped),
+        late: sum(|step| step.late),
+        elapsed_us: sum(|step| step.elapsed_us),
+        ..Measure::default()
+    };
+    let elapsed_us = search.steps.last().map_or(0, |last| last.start_us + last.elapsed_us);
+    Counts { elapsed_us, measures: vec![main], search: Some(search), ..Counts::default() }
+}
+
+/// Puts what a step tells onto the time axis of the whole trial.
+struct Shifted<'a> {
+    listener: &'a dyn Listener,
+    /// When the first step began, wall clock.
+    origin: &'a OnceLock<u64>,
+    tag: &'a str,
+    /// When this one began, after that.
+    start_us: AtomicU64,
+}
+
+impl Listener for Shifted<'_> {
+    fn began(&self, wall_us: u64) {
+        if self.origin.set(wall_us).is_ok() {
+            self.listener.began(wall_us);
+        }
+        let start_us = wall_us.saturating_sub(*self.origin.get().unwrap_or(&wall_us));
+        self.start_us.store(start_us, Ordering::SeqCst);
+    }
+
+    fn second(&self, second: ClientSecond) {
+        // The nearest second of the trial: a step's seconds begin with it.
+        let before = (self.start_us.load(Ordering::SeqCst) + SECOND_US / 2) / SECOND_US;
+        self.listener.second(ClientSecond { second: before + second.second, ..second });
+    }
+
+    fn latencies(&self, interval: LatencyInterval) {
+        if interval.measure == TRANSACTIONS {
+            let start_us = self.start_us.load(Ordering::SeqCst) + interval.start_us;
+            self.listener.latencies(LatencyInterval { measure: self.tag.to_owned(), start_us, ..interval });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::window::Extent;
+
+    fn options(pairs: &[(&str, OptionValue)]) -> Options {
+        let mut options = Options::default();
+        options.set("scale", OptionValue::Integer(10));
+        options.set("latency_limit", OptionValue::Text("20ms".to_owned()));
+        pairs.iter().for_each(|(key, value)| options.set(key, value.clone()));
+        options
+    }
+
+    fn text(text: &str) -> OptionValue {
+        OptionValue::Text(text.to_owned())
+    }
+
+    #[test]
+    fn a_step_is_a_checkpoint_cycle_unless_the_plan_gives_a_time_or_nothing_is_written() {
+        let extent = |pairs: &[(&str, OptionValue)]| Capacity.window(&options(pairs)).extent;
+        assert_eq!(extent(&[]), Extent::Cycles { cycles: 14, limit_us: None });
+        assert_eq!(
+            extent(&[("step", text("3s")), ("steps", OptionValue::Integer(20))]),
+            Extent::Span { span_us: 60_000_000 }
+        );
+        assert_eq!(extent(&[("script", text("select-only"))]), Extent::Span { span_us: 280_000_000 });
+        let mut quick = options(&[]);
+        Capacity.make_quick(&mut quick);
+        assert_eq!(Capacity.window(&quick).extent, Extent::Span { span_us: 70_000_000 });
+    }
+
+    #[test]
+    fn what_gives_no_rate_to_begin_with_or_no_whole_seconds_is_refused() {
+        assert_eq!(Capacity.check(&options(&[])), Ok(()));
+        for (key, value) in [("warmup", "0s"), ("step", "1500ms"), ("step", "0s")] {
+            let problem = Capacity.check(&options(&[(key, text(value))])).unwrap_err();
+            assert_eq!(problem.key.as_deref(), Some(key));
+        }
+        let operation = Capacity.operation(&options(&[("step", text("3s"))])).unwrap();
+        assert!(operation.is_searched && operation.rate.is_none() && operation.clients == 16);
+        assert_eq!(operation.settings.keys().map(String::as_str).collect::<Vec<_>>(), ["step", "steps"]);
+    }
+
+    #[test]
+    fn a_step_is_told_on_the_time_axis_of_its_trial() {
+        use std::sync::Mutex;
+        #[derive(Default)]
+        struct Told(Mutex<Vec<u64>>);
+        impl Listener for Told {
+            fn began(&self, wall_us: u64) {
+                self.0.lock().unwrap().push(wall_us);
+            }
+            fn second(&self, second: ClientSecond) {
+                self.0.lock().unwrap().push(second.second);
+            }
+            fn latencies(&self, interval: LatencyInterval) {
+                assert_eq!(interval.measure, "step-02");
+                self.0.lock().unwrap().push(interval.start_us);
+            }
+        }
+        let (told, origin) = (Told::default(), OnceLock::new());
+        let shifted = |tag| Shifted { listener: &told, origin: &origin, tag, start_us: AtomicU64::new(0) };
+        let latencies = crate::workload::empty_histogram().unwrap();
+        let second = |second| ClientSecond {
+            second,
+            done: 1,
+            failed: 0,
+            skipped: 0,
+            late: 0,
+            log_sample: 1.0,
+            latencies: latencies.clone(),
+        };
+        let first = shifted("step-01");
+        first.began(7_000_000);
+        (1..=3).for_each(|number| first.second(second(number)));
+        let next = shifted("step-02");
+        next.began(10_300_000);
+        next.second(second(1));
+        for measure in [TRANSACTIONS, "select-only"] {
+            let measure = measure.to_owned();
+            next.latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies: latencies.clone() });
+        }
+        assert_eq!(*told.0.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 3_300_005]);
+    }
+}

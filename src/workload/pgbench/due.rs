@@ -1,0 +1,117 @@
+//! Operations that are due at times of their own: seconds in which some were due and none was done, and how late the driver
+//! began them by itself.
+
+use crate::parse::pgbench_log::{Ended, Transaction};
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Part of the limit that the driver may be late by itself.
+const DRIVER_PART: u64 = 10;
+
+/// What is counted in a whole measurement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DueTally {
+    /// Whole seconds in which operations were due and none was done.
+    pub silent_s: u64,
+    /// Operations that the driver began late by itself, by more than a tenth of the limit.
+    pub lagging: u64,
+    /// Sum of the times by which the driver was late by itself, microseconds.
+    pub driver_lag_us_sum: u64,
+}
+
+/// Counts while the transactions of a pgbench with `--rate` come in.
+#[derive(Debug)]
+pub struct Due {
+    limit_us: u64,
+    tally: DueTally,
+    /// When the last transaction of each client ended.
+    ended_us: Vec<Option<u64>>,
+    seconds: Vec<Second>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Second {
+    has_done: bool,
+    has_due: bool,
+}
+
+impl Due {
+    pub fn new(limit_us: u64) -> Due {
+        Due { limit_us, tally: DueTally::default(), ended_us: Vec::new(), seconds: Vec::new() }
+    }
+
+    /// Takes a transaction, each client's in their order. Those of a pgbench without `--rate` are due at no time.
+    pub fn take(&mut self, began_us: u64, transaction: &Transaction) {
+        let Some(lag_us) = transaction.lag_us else { return };
+        let at_us = transaction.at_us;
+        // When a skipped one was due is not logged: longer ago than the limit. Of a failed one nothing is.
+        let waited_us = match transaction.ended {
+            Ended::Done(latency_us) => latency_us,
+            Ended::Skipped => self.limit_us,
+            Ended::Failed(_) => 0,
+        };
+        let second = |us: u64| usize::try_from(us.saturating_sub(began_us) / SECOND_US).unwrap_or(usize::MAX);
+        let (due_us, last) = (at_us.saturating_sub(waited_us), second(at_us));
+        if self.seconds.len() <= last {
+            self.seconds.resize(last + 1, Second::default());
+        }
+        self.seconds[second(due_us)..=last].iter_mut().for_each(|second| second.has_due = true);
+        let client = transaction.client as usize;
+        if self.ended_us.len() <= client {
+            self.ended_us.resize(client + 1, None);
+        }
+        let before_us = self.ended_us[client].replace(at_us);
+        if let Ended::Done(_) = transaction.ended {
+            self.seconds[last].has_done = true;
+            // While the client was busy with the one before, the server was what this one waited for.
+            let busy_us = before_us.map_or(0, |before_us| before_us.saturating_sub(due_us));
+            let driver_us = lag_us.saturating_sub(busy_us);
+            self.tally.driver_lag_us_sum += driver_us;
+            self.tally.lagging += u64::from(driver_us > self.limit_us / DRIVER_PART);
+        }
+    }
+
+    /// What was counted, with so many whole seconds.
+    pub fn tally(&self, whole: u64) -> DueTally {
+        let whole = self.seconds.iter().take(usize::try_from(whole).unwrap_or(usize::MAX));
+        let silent = whole.filter(|second| second.has_due && !second.has_done).count();
+        DueTally { silent_s: silent as u64, ..self.tally }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT_US: u64 = 20_000;
+
+    fn done(client: u32, at_us: u64, latency_us: u64, lag_us: u64) -> Transaction {
+        Transaction { client, ended: Ended::Done(latency_us), script: 0, at_us, lag_us: Some(lag_us), retries: None }
+    }
+
+    fn counted(transactions: &[Transaction]) -> DueTally {
+        let mut due = Due::new(LIMIT_US);
+        transactions.iter().for_each(|transaction| due.take(0, transaction));
+        due.tally(5)
+    }
+
+    #[test]
+    fn a_second_is_silent_where_operations_were_due_and_none_was_done() {
+        // One that was due in second 0 and done in second 3: seconds 1 and 2 are silent.
+        assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 2_500_000, 0)]).silent_s, 2);
+        // None was due in the seconds between.
+        assert_eq!(counted(&[done(0, 500_000, 900, 0), done(0, 3_200_000, 900, 0)]).silent_s, 0);
+        let skipped = Transaction { ended: Ended::Skipped, ..done(0, 2_005_000, 0, 0) };
+        assert_eq!(counted(&[done(0, 500_000, 900, 0), skipped, done(0, 2_100_000, 900, 0)]).silent_s, 1);
+    }
+
+    #[test]
+    fn the_driver_is_late_by_itself_only_while_its_client_has_nothing_else_to_do() {
+        // Due at 10 ms, begun at 15 ms by a client that was free: 5 ms of a limit of 20 ms.
+        let idle = counted(&[done(0, 2_000, 900, 0), done(0, 16_000, 6_000, 5_000)]);
+        assert_eq!((idle.lagging, idle.driver_lag_us_sum), (1, 5_000));
+        // The same, by a client that was busy until 14.8 ms.
+        let busy = counted(&[done(0, 14_800, 900, 0), done(0, 16_000, 6_000, 5_000)]);
+        assert_eq!((busy.lagging, busy.driver_lag_us_sum), (0, 200));
+    }
+}
