@@ -64,7 +64,7 @@ mod tests {
             if matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish) {
                 assert!(shelf::names().iter().all(|name| script.contains(name)), "{shell}");
             }
-            assert!(shell != Shell::Bash || script.contains("compgen -d"), "{script}");
+            assert!(shell != Shell::Bash || script.contains("plusdirs"), "{script}");
         }
     }
 }

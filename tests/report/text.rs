@@ -245,7 +245,7 @@ fn markdown_has_the_answer_the_tables_and_the_conditions() {
     let text = rendered("md", &findings);
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("## which-filesystem"));
-    assert!(lines.nth(1).unwrap().contains("xfs is the fastest under tpcb with 16 clients"), "{text}");
+    assert!(lines.nth(1).unwrap().contains("(tpcb, clients=16) xfs is the fastest stack"), "{text}");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
     assert!(rows.iter().any(|row| row.contains("| xfs |") && row.contains("1.12×")), "{rows:?}");
     for part in
