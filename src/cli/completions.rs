@@ -55,13 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shell_completes_the_names_of_the_shelf_and_bash_folders() {
+    fn bash_and_zsh_complete_the_names_of_the_shelf_and_bash_folders() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut with_values(super::super::command()), "pgstrata", &mut script);
             let script = String::from_utf8(script).unwrap();
-            // Elvish and PowerShell complete no values in what clap_complete makes for them.
-            if matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish) {
+            // The others complete no values of arguments in what clap_complete makes for them.
+            if matches!(shell, Shell::Bash | Shell::Zsh) {
                 assert!(shelf::names().iter().all(|name| script.contains(name)), "{shell}");
             }
             assert!(shell != Shell::Bash || script.contains("plusdirs"), "{script}");

@@ -225,21 +225,18 @@ fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
 }
 
 fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &Evidence) -> &'static str {
-    let below_host = evidence.virtual_disk() && kind != CredibilityKind::Unknown;
-    let fast_guest = evidence.virtual_disk() && fired.iter().any(|rule| rule.name == FAST_FLUSH);
+    let too_fast = fired.iter().any(|rule| rule.name == FAST_FLUSH);
+    let below_host = evidence.virtual_disk() && (kind != CredibilityKind::Unknown || too_fast);
     match kind {
         CredibilityKind::Memory => "nothing has to: memory keeps nothing; probe a folder on a disk",
         CredibilityKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
             "probe on the machine that holds the data, or cut its power while you write, and look what is left"
         }
-        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible if below_host => {
+        CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unknown if below_host => {
             "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
         }
         CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unexplained => {
             "the data sheet (does it have power-loss protection?), and pulling the plug while you write"
-        }
-        CredibilityKind::Flushed if fast_guest => {
-            "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
         }
         CredibilityKind::Flushed | CredibilityKind::DeclaredStable => {
             "pulling the plug while you write: no measurement with the power on proves it"

@@ -9,8 +9,9 @@ use crate::units::{Bytes, significant};
 
 /// A tenth on top of the turns that a disk gives, for the clock.
 const TURNS_ALLOWED: f64 = 1.1;
-/// NAND without power-loss protection is not known to be flushed faster: published are 0.6 ms and more.
-const FASTEST_FLUSH_NS: u64 = 200_000;
+/// NAND without power-loss protection is not known to be flushed faster: published are 0.6 ms and more, protected cache 0.15 ms
+/// and less. The middle, where few disks are, so that a disk is on one side of it in every probe.
+const FASTEST_FLUSH_NS: u64 = 300_000;
 /// Below this it surely is not: a quarter, so that neither noise nor a better drive of that kind turns the verdict.
 const SURELY_FAST_NS: u64 = 50_000;
 /// The name of the rule about that.
@@ -86,9 +87,8 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
     Some(rule("too_many_syncs", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
-/// A volatile cache that is flushed faster than NAND can be written. It speaks for a kind on metal alone, and there only
-/// where the figure is far from the threshold: a disk near it must not change its kind from probe to probe. Virtual disks
-/// lie there by the thousand, and from inside nobody can tell why: for them it informs.
+/// A volatile cache that is flushed faster than NAND can be written. On metal it speaks for a kind only where the figure is
+/// far from the threshold. Of a virtual disk nobody can tell from inside which of the two reasons holds: unknown.
 pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
     let row = evidence.main()?;
     let lowest = evidence.lowest();
@@ -102,7 +102,10 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
         return None;
     }
     let (kind, why) = match evidence.virtual_disk() {
-        true => (None, "the storage of the host has a protected cache, or flushes are not done there; check the host"),
+        true => (
+            Some(CredibilityKind::Unknown),
+            "either the host's storage is protected or flushes are not done; from inside nobody can tell; cut the power to know",
+        ),
         false => (
             (p10 < SURELY_FAST_NS).then_some(CredibilityKind::Unexplained),
             "a protected cache that still reports a volatile one, or a flush that is not done",
