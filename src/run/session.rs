@@ -10,6 +10,7 @@ use super::trial;
 use super::undo;
 use crate::cluster::install;
 use crate::error::{Error, Kind, Result};
+use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, micros, now};
 use crate::host::users::{self, User};
@@ -313,8 +314,9 @@ impl<'a> Session<'a> {
         watcher: Watcher<'a>,
     ) -> Result<Session<'a>> {
         let record = writer.folder().record().clone();
+        let group = cgroup::place(host, &record.id);
         let prepared = users::server_user(host).and_then(|user| {
-            ledger.enter(undo::processes_thing(&record.id))?;
+            ledger.enter(undo::processes_thing(&record.id, group.as_deref())?)?;
             Ok((user, folder::make_for_run(&ledger, &record.id)?))
         });
         let (user, folder) = match prepared {
@@ -325,7 +327,7 @@ impl<'a> Session<'a> {
             }
         };
         Ok(Session {
-            host: host.for_run(&record.id),
+            host: host.for_run(&record.id).keeping_together(group.as_deref()),
             user,
             machine,
             templates: Templates::new(&places.state, &record.id),

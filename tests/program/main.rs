@@ -13,6 +13,7 @@ mod knobs;
 mod machine;
 mod repeats;
 mod resume;
+mod strays;
 mod whole_run;
 mod workshop;
 mod wrong_input;
