@@ -218,7 +218,7 @@ impl Host {
         }
         if let Some(group) = self.group.clone() {
             // One that cannot join by itself is added when it has been started.
-            let join = move || Ok(group.join().unwrap_or_default());
+            let join = move || group.join().or(Ok(()));
             // SAFETY: `join` makes one write(2) to a file that is open, and allocates nothing: async-signal-safe,
             // signal-safety(7).
             unsafe { prepared.pre_exec(join) };
@@ -228,11 +228,10 @@ impl Host {
 
     /// Starts it, in its control group or noted as a child of our own.
     fn start(&self, prepared: &mut std::process::Command) -> std::io::Result<Child> {
-        let started = orphans::starting();
+        let mut started = orphans::starting();
         let child = prepared.spawn()?;
-        if let Some(mut started) = started {
-            started.insert(child.id());
-        }
+        started.insert(child.id());
+        drop(started);
         if let Some(group) = &self.group {
             group.add(child.id());
         }

@@ -7,21 +7,24 @@ use crate::host::Host;
 use crate::host::time::sleep;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often orphans that have ended are collected: a script may leave a thousand a second.
 const COLLECT_EVERY: Duration = Duration::from_secs(5);
 
-/// The processes that this one has started itself, once it adopts: their exit codes belong to whoever started them.
-static STARTED: OnceLock<Mutex<BTreeSet<u32>>> = OnceLock::new();
+/// The processes that this one has started itself: their exit codes belong to whoever started them.
+static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// Becomes the parent of orphans, from now to the end of this process. False where the kernel refuses.
 pub(in crate::host) fn adopt() -> bool {
     if set_child_subreaper(Some(getpid())).is_err() {
         return false;
     }
-    if STARTED.set(Mutex::default()).is_ok() {
+    if !ADOPTS.swap(true, Ordering::SeqCst) {
         let collect = || {
             loop {
                 sleep(COLLECT_EVERY);
@@ -34,9 +37,9 @@ pub(in crate::host) fn adopt() -> bool {
     true
 }
 
-/// Held while a process is started: until it is noted, nobody may take it for an orphan. `None` as long as none is adopted.
-pub(in crate::host) fn starting() -> Option<MutexGuard<'static, BTreeSet<u32>>> {
-    STARTED.get().map(|started| started.lock().unwrap_or_else(PoisonError::into_inner))
+/// Held while a process is started: until it is noted, nobody may take it for an orphan.
+pub(in crate::host) fn starting() -> MutexGuard<'static, BTreeSet<u32>> {
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The processes below this one that it has not started itself; none unless it adopts.
@@ -44,7 +47,10 @@ pub(in crate::host) fn starting() -> Option<MutexGuard<'static, BTreeSet<u32>>> 
 /// # Errors
 /// When `/proc` cannot be listed.
 pub fn adopted(host: &Host) -> Result<Vec<Process>> {
-    let Some(started) = starting() else { return Ok(Vec::new()) };
+    if !ADOPTS.load(Ordering::SeqCst) {
+        return Ok(Vec::new());
+    }
+    let started = starting();
     let parents: Vec<(u32, u32)> =
         pids(host)?.into_iter().filter_map(|pid| Some((pid, stat_of(host, pid)?.0))).collect();
     let mut below = BTreeSet::from([std::process::id()]);
@@ -62,7 +68,10 @@ pub fn adopted(host: &Host) -> Result<Vec<Process>> {
 
 /// Collects the orphans that have ended, so that their pids can be used again.
 pub fn collect(host: &Host) {
-    let Some(started) = starting() else { return };
+    if !ADOPTS.load(Ordering::SeqCst) {
+        return;
+    }
+    let started = starting();
     for pid in pids(host).unwrap_or_default() {
         let ended = stat_of(host, pid) == Some((std::process::id(), true));
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| ended && !started.contains(&pid))
