@@ -84,7 +84,13 @@ fn make(results: &Path) -> std::path::PathBuf {
         order,
     };
     let mut writer = Writer::create(results, record, "name = \"four-days\"\n").unwrap();
-    let started = Event::RunStarted { run: "00000000".to_owned(), trials: CASES, expected_us: 0, most_repeats: 0 };
+    let started = Event::RunStarted {
+        run: "00000000".to_owned(),
+        trials: CASES,
+        expected_us: 0,
+        most_repeats: 0,
+        cases: std::collections::BTreeMap::new(),
+    };
     writer.append(&Stamped { at_us: 0, what: started }).unwrap();
     std::thread::scope(|scope| {
         for half in 0..2 {

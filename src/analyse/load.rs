@@ -200,8 +200,16 @@ mod tests {
 
     #[test]
     fn the_time_between_two_sittings_does_not_count() {
-        let started = Event::RunStarted { run: "r".into(), trials: 2, expected_us: 1, most_repeats: 0 };
-        let resumed = Event::RunResumed { run: "r".into(), done: 1, left: 1, expected_us: 1, most_repeats: 0 };
+        let started =
+            Event::RunStarted { run: "r".into(), trials: 2, expected_us: 1, most_repeats: 0, cases: BTreeMap::new() };
+        let resumed = Event::RunResumed {
+            run: "r".into(),
+            done: 1,
+            left: 1,
+            expected_us: 1,
+            most_repeats: 0,
+            cases: BTreeMap::new(),
+        };
         let ended = Event::RunDone { wall_us: 50, measured_us: 30, done: 2, not_run: 0 };
         let mut events = vec![at(100, started), at(140, done(20)), at(9000, resumed), at(9040, done(30))];
         assert_eq!(spans(&events), (None, None));

@@ -8,6 +8,8 @@ mod clean;
 mod compare;
 mod completions;
 mod doctor;
+mod estimate;
+mod follow;
 #[cfg(test)]
 mod graph_tests;
 mod import;
@@ -21,6 +23,7 @@ mod progress;
 mod report;
 mod run;
 mod shelf;
+mod status;
 
 pub use catalogue::catalogue;
 
@@ -70,6 +73,7 @@ enum Command {
     Init(init::Args),
     Plan(plan::Args),
     Run(run::Args),
+    Status(status::Args),
     Probe(probe::Args),
     Compare(compare::Args),
     Import(import::Args),
@@ -87,6 +91,7 @@ impl Command {
             Command::Init(args) => init::run(args),
             Command::Plan(args) => plan::run(args),
             Command::Run(args) => run::run(args),
+            Command::Status(args) => status::run(args),
             Command::Probe(args) => probe::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Import(args) => import::run(args),

@@ -76,6 +76,13 @@ fn takes_colour(is_terminal: bool) -> bool {
     }
 }
 
+/// Columns of the terminal that standard error goes to; `None` where it goes elsewhere.
+#[must_use]
+pub fn stderr_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Writes bytes to standard output as they are.
 ///
 /// # Errors

@@ -1,55 +1,65 @@
-//! What a person sees while a run goes on: a bar with the time left, or events as JSON, or plain lines.
+//! What a person sees while a run goes on: a line with the time left, or events as JSON, or plain lines.
 
+use super::estimate::{Estimate, rounded};
 use super::out;
-use crate::record::event::{CaseStopped, Event, Stamped};
+use crate::host::time::{time_of_day, wall_us};
+use crate::record::case::TrialKey;
+use crate::record::event::{CaseStopped, Event, Stamped, Step};
 use crate::units::{Bytes, Micros, grouped, significant};
-use indicatif::{ProgressBar, ProgressStyle};
-use std::sync::Mutex;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The line that is drawn for a terminal that does not say how wide it is.
+const USUAL_COLUMNS: usize = 80;
+/// Columns of a case's name in a line that stays, where there is room.
+const NAME_COLUMNS: usize = 52;
+/// What such a line has beside the name.
+const BESIDE_NAME: usize = 32;
+/// A name that would be shorter is left out.
+const LEAST_NAME: usize = 8;
+/// How often the line is drawn anew, so that the time left goes on while nothing happens.
+const REDRAWN: Duration = Duration::from_secs(1);
 
 /// Shows events as they come.
 pub struct Progress {
     json: bool,
     bar: Option<ProgressBar>,
-    state: Mutex<ProgressState>,
+    now: Arc<Mutex<Now>>,
 }
 
-/// What the time left is estimated from.
+/// What the line says.
 #[derive(Default)]
-struct ProgressState {
-    trials: u32,
-    ended: u32,
-    /// What the plan was expected to take, and what the trials that ended took.
-    expected_us: u64,
-    begun_us: u64,
-}
-
-impl ProgressState {
-    /// The estimate of the plan until a trial has ended; then what trials have taken so far, for each that is left.
-    /// Empty where nothing is left.
-    fn left(&self, now_us: u64) -> String {
-        let gone = now_us.saturating_sub(self.begun_us);
-        let left = match (self.ended, self.trials.saturating_sub(self.ended)) {
-            (_, 0) => return String::new(),
-            (0, _) => self.expected_us.saturating_sub(gone),
-            (ended, trials) => gone / u64::from(ended) * u64::from(trials),
-        };
-        format!("  (about {} left)", Micros(left / 1_000_000 * 1_000_000))
-    }
+struct Now {
+    estimate: Estimate,
+    /// Rate and latency of the last second, and what is going on.
+    figures: String,
+    doing: String,
 }
 
 impl Progress {
-    /// `json`: one event a line on standard output. Else a bar on a terminal, plain lines elsewhere.
+    /// `json`: one event a line on standard output. Else a line on a terminal that the next replaces, plain lines elsewhere.
     #[must_use]
     pub fn new(json: bool, terminal: bool) -> Progress {
+        let now: Arc<Mutex<Now>> = Arc::default();
         let bar = (!json && terminal).then(|| {
             let bar = ProgressBar::new(0);
+            let shown = Arc::clone(&now);
+            let line = move |_: &ProgressState, out: &mut dyn Write| {
+                let columns = out::stderr_columns().unwrap_or(USUAL_COLUMNS);
+                let line = lock(&shown).line(columns, wall_us());
+                // It writes into memory.
+                out.write_str(&line).unwrap_or_default();
+            };
             // The template is a constant; were it wrong, the default style would be shown.
-            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}") {
-                bar.set_style(style);
+            if let Ok(style) = ProgressStyle::with_template("{line}") {
+                bar.set_style(style.with_key("line", line));
             }
+            bar.enable_steady_tick(REDRAWN);
             bar
         });
-        Progress { json, bar, state: Mutex::default() }
+        Progress { json, bar, now }
     }
 
     /// Shows one event.
@@ -61,53 +71,93 @@ impl Progress {
             }
             return;
         }
-        let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.note(&mut state, event);
-        let line = described(&event.what);
-        let left = state.left(event.at_us);
-        match (&self.bar, line) {
-            (Some(bar), Some(ProgressLine::Passing(text))) => bar.set_message(format!("{text}{left}")),
-            (Some(bar), Some(ProgressLine::Lasting(text))) => bar.suspend(|| out::remark(&text)),
-            (None, Some(ProgressLine::Lasting(text))) => out::remark(&format!("{text}{left}")),
-            (None, Some(ProgressLine::Passing(_))) | (_, None) => {}
+        let left = lock(&self.now).note(event);
+        let columns = out::stderr_columns().filter(|_| self.bar.is_some());
+        match (&self.bar, lasting(&event.what, columns)) {
+            (Some(bar), Some(line)) => bar.suspend(|| out::remark(&line)),
+            (Some(bar), None) => bar.tick(),
+            (None, Some(line)) => out::remark(&format!("{line}{left}")),
+            (None, None) => {}
         }
     }
 
-    fn note(&self, state: &mut ProgressState, event: &Stamped) {
-        match &event.what {
-            Event::RunStarted { trials, expected_us, .. } | Event::RunResumed { left: trials, expected_us, .. } => {
-                *state = ProgressState { trials: *trials, ended: 0, expected_us: *expected_us, begun_us: event.at_us };
-                if let Some(bar) = &self.bar {
-                    bar.set_length(u64::from(*trials));
-                }
-            }
-            Event::Looked { left, .. } => {
-                state.trials = state.ended + left;
-                if let Some(bar) = &self.bar {
-                    bar.set_length(u64::from(state.trials));
-                }
-            }
-            Event::RepeatStarted { .. } => {
-                state.trials += 1;
-                if let Some(bar) = &self.bar {
-                    bar.inc_length(1);
-                }
-            }
-            Event::TrialDone { .. } | Event::TrialNotRun { .. } => {
-                state.ended += 1;
-                if let Some(bar) = &self.bar {
-                    bar.inc(1);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes the bar away.
+    /// Takes the line away.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Now {
+    /// Takes an event in. Returns the time left for a plain line; empty but where a trial has ended.
+    fn note(&mut self, event: &Stamped) -> String {
+        self.estimate.note(event);
+        match &event.what {
+            Event::StepStarted { step, .. } => {
+                (self.figures, self.doing) = (String::new(), step.doing().to_owned());
+            }
+            Event::ImagesWritten { done_bytes, of_bytes, .. } => {
+                let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
+                self.doing = format!("writing images, {share} % of {}", Bytes(*of_bytes));
+            }
+            Event::Second { second, done, latency_us_p99, .. } => {
+                let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());
+                self.figures = format!("{}/s, p99 {p99}", grouped(*done));
+                self.doing = format!("second {second}");
+                let expected = self.estimate.current.as_ref().and_then(|current| current.step_expected_us);
+                if let Some(of) = expected.map(|us| us.div_ceil(1_000_000)).filter(|of| of >= second) {
+                    self.doing = format!("second {second} of {of}");
+                }
+            }
+            Event::TrialDone { .. } | Event::TrialNotRun { .. } => {
+                (self.figures, self.doing) = (String::new(), String::new());
+                return self.left(event.at_us).map_or_else(String::new, |left| format!(", {left}"));
+            }
+            _ => {}
+        }
+        String::new()
+    }
+
+    /// `12 min left (14:32)`: with the time of day at which it ends.
+    fn left(&self, now_us: u64) -> Option<String> {
+        let left_us = self.estimate.left_us(now_us)?;
+        Some(format!("{} left ({})", rounded(left_us), time_of_day(now_us.saturating_add(left_us), now_us)))
+    }
+
+    /// The line, in so many columns: time left and rate first, and the case's name in what is left.
+    fn line(&self, columns: usize, now_us: u64) -> String {
+        let estimate = &self.estimate;
+        if estimate.trials == 0 {
+            return String::new();
+        }
+        let mut parts = vec![format!("{}/{}", estimate.ended, estimate.trials)];
+        parts.extend(self.left(now_us));
+        parts.extend([self.figures.clone()].into_iter().filter(|figures| !figures.is_empty()));
+        parts.extend(Some(self.doing_for(now_us)).filter(|doing| !doing.is_empty()));
+        let line = parts.join("  ");
+        // The last column stays free: some terminals wrap when it is written.
+        let room = columns.saturating_sub(1);
+        let name = estimate.current.as_ref().map(|current| named(&current.trial)).unwrap_or_default();
+        let rest = room.saturating_sub(line.chars().count() + 2);
+        if name.is_empty() || rest < LEAST_NAME {
+            return shortened(&line, room);
+        }
+        format!("{line}  {}", shortened(&name, rest))
+    }
+
+    /// What is going on, with the time that has passed where nothing else tells it.
+    fn doing_for(&self, now_us: u64) -> String {
+        let Some(current) = self.estimate.current.as_ref().filter(|current| current.step == Step::WarmUp) else {
+            return self.doing.clone();
+        };
+        let seconds = now_us.saturating_sub(current.step_began_us) / 1_000_000;
+        let of = current.step_expected_us.map(|us| us.div_ceil(1_000_000)).filter(|of| *of >= seconds);
+        of.map_or_else(|| format!("{} {seconds} s", self.doing), |of| format!("{} {seconds} of {of} s", self.doing))
     }
 }
 
@@ -122,12 +172,6 @@ fn repeats(most: u32) -> String {
     if most == 0 { String::new() } else { format!(", plus up to {} of disturbed trials", count(most, "repeat")) }
 }
 
-/// A line that stays on the screen, or one that the next replaces.
-enum ProgressLine {
-    Lasting(String),
-    Passing(String),
-}
-
 /// "after block 4: 3 pairs decided, 2 cases stopped (...), at most 12 trials left".
 fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> String {
     let mut text =
@@ -140,63 +184,128 @@ fn looked(block: u32, decided: usize, stopped: &[CaseStopped], left: u32) -> Str
     format!("{text}\n  {left}")
 }
 
-fn described(event: &Event) -> Option<ProgressLine> {
+/// A trial: `ext4.tpcb #2`.
+#[must_use]
+pub fn named(trial: &TrialKey) -> String {
+    format!("{} #{}", trial.case, trial.trial)
+}
+
+/// A text in so many columns: what is too much goes from its middle.
+fn shortened(text: &str, columns: usize) -> String {
+    let length = text.chars().count();
+    if length <= columns || columns < 3 {
+        return text.chars().take(columns).collect();
+    }
+    let tail = (columns - 1) / 2;
+    let head = columns - 1 - tail;
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
+}
+
+/// The line of an event that stays on the screen; on a terminal, no wider than it.
+fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
     Some(match event {
         Event::RunStarted { trials, expected_us, most_repeats, .. } => {
-            let trials = count(*trials, "trial");
             let repeats = repeats(*most_repeats);
-            ProgressLine::Lasting(format!("{trials} to measure, about {}{repeats}", Micros(*expected_us)))
+            format!("{} to measure, about {}{repeats}", count(*trials, "trial"), Micros(*expected_us))
         }
-        Event::RunResumed { done, left, expected_us, most_repeats, .. } => match left {
-            0 if *most_repeats == 0 => {
-                ProgressLine::Lasting("all trials are complete: nothing is left to do".to_owned())
-            }
-            left => {
-                let done = count(*done, "trial");
-                let repeats = repeats(*most_repeats);
-                let time = if *left == 0 { String::new() } else { format!(", about {}", Micros(*expected_us)) };
-                ProgressLine::Lasting(format!("{done} complete, {left} left{time}{repeats}"))
-            }
-        },
-        Event::RepeatStarted { trial } => ProgressLine::Lasting(format!(
-            "  {:<52} #{}  disturbed by other programs or guests: repeated",
-            trial.case, trial.trial
-        )),
-        Event::StepStarted { trial, step, .. } => {
-            ProgressLine::Passing(format!("{} #{}: {}", trial.case, trial.trial, step.doing()))
+        Event::RunResumed { done, left: 0, most_repeats: 0, .. } => {
+            format!("complete: {} measured, nothing is left to do", count(*done, "trial"))
         }
-        Event::ImagesWritten { trial, done_bytes, of_bytes } => {
-            let share = done_bytes.saturating_mul(100).checked_div(*of_bytes).unwrap_or(100);
-            let (case, of) = (&trial.case, Bytes(*of_bytes));
-            ProgressLine::Passing(format!("{case} #{}: writing the images in full, {share} % of {of}", trial.trial))
+        Event::RunResumed { done, left, expected_us, most_repeats, .. } => {
+            let repeats = repeats(*most_repeats);
+            let time = if *left == 0 { String::new() } else { format!(", about {}", Micros(*expected_us)) };
+            format!("{} complete, {left} left{time}{repeats}", count(*done, "trial"))
         }
-        Event::Second { trial, second, done, latency_us_p99 } => {
-            let p99 = latency_us_p99.map_or_else(|| "-".to_owned(), |us| Micros(us).to_string());
-            ProgressLine::Passing(format!(
-                "{} #{}: second {second}, {}/s, p99 {p99}",
-                trial.case,
-                trial.trial,
-                grouped(*done)
-            ))
+        Event::RepeatStarted { trial } => {
+            format!("  {}  disturbed by other programs or guests: repeated", in_column(trial, columns))
         }
+        Event::RunExtended { from, to } => {
+            format!("extended from {from} to {to} blocks; ranks are decided by e-values")
+        }
+        Event::Looked { block, decided, stopped, left, .. } => looked(*block, decided.len(), stopped, *left),
         Event::TrialDone { trial, rate, wall_us, .. } => {
             let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
-            ProgressLine::Lasting(format!("  {:<52} #{}  {rate:>10}  in {}", trial.case, trial.trial, Micros(*wall_us)))
+            format!("  {}  {rate:>10}  in {}", in_column(trial, columns), Micros(*wall_us))
         }
-        Event::TrialNotRun { trial, reason, .. } => ProgressLine::Lasting(format!(
-            "  {:<52} #{}  NOT RUN: {}",
-            trial.case,
-            trial.trial,
-            out::harmless_lines(reason)
-        )),
-        Event::RunExtended { from, to } => {
-            ProgressLine::Lasting(format!("extended from {from} to {to} blocks; ranks are decided by e-values"))
+        Event::TrialNotRun { trial, reason, .. } => {
+            format!("  {}  NOT RUN: {}", in_column(trial, columns), out::harmless_lines(reason))
         }
-        Event::Looked { block, decided, stopped, left, .. } => {
-            ProgressLine::Lasting(looked(*block, decided.len(), stopped, *left))
-        }
-        Event::Warning { message } => ProgressLine::Lasting(format!("warning: {}", out::harmless(message))),
-        // The signal's handler has said it, at once.
-        Event::TrialStarted { .. } | Event::Interrupted | Event::RunDone { .. } => return None,
+        Event::Warning { message } => format!("warning: {}", out::harmless(message)),
+        // The signal's handler has said the interrupt, at once.
+        _ => return None,
     })
+}
+
+/// A trial in a column that all of them share.
+fn in_column(trial: &TrialKey, columns: Option<usize>) -> String {
+    let width =
+        columns.map_or(NAME_COLUMNS, |columns| columns.saturating_sub(BESIDE_NAME).clamp(LEAST_NAME, NAME_COLUMNS));
+    format!("{:<width$} #{}", shortened(&trial.case, width), trial.trial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::event::CaseLeft;
+    use std::collections::BTreeMap;
+
+    const S: u64 = 1_000_000;
+    const CASE: &str = "xfs.rw.wal_sync_method-open_datasync";
+
+    fn trial() -> TrialKey {
+        TrialKey { case: CASE.into(), trial: 1 }
+    }
+
+    /// In the third second of a trial, of sixteen that were expected to take 45 s.
+    fn now() -> Now {
+        let mut now = Now::default();
+        let cases = BTreeMap::from([(CASE.to_owned(), CaseLeft { trials: 16, expected_us: 45 * S })]);
+        let started = Event::RunStarted { run: "r".into(), trials: 16, expected_us: 720 * S, most_repeats: 0, cases };
+        let step = Event::StepStarted { trial: trial(), step: Step::Measure, expected_us: Some(10 * S) };
+        let second = Event::Second { trial: trial(), second: 3, done: 32_154, latency_us_p99: Some(1090) };
+        for (at, what) in [(1, started), (1, step), (4, second)] {
+            now.note(&Stamped { at_us: at * S, what });
+        }
+        now
+    }
+
+    #[test]
+    fn the_line_fits_80_columns_with_time_left_and_rate_first() {
+        let line = now().line(80, 4 * S);
+        let (left, rest) = line.split_once(" (").unwrap();
+        assert_eq!(left, "0/16  12 min left");
+        assert_eq!(&rest[5..], ")  32 154/s, p99 1.09 ms  second 3 of 10  xfs.rw…ync #1", "{line}");
+        assert_eq!(line.chars().count(), 79);
+    }
+
+    #[test]
+    fn at_120_columns_the_name_is_whole_and_at_40_it_goes_first() {
+        assert!(now().line(120, 4 * S).ends_with("  xfs.rw.wal_sync_method-open_datasync #1"));
+        let narrow = now().line(40, 4 * S);
+        assert!(narrow.starts_with("0/16  12 min left") && narrow.chars().count() == 39, "{narrow}");
+    }
+
+    #[test]
+    fn a_measurement_beyond_what_was_expected_does_not_say_second_11_of_10() {
+        let mut now = now();
+        let what = Event::Second { trial: trial(), second: 11, done: 1, latency_us_p99: None };
+        now.note(&Stamped { at_us: 12 * S, what });
+        assert!(now.line(120, 12 * S).contains("1/s, p99 -  second 11  xfs"));
+    }
+
+    #[test]
+    fn a_warm_up_says_how_far_it_is() {
+        let mut now = now();
+        let what = Event::StepStarted { trial: trial(), step: Step::WarmUp, expected_us: Some(90 * S) };
+        now.note(&Stamped { at_us: 20 * S, what });
+        assert!(now.line(120, 32 * S).contains("  warming up 12 of 90 s  "));
+        assert!(now.line(120, 120 * S).contains("  warming up 100 s  "));
+    }
+
+    #[test]
+    fn a_line_that_stays_fits_80_columns() {
+        let done = Event::TrialDone { trial: trial(), wall_us: 125 * S, measured_us: 1, rate: Some(32_154.0) };
+        let line = lasting(&done, Some(80)).unwrap();
+        assert!(line.chars().count() <= 80 && line.contains("#1    32 200/s  in 2 min 5 s"), "{line}");
+    }
 }

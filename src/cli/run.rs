@@ -1,5 +1,6 @@
 //! `pgstrata run`: executes a plan, or goes on with a run that stopped.
 
+use super::follow::Follower;
 use super::out;
 use super::places::PlaceArgs;
 use super::progress::{Progress, count};
@@ -28,6 +29,12 @@ use std::path::{Path, PathBuf};
   pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
+  pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
+
+--notify splits its text at blanks into a program and its arguments; no shell and no quotes. The program starts when the
+run has ended, however it ended, in the working folder, for 60 s at most, with PGSTRATA_RUN_FOLDER (empty when there is
+none), PGSTRATA_OUTCOME (complete, incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the error)
+in its environment. That it fails is a warning.
 
 One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
 `pgstrata clean` undoes the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag,
@@ -57,6 +64,12 @@ pub struct Args {
     /// Do not ask before a disk that the plan marks `overwrite = true` is overwritten
     #[arg(long)]
     yes: bool,
+    /// Write report.html after each trial as well; the page reloads itself while the run goes on
+    #[arg(long)]
+    page: bool,
+    /// Start this program when the run has ended or failed
+    #[arg(long, value_name = "CMD")]
+    notify: Option<String>,
     #[command(flatten)]
     places: PlaceArgs,
 }
@@ -73,16 +86,31 @@ pub fn run(args: &Args) -> Result<u8> {
         );
     }
     let host = Host::this();
+    let follower = Follower::new(args.page);
+    let ended = run_watched(args, &host, &follower);
+    if ended.is_err() {
+        follower.failed();
+    }
+    if let Some(command) = &args.notify {
+        follower.notify(&host, command, &ended);
+    }
+    ended
+}
+
+fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
     let places = args.places.places()?;
     let task = Task::of(args)?;
-    check::places(&host, task.cases(), &places.state)?;
-    consent(&host, task.cases(), args.yes)?;
+    check::places(host, task.cases(), &places.state)?;
+    consent(host, task.cases(), args.yes)?;
     let interrupt = Interrupt::listen()?;
     let progress = Progress::new(args.json, std::io::stderr().is_terminal());
-    let watcher = |event: &Stamped| progress.show(event);
+    let watcher = |folder: &Path, event: &Stamped| {
+        progress.show(event);
+        follower.note(folder, event);
+    };
     let ending = match &task {
-        Task::Resume(stored) => session::resume(&host, stored, args.blocks, &places, &interrupt, &watcher),
-        Task::Start(plan) => start(&host, plan, &places, &interrupt, &watcher),
+        Task::Resume(stored) => session::resume(host, stored, args.blocks, &places, &interrupt, &watcher),
+        Task::Start(plan) => start(host, plan, &places, &interrupt, &watcher),
     };
     progress.finish();
     conclude(&ending?, args.json)
@@ -184,19 +212,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     // The table first: writing the page may fail, on a full disk.
     if !json {
         super::report::print(&findings, "txt")?;
-        let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
-        let complete =
-            ending.measured_us == 0 && ending.not_run == 0 && !ending.interrupted && ending.stopped.is_none();
-        if complete {
-            out::line(&format!("\nthe run is complete: {} measured", count(ending.done, "trial")))?;
-        } else {
-            out::line(&format!(
-                "\n{} measured, {} not run; this sitting took {}, {share:.0} % of it measurement",
-                count(ending.done, "trial"),
-                ending.not_run,
-                Micros(ending.wall_us)
-            ))?;
-        }
+        out::line(&format!("\n{}", summed_up(ending)))?;
         out::line(&format!("run folder  {}", ending.folder.display()))?;
         out::line(&format!("report      {}", report.display()))?;
     }
@@ -215,6 +231,17 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
         return Ok(kind.exit_code());
     }
     Ok(if ending.not_run > 0 { EXIT_INCOMPLETE } else { 0 })
+}
+
+/// `4 trials measured, 12 not run (1 of them cut short); took 5 min 2 s, 62 % of it measurement`.
+fn summed_up(ending: &Ending) -> String {
+    let cut_short = if ending.cut_short { " (1 of them cut short)" } else { "" };
+    let counts = format!("{} measured, {} not run{cut_short}", count(ending.done, "trial"), ending.not_run);
+    if ending.nothing_left {
+        return format!("the run is complete: {} measured", count(ending.done, "trial"));
+    }
+    let share = 100.0 * ending.measured_us as f64 / ending.wall_us.max(1) as f64;
+    format!("{counts}; took {}, {share:.0} % of it measurement", Micros(ending.wall_us))
 }
 
 fn shown(path: &Path) -> String {

@@ -1,6 +1,7 @@
 //! Running foreign programs: argument vectors, never shell strings; each one logged.
 
 use super::Host;
+use super::processes::orphans;
 use super::time::{self, micros, now};
 use super::users::User;
 use crate::error::{Error, Result};
@@ -173,7 +174,7 @@ impl Host {
         let mut prepared = self.prepared(command);
         prepared.stdin(if command.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         prepared.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let spawned = prepared.spawn().map_err(|e| not_started(command, &e));
+        let spawned = self.start(&mut prepared).map_err(|e| not_started(command, &e));
         let outcome = spawned.and_then(|child| finish(command, child));
         let exit_code = match &outcome {
             Ok((_, code)) => *code,
@@ -192,7 +193,7 @@ impl Host {
         let at_us = time::wall_us();
         let mut prepared = self.prepared(command);
         prepared.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-        let child = prepared.spawn().map_err(|e| not_started(command, &e));
+        let child = self.start(&mut prepared).map_err(|e| not_started(command, &e));
         self.log_command(command, at_us, None, None);
         child
     }
@@ -209,12 +210,32 @@ impl Host {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
+    #[expect(unsafe_code, reason = "joins a control group between fork and exec")]
     fn prepared(&self, command: &Command) -> std::process::Command {
         let mut prepared = command.prepared();
         if let Some(run) = &self.run {
             prepared.env(RUN_VARIABLE, &**run);
         }
+        if let Some(group) = self.group.clone() {
+            // One that cannot join by itself is added when it has been started.
+            let join = move || group.join().or(Ok(()));
+            // SAFETY: `join` makes one write(2) to a file that is open, and allocates nothing: async-signal-safe,
+            // signal-safety(7).
+            unsafe { prepared.pre_exec(join) };
+        }
         prepared
+    }
+
+    /// Starts it, in its control group or noted as a child of our own.
+    fn start(&self, prepared: &mut std::process::Command) -> std::io::Result<Child> {
+        let mut started = orphans::starting();
+        let child = prepared.spawn()?;
+        started.insert(child.id());
+        drop(started);
+        if let Some(group) = &self.group {
+            group.add(child.id());
+        }
+        Ok(child)
     }
 
     fn log_command(&self, command: &Command, at_us: u64, wall_us: Option<u64>, exit_code: Option<i32>) {

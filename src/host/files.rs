@@ -1,7 +1,7 @@
 //! Files and folders: written whole or not at all, private where they must be.
 
 use super::users::User;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use rustix::fs::{Access, Advice, AtFlags, CWD, Dir, FallocateFlags, FileType, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -70,7 +70,9 @@ fn write_beside(path: &Path, bytes: &[u8], mode: u32, user: Option<&User>) -> io
     let mut file = create_new(&beside, mode)?;
     let written = (|| {
         file.write_all(bytes)?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        if user.is_some() {
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+        }
         if let Some(user) = user.filter(|_| super::users::is_root()) {
             rustix::fs::fchown(&file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;
         }
@@ -297,6 +299,23 @@ pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
 /// Makes the symbolic link `link` to `target`.
 pub(crate) fn make_link(link: &Path, target: &Path) -> Result<()> {
     std::os::unix::fs::symlink(target, link).or_host(|| format!("make the link {}", link.display()))
+}
+
+/// Opens a file that a person named, to read it to its end. What a shell hands over (`<(zcat x.gz)`) has a writer and an
+/// end; another pipe may have neither.
+///
+/// # Errors
+/// With the name, also for a pipe or a device.
+pub(crate) fn open_given(path: &Path, name: &str) -> Result<File> {
+    let handed = ["/dev/fd", "/dev/stdin", "/proc/self/fd"].iter().any(|fd| path.starts_with(fd));
+    let flags = if handed { OFlags::empty() } else { OFlags::NONBLOCK };
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = file.or_user(|| format!("open {name}"))?;
+    if handed || file.metadata().or_user(|| format!("look at {name}"))?.is_file() {
+        return Ok(file);
+    }
+    Err(Error::user(format!("{name} is a pipe or a device, which may never end"))
+        .hint(format!("hand it over as standard input: pgstrata import - < {name}")))
 }
 
 /// Locks an open file against everybody else, without waiting, until it is closed or unlocked (flock(2)).

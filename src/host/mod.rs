@@ -32,6 +32,7 @@ pub struct Host {
     root: PathBuf,
     log: Arc<Mutex<Vec<CommandLog>>>,
     run: Option<Arc<str>>,
+    group: Option<processes::cgroup::Cgroup>,
 }
 
 impl Host {
@@ -42,7 +43,7 @@ impl Host {
 
     /// A machine whose `/proc`, `/sys`, `/etc` lie below `root`. Commands still run on the real one.
     pub(crate) fn rooted(root: impl Into<PathBuf>) -> Host {
-        Host { root: root.into(), log: Arc::default(), run: None }
+        Host { root: root.into(), log: Arc::default(), run: None, group: None }
     }
 
     /// The same machine, but every command that is started through it carries the run's id in the environment variable
@@ -50,6 +51,18 @@ impl Host {
     #[must_use]
     pub(crate) fn for_run(&self, run_id: &str) -> Host {
         Host { run: Some(run_id.into()), ..self.clone() }
+    }
+
+    /// The same machine, but every command is started in the control group at `group`, which is made. Where there is none,
+    /// this process adopts whatever the commands leave behind.
+    #[must_use]
+    pub(crate) fn keeping_together(&self, group: Option<&Path>) -> Host {
+        let group = group.and_then(processes::cgroup::make);
+        if group.is_none() {
+            // Where the kernel refuses that as well, processes are found by their environment alone.
+            processes::orphans::adopt();
+        }
+        Host { group, ..self.clone() }
     }
 
     /// Where the absolute `path` of the machine really lies.

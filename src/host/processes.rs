@@ -2,10 +2,13 @@
 //!
 //! A process is named by its pid *and* its start time: pids are used again, the pair is not. A run's processes are
 //! recognised by [`RUN_VARIABLE`] in their environment; PostgreSQL overwrites that part of its memory with its title,
-//! so servers are recognised by where they stand: their working folder is the data folder. Absent on purpose: any
+//! so servers are recognised by where they stand: their working folder is the data folder. What the plan's scripts start
+//! may carry neither: it is found by the run's control group ([`cgroup`]), or as a child of ours ([`orphans`]). Absent on purpose: any
 //! search by name. Nothing here ever returns or signals this very process.
 
+pub(crate) mod cgroup;
 mod cpu_time;
+pub(crate) mod orphans;
 
 pub use cpu_time::{Named, cpu_times, named};
 
@@ -156,7 +159,7 @@ pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
     if left.is_empty() {
         return Ok(());
     }
-    let names: Vec<String> = left.iter().map(|process| format!("{} ({})", process.pid, process.comm)).collect();
+    let names: Vec<String> = left.iter().map(|process| command_line(host, process)).collect();
     let message = format!("killed but still there after {} s: {}", limit.as_secs_f64(), names.join(", "));
     Err(Error::host(message).hint("they hang in the kernel, mostly on a device that does not answer; see dmesg"))
 }
@@ -208,6 +211,24 @@ fn read(host: &Host, pid: u32) -> Option<Process> {
         kernel_thread: stat.kernel_thread,
         ended: matches!(stat.state, 'Z' | 'X'),
     })
+}
+
+/// Parent of a process, and whether it has ended.
+fn stat_of(host: &Host, pid: u32) -> Option<(u32, bool)> {
+    let mut text = Vec::new();
+    host.read_into(format!("/proc/{pid}/stat"), &mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let stat = proc_pid_stat::parse("/proc/PID/stat", &text).ok()?;
+    Some((stat.parent, matches!(stat.state, 'Z' | 'X')))
+}
+
+/// A process for a person: `process 4711 (sleep 60)`, by the kernel's name where it has no command line.
+fn command_line(host: &Host, process: &Process) -> String {
+    let mut line = Vec::new();
+    let read = host.read_into(format!("/proc/{}/cmdline", process.pid), &mut line);
+    let words = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
+    let shown = if read.is_ok() && !words.is_empty() { &words } else { &process.comm };
+    format!("process {} ({shown})", process.pid)
 }
 
 /// Where the links of a process point: working folder, root, program, open and mapped files.

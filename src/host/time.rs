@@ -37,6 +37,22 @@ pub(crate) fn rfc3339_us(wall_us: u64) -> String {
     jiff::Timestamp::from_microsecond(micros).map_or_else(|_| "unknown".to_owned(), |t| t.to_string())
 }
 
+/// A wall-clock moment as the clock on this machine's wall shows it: `14:32`, with the weekday when it is not today's.
+#[must_use]
+pub(crate) fn time_of_day(at_us: u64, now_us: u64) -> String {
+    in_zone(at_us, now_us, &jiff::tz::TimeZone::system())
+}
+
+fn in_zone(at_us: u64, now_us: u64, zone: &jiff::tz::TimeZone) -> String {
+    let local = |us: u64| {
+        let seconds = i64::try_from(us / 1_000_000).unwrap_or(i64::MAX);
+        jiff::Timestamp::from_second(seconds).map(|moment| moment.to_zoned(zone.clone())).ok()
+    };
+    let (Some(at), Some(now)) = (local(at_us), local(now_us)) else { return "unknown".to_owned() };
+    let form = if at.date() == now.date() { "%H:%M" } else { "%a %H:%M" };
+    at.strftime(form).to_string()
+}
+
 pub fn sleep(span: Duration) {
     std::thread::sleep(span);
 }
@@ -46,4 +62,18 @@ pub fn sleep(span: Duration) {
 pub fn thread_cpu_us() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_is_local_and_names_another_day() {
+        let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
+        let at = |text: &str| u64::try_from(text.parse::<jiff::Timestamp>().unwrap().as_microsecond()).unwrap();
+        let now = at("2026-11-22T08:00:00Z");
+        assert_eq!(in_zone(at("2026-11-22T12:32:40Z"), now, &zone), "14:32");
+        assert_eq!(in_zone(at("2026-11-22T22:05:00Z"), now, &zone), "Mon 00:05");
+    }
 }

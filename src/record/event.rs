@@ -2,6 +2,7 @@
 
 use super::case::TrialKey;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A step of a trial. Whatever ends one of them, the last two follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,6 +85,15 @@ impl Step {
     }
 }
 
+/// What was left of a case when the run began or went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaseLeft {
+    /// Trials left.
+    pub trials: u32,
+    /// Estimate of one of them, microseconds; data and images that are made once are not in it.
+    pub expected_us: u64,
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -99,6 +109,8 @@ pub enum Event {
         /// Repeats of disturbed trials that may come on top, at most.
         #[serde(default)]
         most_repeats: u32,
+        /// The cases, for the time left.
+        cases: BTreeMap<String, CaseLeft>,
     },
     /// The run went on after a stop.
     RunResumed {
@@ -113,6 +125,8 @@ pub enum Event {
         /// Repeats of disturbed trials that may come on top, at most.
         #[serde(default)]
         most_repeats: u32,
+        /// The cases that have trials left.
+        cases: BTreeMap<String, CaseLeft>,
     },
     /// The run was given more blocks than it was planned with.
     RunExtended {

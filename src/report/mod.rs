@@ -16,7 +16,7 @@ mod json;
 mod latencies;
 pub mod layout;
 mod markdown;
-mod page;
+pub(crate) mod page;
 pub(crate) mod probe;
 mod rankings;
 pub(crate) mod shelf;

@@ -63,12 +63,16 @@ impl Renderer for Page {
     }
 
     fn render(&self, findings: &Findings, out: &mut dyn Write) -> Result<()> {
-        let page = html(findings)?;
+        let page = refreshing(findings, None)?;
         out.write_all(page.as_bytes()).or_host(|| "write the report as HTML".to_owned())
     }
 }
 
-fn html(findings: &Findings) -> Result<String> {
+/// The page. With `refresh_s`, a browser loads it again after so many seconds: the run goes on.
+///
+/// # Errors
+/// For a fault in our template.
+pub(crate) fn refreshing(findings: &Findings, refresh_s: Option<u32>) -> Result<String> {
     let labels = case_labels(findings);
     let mut environment = Environment::new();
     let bug = |e: minijinja::Error| Error::bug(format!("the report's template does not render: {e:#}"));
@@ -80,6 +84,7 @@ fn html(findings: &Findings) -> Result<String> {
     template
         .render(context! {
             policy => policy(),
+            refresh_s => refresh_s,
             style => STYLE,
             echarts => ECHARTS,
             script => SCRIPT,

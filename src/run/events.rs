@@ -4,14 +4,16 @@ use crate::error::Result;
 use crate::host::time;
 use crate::record::event::{Event, Stamped};
 use crate::store::folder::Writer;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Whoever watches a run: the progress display, `--json`, a test.
-pub type Watcher<'a> = &'a (dyn Fn(&Stamped) + Sync);
+/// Whoever watches a run, with the run's folder: the progress display, `--json`, a test.
+pub type Watcher<'a> = &'a (dyn Fn(&Path, &Stamped) + Sync);
 
 /// Takes events from every thread of a run.
 pub struct Events<'a> {
     writer: Mutex<Writer>,
+    folder: PathBuf,
     watcher: Watcher<'a>,
 }
 
@@ -19,7 +21,8 @@ impl<'a> Events<'a> {
     /// A stream into a run folder.
     #[must_use]
     pub fn new(writer: Writer, watcher: Watcher<'a>) -> Events<'a> {
-        Events { writer: Mutex::new(writer), watcher }
+        let folder = writer.folder().path().to_path_buf();
+        Events { writer: Mutex::new(writer), folder, watcher }
     }
 
     /// Stores an event and shows it. Seconds are only shown: their figures are in `seconds.parquet`. So is how far the images
@@ -32,7 +35,7 @@ impl<'a> Events<'a> {
         if !matches!(stamped.what, Event::Second { .. } | Event::ImagesWritten { .. }) {
             self.writer().append(&stamped)?;
         }
-        (self.watcher)(&stamped);
+        (self.watcher)(&self.folder, &stamped);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use crate::record::options::Options;
 use crate::record::seconds::{Column, Row, Value, client_columns, key_columns};
 use crate::record::trial::{CpuTaken, Gap, WaitFigures};
 use crate::run::cpu_taken::Counter;
+use crate::run::disturbance::Others;
 use crate::run::events::Events;
 use crate::store::seconds::SecondsWriter;
 use crate::store::{self, latency};
@@ -126,6 +127,7 @@ impl Measurement<'_> {
     pub fn run(&self, place: &Place<'_>, until: Until<'_>, files: &Files) -> Result<Measured> {
         let recorder = Recorder::open(telemetry::ALL, self.host, self.target);
         let telemetry_columns = recorder.columns().len();
+        let others = Others::among(recorder.columns());
         let counter = Counter::of(recorder.columns());
         let axes = columns::axes(self.axes).into_iter().map(|(column, _)| column);
         let after_key = axes.chain(client_columns()).chain(recorder.columns().iter().cloned());
@@ -136,7 +138,7 @@ impl Measurement<'_> {
         let ticks = halves.clone();
         let (intervals, told) = channel();
         let (counts, rows, latencies, recording, waits) = std::thread::scope(|scope| {
-            let rows = scope.spawn(|| self.join(joined, writer, counter, telemetry_columns));
+            let rows = scope.spawn(|| self.join(joined, writer, counter, others, telemetry_columns));
             let latencies = scope.spawn(|| self.write_latencies(&files.latencies, &gate, told));
             let recording = scope.spawn(|| record(recorder, &gate, ticks));
             let waits = scope.spawn(|| self.waits(&gate));
@@ -205,13 +207,20 @@ impl Measurement<'_> {
         halves: Receiver<Half>,
         mut writer: SecondsWriter,
         mut counter: Counter,
+        mut others: Others,
         telemetry_columns: usize,
     ) -> Result<(u64, Option<CpuTaken>)> {
         let cpu_before = thread_cpu_us();
         let mut joiner = Joiner::new(telemetry_columns);
         for half in halves {
             match half {
-                Half::Telemetry(tick) => joiner.ticks.push_back(tick),
+                Half::Telemetry(tick) => {
+                    if let Some(warning) = others.warning(tick.wall_us, &tick.values) {
+                        let message = format!("{} #{}: {warning}", self.key.case, self.key.trial);
+                        self.events.emit(Event::Warning { message })?;
+                    }
+                    joiner.ticks.push_back(tick);
+                }
                 Half::Client(second) => {
                     self.events.emit(Event::Second {
                         trial: self.key.clone(),

@@ -6,6 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod clean;
 mod cpu_taken;
+mod disturbance;
 pub(crate) mod doctor;
 pub(crate) mod events;
 mod fail_fast;

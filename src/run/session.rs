@@ -10,6 +10,7 @@ use super::trial;
 use super::undo;
 use crate::cluster::install;
 use crate::error::{Error, Kind, Result};
+use crate::host::processes::cgroup;
 use crate::host::signals::Interrupt;
 use crate::host::time::{self, micros, now};
 use crate::host::users::{self, User};
@@ -20,11 +21,10 @@ use crate::provision::images::Images;
 use crate::provision::ledger::Ledger;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
-use crate::record::event::Event;
+use crate::record::event::{CaseLeft, Event};
 use crate::record::facts::HostFacts;
 use crate::record::run::{self, RunRecord};
 use crate::record::stack::StackSpec;
-use crate::record::trial::Outcome;
 use crate::stats::disturbance::most_repeats;
 use crate::store::folder::{RunFolder, StoredTrial, Writer};
 use crate::units::Bytes;
@@ -60,8 +60,12 @@ pub struct Ending {
     pub folder: PathBuf,
     /// Trials measured, earlier sittings included.
     pub done: u32,
-    /// Trials not run.
+    /// Trials without figures.
     pub not_run: u32,
+    /// Whether an interrupt cut one of these short.
+    pub cut_short: bool,
+    /// Whether all trials had figures when the sitting began.
+    pub nothing_left: bool,
     /// Wall time of this sitting, microseconds.
     pub wall_us: u64,
     /// Of that, time in which a workload was measured.
@@ -95,6 +99,8 @@ pub struct Session<'a> {
     pub kept: Vec<(StackSpec, KeptStack)>,
     /// Why something could not be undone: nothing further is built after that.
     pub stuck: Option<Error>,
+    /// Whether an interrupt came while a trial was under way.
+    pub cut_short: bool,
 }
 
 /// A stack that serves several trials.
@@ -140,15 +146,22 @@ pub fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, w
             return Err(e);
         }
     };
+    let machine = machine::facts(host);
+    let mut cases = BTreeMap::new();
+    for case in &plan.cases {
+        let expected_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+        cases.insert(case.id.clone(), CaseLeft { trials: plan.blocks, expected_us });
+    }
     let started = Event::RunStarted {
         run: writer.folder().record().id.clone(),
         trials: count(plan.order.len()),
         expected_us: forecast.expected_us,
         most_repeats: most_repeats(count(plan.order.len())),
+        cases,
     };
     let warnings = forecast.warnings.into_iter().map(|message| Event::Warning { message });
     let opening = std::iter::once(started).chain(warnings).collect();
-    Session::open(host, machine::facts(host), ledger, writer, places, interrupt, watcher)?.run(opening)
+    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
 }
 
 /// The cases with the PostgreSQL that `auto` means now: an installation that comes later changes nothing for this run.
@@ -204,6 +217,7 @@ pub fn resume(
     let extended = blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
+    let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
     let mut elsewhere = Elsewhere::default();
     let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
     let record = writer.folder().record();
@@ -219,7 +233,10 @@ pub fn resume(
             None => {
                 left += 1;
                 let case = case_of(record, key)?;
-                expected_us += forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+                let trial_us = forecast::trial_us(case, Bytes(machine.memory_bytes))?;
+                expected_us += trial_us;
+                let of_case = CaseLeft { trials: 0, expected_us: trial_us };
+                cases.entry(key.case.clone()).or_insert(of_case).trials += 1;
                 stacks.push(&case.stack);
             }
         }
@@ -228,7 +245,7 @@ pub fn resume(
     expected_us += forecast::images_us(stacks.into_iter());
     let done = count(due.len()) - left;
     let most_repeats = repeats::left(writer.folder())?;
-    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats };
+    let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(damaged).collect();
@@ -313,8 +330,9 @@ impl<'a> Session<'a> {
         watcher: Watcher<'a>,
     ) -> Result<Session<'a>> {
         let record = writer.folder().record().clone();
+        let group = cgroup::place(host, &record.id);
         let prepared = users::server_user(host).and_then(|user| {
-            ledger.enter(undo::processes_thing(&record.id))?;
+            ledger.enter(undo::processes_thing(&record.id, group.as_deref())?)?;
             Ok((user, folder::make_for_run(&ledger, &record.id)?))
         });
         let (user, folder) = match prepared {
@@ -325,13 +343,14 @@ impl<'a> Session<'a> {
             }
         };
         Ok(Session {
-            host: host.for_run(&record.id),
+            host: host.for_run(&record.id).keeping_together(group.as_deref()),
             user,
             machine,
             templates: Templates::new(&places.state, &record.id),
             images: Images::default(),
             kept: Vec::new(),
             stuck: None,
+            cut_short: false,
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
             record,
@@ -374,6 +393,8 @@ impl<'a> Session<'a> {
     fn run(mut self, opening: Vec<Event>) -> Result<Ending> {
         let begun = now();
         let mut measured_us = 0;
+        let nothing_left =
+            opening.iter().any(|event| matches!(event, Event::RunResumed { left: 0, most_repeats: 0, .. }));
         let mut stopped = None;
         let trials = self.trials(opening, &mut measured_us, &mut stopped);
         let interrupted = matches!(&trials, Err(e) if e.kind() == Kind::Interrupted);
@@ -382,7 +403,7 @@ impl<'a> Session<'a> {
         self.undo_from(0);
         let counted = self.count_trials();
         let folder = self.events.writer().folder().path().to_path_buf();
-        let Session { events, ledger, stuck, .. } = self;
+        let Session { events, ledger, stuck, cut_short, .. } = self;
         let undone = stuck.map_or_else(|| ledger.close(), Err);
         if let Err(e) = give_to_person(&folder) {
             // A run folder that takes no more has its own error.
@@ -395,7 +416,7 @@ impl<'a> Session<'a> {
         if !interrupted && stopped.is_none() {
             events.emit(Event::RunDone { wall_us, measured_us, done, not_run })?;
         }
-        Ok(Ending { folder, done, not_run, wall_us, measured_us, interrupted, stopped })
+        Ok(Ending { folder, done, not_run, cut_short, nothing_left, wall_us, measured_us, interrupted, stopped })
     }
 
     /// Every trial that has no figures yet, in the run's order, until the first ones have all failed alike.
@@ -418,7 +439,9 @@ impl<'a> Session<'a> {
                 }
                 self.interrupt.check()?;
                 let case = case_of(&self.record, key)?.clone();
-                let ran = trial::run(self, &case, key)?;
+                let ran = trial::run(self, &case, key);
+                self.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
+                let ran = ran?;
                 *measured_us += ran.measured_us;
                 if let Some(why) = fail_fast.see(ran.failure) {
                     let message = match why.hint_text() {
@@ -455,17 +478,15 @@ impl<'a> Session<'a> {
         Ok(measured_us)
     }
 
-    /// Trials measured and trials not run, over all sittings.
+    /// Trials measured and trials without figures, over all sittings.
     fn count_trials(&self) -> Result<(u32, u32)> {
-        let (mut done, mut not_run) = (0, 0);
-        for key in &self.record.order {
-            match self.events.writer().folder().stored(key)? {
-                StoredTrial::Whole(record) if record.outcome == Outcome::Measured => done += 1,
-                StoredTrial::Whole(_) => not_run += 1,
-                StoredTrial::Missing | StoredTrial::Damaged(_) => {}
-            }
+        let writer = self.events.writer();
+        let due = self.record.due(&writer.folder().events()?);
+        let mut done = 0;
+        for key in &due {
+            done += u32::from(is_measured(writer.folder(), key)?);
         }
-        Ok((done, not_run))
+        Ok((done, count(due.len()) - done))
     }
 }
 

@@ -3,8 +3,10 @@
 use crate::cluster;
 use crate::cluster::server::ServerSpec;
 use crate::error::{Error, Result};
+use crate::host::processes::{self, cgroup, orphans};
+use crate::host::time::now;
 use crate::host::users::User;
-use crate::host::{Host, files, processes};
+use crate::host::{Host, files};
 use crate::provision::folder;
 use crate::provision::ledger::{Ledger, Thing};
 use crate::provision::undo::{Undoers, undo_from};
@@ -13,8 +15,11 @@ use std::time::Duration;
 
 /// Owner of a server: everything whose working folder is the data folder.
 const SERVER: &str = "server";
-/// Owner of the run's processes: everything with the run's id in its environment.
+/// Owner of the run's processes: everything in its control group or with its id in the environment, and orphans.
 const PROCESSES: &str = "processes";
+
+/// The mark of the run's control group.
+const GROUP: &str = "cgroup";
 
 /// A process that does not die within this after SIGKILL hangs in the kernel, in I/O on a dead device.
 const KILL_LIMIT: Duration = Duration::from_secs(30);
@@ -27,10 +32,13 @@ pub fn server_thing(spec: &ServerSpec) -> Result<Thing> {
     Thing::new(SERVER, "postgres").with_path("data", &spec.data)?.with_path("sockets", &spec.socket_folder)
 }
 
-/// The ledger entry for all processes that a run is going to start.
-#[must_use]
-pub fn processes_thing(run: &str) -> Thing {
-    Thing::new(PROCESSES, "processes").with("run", run)
+/// The ledger entry for all processes that a run is going to start, in this control group where there is one.
+///
+/// # Errors
+/// When a path is not UTF-8.
+pub fn processes_thing(run: &str, group: Option<&Path>) -> Result<Thing> {
+    let thing = Thing::new(PROCESSES, "processes").with("run", run);
+    group.map_or(Ok(thing.clone()), |group| thing.with_path(GROUP, group))
 }
 
 /// Makes a folder for the server's user alone, and enters it into the ledger first.
@@ -62,9 +70,12 @@ pub fn undo(ledger: &Ledger, mark: u64, host: &Host) -> Result<()> {
             true => Ok(run),
             false => Err(Error::host(format!("the ledger of run {} lists processes of {run}", ledger.run_id()))),
         });
-        failures.extend(run.and_then(|run| end_run(host, run)).err());
+        failures.extend(run.and_then(|run| end_run(host, run, group_of(thing))).err());
     }
-    let undoers = Undoers::new().with(SERVER, undo_server).with(PROCESSES, |_, _| Ok(()));
+    let undoers = Undoers::new().with(SERVER, undo_server).with(PROCESSES, |_, thing| match group_of(thing) {
+        Some(group) => cgroup::remove(thing.mark("run")?, group),
+        None => Ok(()),
+    });
     failures.extend(undo_from(ledger, mark, &undoers, host));
     match failures.len() {
         0 => Ok(()),
@@ -84,13 +95,27 @@ fn undo_server(host: &Host, thing: &Thing) -> Result<()> {
     cluster::undo::undo_server(host, data, sockets)
 }
 
+fn group_of(thing: &Thing) -> Option<&Path> {
+    thing.marks.get(GROUP).map(Path::new)
+}
+
 /// Ends every process of a run. One that was being forked while we looked is found by the next look.
-fn end_run(host: &Host, run: &str) -> Result<()> {
+fn end_run(host: &Host, run: &str, group: Option<&Path>) -> Result<()> {
+    if let Some(group) = group {
+        cgroup::end(host, run, group, KILL_LIMIT)?;
+    }
+    let begun = now();
     loop {
-        let left = processes::of_run(host, run)?;
+        let mut left = processes::of_run(host, run)?;
+        left.extend(orphans::adopted(host)?);
         if left.is_empty() {
+            orphans::collect(host);
             return Ok(());
         }
         processes::kill(host, &left, KILL_LIMIT)?;
+        if begun.elapsed() > KILL_LIMIT {
+            let message = format!("processes of the run fork faster than they are killed: {}", left[0].comm);
+            return Err(Error::host(message));
+        }
     }
 }

@@ -70,6 +70,27 @@ impl RunFolder {
         &self.path
     }
 
+    /// Whether a pgstrata is writing to it.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        let events = File::open(self.path.join(EVENTS));
+        events.is_ok_and(|events| rustix::fs::flock(events, FlockOperation::NonBlockingLockShared).is_err())
+    }
+
+    /// # Errors
+    /// When somebody has removed or moved it.
+    pub fn must_be_there(&self) -> Result<()> {
+        if self.path.join(RUN).exists() {
+            return Ok(());
+        }
+        Err(Error::store(format!("the run folder {} is gone: it was removed or moved", self.path.display())).hint(
+            format!(
+                "put it back and go on with: pgstrata run --resume {}; or start the plan again",
+                self.path.display()
+            ),
+        ))
+    }
+
     /// `run.json`.
     #[must_use]
     pub fn record(&self) -> &RunRecord {
@@ -274,6 +295,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be made.
     pub fn stage(&self, key: &TrialKey) -> Result<Staging> {
+        self.folder.must_be_there()?;
         Staging::begin(&self.folder.trial_path(key), self.folder.aside_path(key))
     }
 }

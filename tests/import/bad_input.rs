@@ -171,3 +171,50 @@ fn a_folder_in_a_folder_that_may_not_be_read_is_passed_over_and_said() {
     assert!(stderr(&output).contains("passed over: failed to open in/private: Permission denied"), "{}", said(&output));
     assert_eq!(desk.results().len(), 1, "what can be read is stored");
 }
+
+#[test]
+fn a_pipe_without_an_end_and_a_file_of_the_kernel_without_one_are_refused_at_once() {
+    let desk = Desk::new();
+    let pipe = desk.path().join("endless");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    refused(
+        &desk,
+        &["endless"],
+        &["endless is a pipe or a device, which may never end", "pgstrata import - < endless"],
+    );
+    // Read to what it has now, which is no tool's output; for others than root it cannot be opened.
+    let output = desk.import(&["/proc/kmsg"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[test]
+fn a_long_text_takes_time_in_proportion_to_its_length() {
+    let desk = Desk::new();
+    let summary = |n: u32| {
+        format!(
+            "transaction type: <builtin: TPC-B (sort of)>\nscaling factor: 10\nquery mode: simple\nnumber of clients: 8\n\
+             number of threads: 2\nduration: 60 s\nnumber of transactions actually processed: {n}\n\
+             latency average = 8.123 ms\ntps = {n}.123456 (without initial connection time)\n\n"
+        )
+    };
+    let block = |n: u32| format!("Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn\nvda {n}.00 0.00 {n}.00 0 {n}\n\n");
+    let second = |n: u32| format!("progress: {n}.0 s, {n}.5 tps, lat 7.123 ms stddev 1.123\n");
+    let text = |name: &str, n: u32| match name {
+        "summaries" => summary(n),
+        "blocks" => block(n),
+        _ => second(n),
+    };
+    for (name, count) in [("summaries", 1000), ("blocks", 4000), ("progress", 8000)] {
+        let took = |count: u32| {
+            desk.put(name, (1..=count).map(|n| text(name, n)).collect::<String>());
+            let begun = std::time::Instant::now();
+            let output = desk.import(&["--dry-run", name]);
+            assert!(output.status.success(), "{}", said(&output));
+            begun.elapsed().as_secs_f64()
+        };
+        let (short, long) = (took(count), took(count * 4));
+        // Four times the text; in the square of its length it would take sixteen times as long.
+        assert!(long < short * 9.0, "{name}: {short:.2} s, then {long:.2} s for four times as many");
+    }
+}

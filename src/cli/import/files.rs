@@ -3,8 +3,9 @@
 use crate::cli::out;
 use crate::error::{Context, Error, Result};
 use crate::foreign::manifest::{self, Manifest};
+use crate::host::files as on_disk;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,7 @@ impl Given {
     pub(super) fn open(&self) -> Result<Box<dyn Read>> {
         match &self.path {
             None => Ok(Box::new(std::io::stdin().lock())),
-            Some(path) => Ok(Box::new(File::open(path).or_user(|| format!("open {}", self.name))?)),
+            Some(path) => Ok(Box::new(on_disk::open_given(path, &self.name)?)),
         }
     }
 }

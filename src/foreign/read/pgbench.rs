@@ -98,6 +98,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
 
 /// The figures of a text that fits a template as a whole; runs of blanks count as one.
 fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
+    begins(template, text).then_some(())?;
     let mut figures = Vec::new();
     let mut rest = text;
     for (place, part) in template.split(['{', '}']).enumerate() {
@@ -116,10 +117,10 @@ fn fit(template: &str, text: &str, line: u32) -> Option<Vec<Figure>> {
     rest.is_empty().then_some(figures)
 }
 
-/// Whether a text begins as a line that fits the template does.
+/// Whether a text begins as a line that fits the template does. Most differ from their first letters on.
 fn begins(template: &str, text: &str) -> bool {
-    let (first, _) = template.split_once('{').unwrap_or((template, ""));
-    !first.is_empty() && text.starts_with(first)
+    let mut given = text.bytes();
+    template.bytes().take_while(|byte| *byte != b'{').all(|byte| given.next() == Some(byte))
 }
 
 /// What has been read so far.
@@ -163,7 +164,7 @@ impl Reading {
     /// A line that was not read: it belongs to the output where it begins as an item does, or stands inside.
     fn unread(&mut self, line: Line<'_>, text: &str) {
         let bare = text.strip_prefix("- ").unwrap_or(text);
-        let is_begun = SUMMARY.iter().chain(SCRIPT).chain(&PROGRESS[..1]).any(|template| begins(template, bare))
+        let is_begun = SUMMARY.iter().chain([&SCRIPT[0], &PROGRESS[0]]).any(|template| begins(template, bare))
             || bare.starts_with("tps =");
         let Some(output) = self.outputs.last_mut() else { return };
         if text.contains("Run was aborted") || text.contains(" aborted in ") {

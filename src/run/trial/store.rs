@@ -17,10 +17,11 @@ impl Trial<'_, '_> {
     /// Records why there are no figures.
     ///
     /// # Errors
-    /// A trial that failed while the run folder's own disk was full says nothing about its stack: the tools could not
-    /// write their output.
+    /// A trial that failed while the run folder was gone or its own disk was full says nothing about its stack: the tools
+    /// could not write their output.
     pub(super) fn ended_early(&mut self, failure: &Error) -> Result<Failure> {
         let folder = self.session.events.writer().folder().path().to_path_buf();
+        self.session.events.writer().folder().must_be_there()?;
         if files::free_bytes(&folder)? < LEAST_ROOM {
             let message =
                 format!("no space is left for results in {}; the trial ended with: {failure}", folder.display());

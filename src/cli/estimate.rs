@@ -1,0 +1,248 @@
+//! How much time a run has left, from its events alone: live, and from the run folder.
+//!
+//! A trial takes as long as those of its case have taken. A case that has not been timed yet takes what was expected of
+//! it, times what the others took of theirs. While a trial goes on, what it has spent is taken off: the estimate stands
+//! still where all goes as before. Data and images that are made once do not count for a trial.
+
+use crate::record::case::TrialKey;
+use crate::record::event::{CaseLeft, Event, Stamped, Step};
+use std::collections::BTreeMap;
+
+/// What the events so far say.
+#[derive(Debug, Clone, Default)]
+pub struct Estimate {
+    /// Trials of this sitting, and how many of them have ended.
+    pub trials: u32,
+    pub ended: u32,
+    /// The trial that goes on.
+    pub current: Option<Current>,
+    cases: BTreeMap<String, Timed>,
+    /// Expected for what is made once, and spent on that by trials that have ended.
+    once_us: u64,
+    once_spent_us: u64,
+}
+
+/// The trial that goes on.
+#[derive(Debug, Clone)]
+pub struct Current {
+    pub trial: TrialKey,
+    pub step: Step,
+    /// When the step began, and how long it should take.
+    pub step_began_us: u64,
+    pub step_expected_us: Option<u64>,
+    began_us: u64,
+    /// Spent on what is made once, before this step.
+    once_us: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Timed {
+    planned: CaseLeft,
+    ended: u32,
+    took_us: u64,
+}
+
+impl Estimate {
+    pub fn note(&mut self, event: &Stamped) {
+        match &event.what {
+            Event::RunStarted { trials, expected_us, cases, .. }
+            | Event::RunResumed { left: trials, expected_us, cases, .. } => {
+                let of_trials: u64 = cases.values().map(|case| u64::from(case.trials) * case.expected_us).sum();
+                let timed = |planned: &CaseLeft| Timed { planned: *planned, ended: 0, took_us: 0 };
+                *self = Estimate {
+                    trials: *trials,
+                    once_us: expected_us.saturating_sub(of_trials),
+                    cases: cases.iter().map(|(id, planned)| (id.clone(), timed(planned))).collect(),
+                    ..Estimate::default()
+                };
+            }
+            Event::Looked { stopped, left, .. } => {
+                self.trials = self.ended + left;
+                for stopped in stopped {
+                    if let Some(case) = self.cases.get_mut(&stopped.case) {
+                        case.planned.trials = case.ended;
+                    }
+                }
+            }
+            Event::RepeatStarted { trial } => {
+                self.trials += 1;
+                if let Some(case) = self.cases.get_mut(&trial.case) {
+                    case.planned.trials += 1;
+                }
+            }
+            Event::StepStarted { trial, step, expected_us } => {
+                let before = self.current.take().filter(|current| current.trial == *trial);
+                let (began_us, once_us) = before.map_or((event.at_us, 0), |current| {
+                    (current.began_us, current.once_us + current.once_in_step(event.at_us))
+                });
+                let (trial, step_expected_us) = (trial.clone(), *expected_us);
+                self.current = Some(Current {
+                    trial,
+                    step: *step,
+                    step_began_us: event.at_us,
+                    step_expected_us,
+                    began_us,
+                    once_us,
+                });
+            }
+            Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => {
+                self.ended += 1;
+                let Some(current) = self.current.take() else { return };
+                self.once_spent_us += current.once_us;
+                if let Some(case) = self.cases.get_mut(&trial.case) {
+                    case.ended += 1;
+                    case.took_us += current.spent(event.at_us);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Microseconds that are left; `None` where nothing is, or nothing is known.
+    #[must_use]
+    pub fn left_us(&self, now_us: u64) -> Option<u64> {
+        if self.ended >= self.trials {
+            return None;
+        }
+        let (took, expected) =
+            self.cases.values().filter(|case| case.ended > 0).fold((0, 0), |(took, expected), case| {
+                (took + case.took_us, expected + u64::from(case.ended) * case.planned.expected_us)
+            });
+        let ratio = if expected > 0 { took as f64 / expected as f64 } else { 1.0 };
+        let of_case = |case: &Timed| match case.ended {
+            0 => case.planned.expected_us as f64 * ratio,
+            ended => case.took_us as f64 / f64::from(ended),
+        };
+        let trials: f64 = self
+            .cases
+            .values()
+            .map(|case| f64::from(case.planned.trials.saturating_sub(case.ended)) * of_case(case))
+            .sum();
+        let current = self.current.as_ref();
+        let spent = current.and_then(|current| {
+            let longest = of_case(self.cases.get(&current.trial.case)?);
+            Some((current.spent(now_us) as f64).min(longest))
+        });
+        let once_spent =
+            current.map_or(0, |current| current.once_us + current.once_in_step(now_us)) + self.once_spent_us;
+        let untimed = self.cases.values().filter(|case| case.ended == 0).count() as f64;
+        let once = self.once_us.saturating_sub(once_spent) as f64 * untimed / self.cases.len().max(1) as f64;
+        Some((trials - spent.unwrap_or(0.0) + once).max(0.0) as u64)
+    }
+}
+
+impl Current {
+    /// Spent on the trial itself.
+    fn spent(&self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.began_us).saturating_sub(self.once_us + self.once_in_step(now_us))
+    }
+
+    /// Spent in this step on what is made once.
+    fn once_in_step(&self, now_us: u64) -> u64 {
+        let once = matches!(self.step, Step::Template | Step::Images);
+        if once { now_us.saturating_sub(self.step_began_us) } else { 0 }
+    }
+}
+
+/// Time left as a person wants it, no finer than it is known: `40 s`, `12 min`, `2 h 5 min`.
+#[must_use]
+pub fn rounded(left_us: u64) -> String {
+    let seconds = left_us.div_ceil(1_000_000);
+    let minutes = seconds.div_ceil(60);
+    match seconds {
+        0..=20 => format!("{seconds} s"),
+        21..=119 => format!("{} s", seconds.div_ceil(5) * 5),
+        120..=7199 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    const S: u64 = 1_000_000;
+
+    fn key(case: &str, trial: u32) -> TrialKey {
+        TrialKey { case: case.into(), trial }
+    }
+
+    /// A run whose estimate was `expected` seconds a trial, played second by second: `(second, seconds left)` after each
+    /// trial that has ended by then.
+    fn play(expected: u64, trials: &[(&str, u64)], once: u64) -> Vec<(usize, u64, u64)> {
+        let mut cases = BTreeMap::new();
+        for (case, _) in trials {
+            let left = CaseLeft { trials: 0, expected_us: expected * S };
+            cases.entry((*case).to_owned()).or_insert(left).trials += 1;
+        }
+        let mut estimate = Estimate::default();
+        let mut said = Vec::new();
+        let mut now = 5000;
+        let count = u32::try_from(trials.len()).unwrap();
+        let expected_us = expected * S * trials.len() as u64;
+        let started = Event::RunStarted { run: "r".into(), trials: count, expected_us, most_repeats: 0, cases };
+        estimate.note(&Stamped { at_us: now * S, what: started });
+        for (n, (case, seconds)) in trials.iter().enumerate() {
+            let trial = key(case, u32::try_from(n).unwrap());
+            let mut step = |now: u64, step| {
+                let what = Event::StepStarted { trial: trial.clone(), step, expected_us: None };
+                estimate.note(&Stamped { at_us: now * S, what });
+            };
+            if n == 0 {
+                step(now, Step::Template);
+                now += once;
+            }
+            step(now, Step::Measure);
+            for _ in 0..*seconds {
+                now += 1;
+                said.push((n, now, estimate.left_us(now * S).unwrap().div_ceil(S)));
+            }
+            let done = Event::TrialDone { trial, wall_us: 0, measured_us: 0, rate: None };
+            estimate.note(&Stamped { at_us: now * S, what: done });
+        }
+        assert_eq!(estimate.left_us(now * S), None);
+        said
+    }
+
+    #[test]
+    fn the_time_left_of_equal_trials_never_climbs_by_a_tenth_after_the_third() {
+        let mut random = ChaCha8Rng::seed_from_u64(20_261_122);
+        for _ in 0..200 {
+            let (seconds, expected) = (random.random_range(8..300), random.random_range(4..600));
+            let jitter = |random: &mut ChaCha8Rng| seconds + random.random_range(0..=seconds / 10);
+            let cases = ["a", "b", "c", "d"];
+            let trials: Vec<(&str, u64)> = (0..24).map(|n| (cases[n % 4], jitter(&mut random))).collect();
+            let said = play(expected, &trials, random.random_range(0..600));
+            let (_, at, left) = said.iter().find(|(n, ..)| *n == 3).unwrap();
+            for (n, now, then) in said.iter().filter(|(n, ..)| *n >= 3) {
+                let late = (now + then) as f64 / (at + left) as f64;
+                let later = (now + then).saturating_sub(at + left) as f64 / *left as f64;
+                assert!(late < 1.1 && later < 0.1, "trial {n}: {left} s at {at}, then {then} s at {now}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_a_trial_that_takes_what_the_others_took_the_end_does_not_move() {
+        let said = play(10, &[("a", 60), ("a", 60), ("a", 60), ("a", 60)], 30);
+        let ends: Vec<u64> = said.iter().filter(|(n, ..)| *n > 0).map(|(_, now, left)| now + left).collect();
+        assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
+    }
+
+    #[test]
+    fn kinds_of_trials_keep_their_own_times() {
+        // After one trial of each, what is left is known: two of 100 s and one of 10 s.
+        let said = play(20, &[("slow", 100), ("quick", 10), ("slow", 100), ("slow", 100), ("quick", 10)], 0);
+        let (_, now, left) = *said.iter().find(|(n, ..)| *n == 2).unwrap();
+        assert_eq!((now, left), (5111, 209));
+    }
+
+    #[test]
+    fn time_left_is_said_no_finer_than_it_is_known() {
+        let said = |seconds: u64| rounded(seconds * S);
+        assert_eq!([0, 7, 33, 118].map(said), ["0 s", "7 s", "35 s", "120 s"]);
+        assert_eq!([120, 121, 3600, 7500].map(said), ["2 min", "3 min", "60 min", "2 h 5 min"]);
+    }
+}

@@ -1,0 +1,97 @@
+//! What others get of a run while it goes on and when it ends: the report page of `run --page`, the command of
+//! `run --notify`.
+
+use super::out;
+use crate::error::{Context, Error, Result};
+use crate::host::command::Command;
+use crate::host::{Host, files};
+use crate::record::event::{Event, Stamped};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Seconds between two looks of the page at itself.
+const REFRESH_S: u32 = 15;
+/// A command that takes longer hangs: the run is over, and somebody waits for it.
+const NOTIFY_LIMIT: Duration = Duration::from_secs(60);
+
+/// Follows a run.
+#[derive(Default)]
+pub struct Follower {
+    /// Whether the page is written after each trial.
+    page: bool,
+    /// The run's folder, once there is one.
+    folder: Mutex<Option<PathBuf>>,
+}
+
+impl Follower {
+    #[must_use]
+    pub fn new(page: bool) -> Follower {
+        Follower { page, folder: Mutex::default() }
+    }
+
+    /// Takes an event in; nothing is measured between the end of a trial and the return of this.
+    pub fn note(&self, folder: &Path, event: &Stamped) {
+        match &event.what {
+            Event::RunStarted { .. } | Event::RunResumed { .. } => {
+                *self.folder.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder.to_path_buf());
+                self.write_page(folder, Some(REFRESH_S));
+            }
+            Event::TrialDone { .. } | Event::TrialNotRun { .. } => self.write_page(folder, Some(REFRESH_S)),
+            _ => {}
+        }
+    }
+
+    /// The run has failed: its page looks at itself no more.
+    pub fn failed(&self) {
+        if let Some(folder) = self.folder() {
+            self.write_page(&folder, None);
+        }
+    }
+
+    fn folder(&self) -> Option<PathBuf> {
+        self.folder.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes the page, whole or not at all. A page is no reason to end a run.
+    fn write_page(&self, folder: &Path, refresh_s: Option<u32>) {
+        if !self.page {
+            return;
+        }
+        let written = crate::analyse::load::findings(folder)
+            .and_then(|findings| crate::report::page::refreshing(&findings, refresh_s))
+            .and_then(|page| files::write_whole(&folder.join("report.html"), page.as_bytes()));
+        if let Err(e) = written {
+            out::remark(&format!("warning: the page was not written: {}", out::harmless_lines(&e.to_string())));
+        }
+    }
+
+    /// Runs the command of `--notify`. That it fails is a warning.
+    pub fn notify(&self, host: &Host, command: &str, ended: &Result<u8>) {
+        if let Err(e) = self.try_notify(host, command, ended) {
+            out::remark(&format!("warning: --notify: {}", out::harmless_lines(&e.to_string())));
+        }
+    }
+
+    fn try_notify(&self, host: &Host, command: &str, ended: &Result<u8>) -> Result<()> {
+        let mut words = command.split_whitespace();
+        let program = words.next().ok_or_else(|| Error::user("it names no program"))?;
+        let (outcome, code, message) = match ended {
+            Ok(0) => ("complete", 0, String::new()),
+            Ok(130) => ("interrupted", 130, String::new()),
+            Ok(code) => ("incomplete", *code, String::new()),
+            Err(e) => ("failed", e.kind().exit_code(), e.chain()),
+        };
+        let folder = self.folder().unwrap_or_default();
+        let here = std::env::current_dir().or_user(|| "find the working folder".to_owned())?;
+        let command = Command::new(program)
+            .args(words)
+            .env("PGSTRATA_RUN_FOLDER", folder.as_os_str())
+            .env("PGSTRATA_OUTCOME", outcome)
+            .env("PGSTRATA_EXIT_STATUS", code.to_string())
+            .env("PGSTRATA_MESSAGE", message)
+            .cwd(here)
+            .limit(NOTIFY_LIMIT);
+        host.run(&command).map(drop)
+    }
+}

@@ -1,0 +1,225 @@
+//! `pgstrata status`: how far a run is, by the files of its folder alone.
+
+use super::estimate::{Estimate, rounded};
+use super::out;
+use super::progress::{count, named};
+use crate::error::{EXIT_INCOMPLETE, Result};
+use crate::host::time::{rfc3339, time_of_day, wall_us};
+use crate::record::case::TrialKey;
+use crate::record::event::{Event, Stamped};
+use crate::record::trial::Outcome;
+use crate::store::folder::RunFolder;
+use crate::units::{Micros, significant};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Widest line of warnings.
+const COLUMNS: usize = 80;
+
+/// Show how far a run is: trials, time left, warnings
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata status results/2026-11-21-0241-which-filesystem    of a run that goes on, has ended or was killed
+  pgstrata status results/... --json | jq .left_us            for programs
+  watch pgstrata status results/...                           from a second terminal
+
+Reads the run folder and nothing else, so it works from any account and machine that can read it. Exit status: 0 the run
+goes on, or all trials are measured; 1 it has ended and some trials have no figures; 2 no run folder; 5 it cannot be read.")]
+pub struct Args {
+    /// A run folder
+    folder: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Running,
+    Complete,
+    /// It went to its end, and some trials have no figures.
+    Incomplete,
+    Interrupted,
+    /// Nobody writes to it, and its end was not written.
+    Killed,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Status {
+    run: String,
+    name: String,
+    state: State,
+    /// When the first sitting began, RFC 3339.
+    started: String,
+    trials: usize,
+    measured: usize,
+    /// Of the others: tried without figures, damaged.
+    not_run: usize,
+    damaged: usize,
+    /// The trial that goes on, or was cut short, and what it is at.
+    current: Option<CurrentTrial>,
+    /// While it runs: microseconds left, and when it will end, RFC 3339.
+    left_us: Option<u64>,
+    ends: Option<String>,
+    /// The trial that was measured last, and its operations a second.
+    last: Option<LastTrial>,
+    /// Warnings of the last sitting.
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CurrentTrial {
+    trial: TrialKey,
+    step: String,
+    /// For how long, and how long it should take, microseconds.
+    since_us: u64,
+    expected_us: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct LastTrial {
+    trial: TrialKey,
+    rate: Option<f64>,
+}
+
+/// Shows it.
+///
+/// # Errors
+/// When the folder is no run folder or cannot be read.
+pub fn run(args: &Args) -> Result<u8> {
+    let folder = RunFolder::open(&args.folder)?;
+    let now_us = wall_us();
+    let status = status(&folder, now_us)?;
+    if args.json {
+        out::json(&status)?;
+    } else {
+        out::bytes(shown(&status, &args.folder, now_us).as_bytes())?;
+    }
+    Ok(if matches!(status.state, State::Running | State::Complete) { 0 } else { EXIT_INCOMPLETE })
+}
+
+fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
+    // Before the events: a run that ends meanwhile is then seen as running, and not as killed.
+    let live = folder.is_live();
+    let record = folder.record();
+    let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
+    let events = folder.events()?;
+    let due = record.due(&events);
+    for key in &due {
+        match folder.trial(key) {
+            Ok(Some(trial)) if trial.outcome == Outcome::Measured => measured += 1,
+            Ok(Some(_)) => not_run += 1,
+            Ok(None) => {}
+            Err(_) => damaged += 1,
+        }
+    }
+    let estimate = estimate(&events);
+    let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
+    {
+        _ if live => State::Running,
+        Some(Event::RunDone { .. }) if measured == due.len() => State::Complete,
+        Some(Event::RunDone { .. }) => State::Incomplete,
+        Some(Event::Interrupted) => State::Interrupted,
+        // Fail-fast writes no end.
+        _ if estimate.current.is_none() && estimate.ended > 0 => State::Incomplete,
+        _ => State::Killed,
+    };
+    let left_us = estimate.left_us(now_us).filter(|_| live);
+    let last = events.iter().rev().find_map(|event| match &event.what {
+        Event::TrialDone { trial, rate, .. } => Some(LastTrial { trial: trial.clone(), rate: *rate }),
+        _ => None,
+    });
+    let until_us = if live { now_us } else { events.last().map_or(now_us, |event| event.at_us) };
+    let current = estimate.current.as_ref().map(|current| CurrentTrial {
+        trial: current.trial.clone(),
+        step: current.step.doing().to_owned(),
+        since_us: until_us.saturating_sub(current.step_began_us),
+        expected_us: current.step_expected_us,
+    });
+    Ok(Status {
+        run: record.id.clone(),
+        name: record.name.clone(),
+        state,
+        started: record.started.clone(),
+        trials: due.len(),
+        measured,
+        not_run,
+        damaged,
+        current,
+        left_us,
+        ends: left_us.map(|left_us| rfc3339(now_us.saturating_add(left_us))),
+        last,
+        warnings: warnings(&events),
+    })
+}
+
+/// A sentence in lines of at most [`COLUMNS`], indented by two; those after the first by four.
+fn folded(sentence: &str) -> String {
+    let mut lines = vec![String::from(" ")];
+    for word in sentence.split(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last + 1 + word.chars().count() > COLUMNS {
+            lines.push(String::from("   "));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn estimate(events: &[Stamped]) -> Estimate {
+    let mut estimate = Estimate::default();
+    events.iter().for_each(|event| estimate.note(event));
+    estimate
+}
+
+fn warnings(events: &[Stamped]) -> Vec<String> {
+    let began = |event: &Stamped| matches!(event.what, Event::RunStarted { .. } | Event::RunResumed { .. });
+    let from = events.iter().rposition(began).unwrap_or(0);
+    let message = |event: &Stamped| match &event.what {
+        Event::Warning { message } => Some(message.clone()),
+        _ => None,
+    };
+    events[from..].iter().filter_map(message).collect()
+}
+
+fn shown(status: &Status, folder: &Path, now_us: u64) -> String {
+    let resume = format!("pgstrata run --resume {}", folder.display());
+    let state = match status.state {
+        State::Running => status.left_us.map_or_else(
+            || "running".to_owned(),
+            |left| format!("running, {} left ({})", rounded(left), time_of_day(now_us.saturating_add(left), now_us)),
+        ),
+        State::Complete => "complete".to_owned(),
+        State::Incomplete => format!("ended; try the trials without figures again: {resume}"),
+        State::Interrupted => format!("interrupted; resume it: {resume}"),
+        State::Killed => format!("killed; clean up: pgstrata clean; then resume: {resume}"),
+    };
+    let all = count(u32::try_from(status.trials).unwrap_or(u32::MAX), "trial");
+    let mut text = format!("{}: {state}\n  {} of {all} measured", status.name, status.measured);
+    for (number, what) in [(status.not_run, "not run"), (status.damaged, "damaged")] {
+        if number > 0 {
+            text.push_str(&format!(", {number} {what}"));
+        }
+    }
+    text.push('\n');
+    if let Some(CurrentTrial { trial, step, since_us, expected_us }) = &status.current {
+        let seconds = |us: u64| Micros(us / 1_000_000 * 1_000_000);
+        let of = expected_us.filter(|of| of >= since_us).map_or_else(String::new, |of| format!(" of {}", seconds(of)));
+        let word = if status.state == State::Running { "now" } else { "cut short" };
+        text.push_str(&format!("  {word}: {}, {step}, {}{of}\n", named(trial), seconds(*since_us)));
+    }
+    if let Some(LastTrial { trial, rate }) = &status.last {
+        let rate = rate.map_or_else(|| "no rate".to_owned(), |rate| format!("{}/s", significant(rate)));
+        text.push_str(&format!("  last: {}, {rate}\n", named(trial)));
+    }
+    for warning in &status.warnings {
+        text.push_str(&folded(&format!("warning: {warning}")));
+    }
+    out::harmless_lines(&text)
+}

@@ -1,0 +1,186 @@
+//! A control group (version 2) for the processes of one run: whatever a script forks stays in it, with whatever
+//! environment, session and working folder.
+
+use super::{Process, command_line, kill, read, wait_until_gone};
+use crate::error::{Context, Error, Result};
+use crate::host::{Host, paths};
+use crate::parse::mountinfo;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The group that commands are started in.
+#[derive(Debug, Clone)]
+pub(in crate::host) struct Cgroup {
+    /// `cgroup.procs`, opened by the user who made the group: the kernel asks for that user's rights (Linux 5.16).
+    procs: Arc<File>,
+}
+
+impl Cgroup {
+    /// Moves the calling process into the group. Only a system call: safe between fork and exec.
+    pub(in crate::host) fn join(&self) -> std::io::Result<()> {
+        rustix::io::write(&*self.procs, b"0").map(drop).map_err(std::io::Error::from)
+    }
+
+    /// Moves a process into it that could not join by itself: another user's before Linux 5.16.
+    pub(in crate::host) fn add(&self, pid: u32) {
+        // It has joined already, or has ended.
+        (&*self.procs).write_all(pid.to_string().as_bytes()).unwrap_or_default();
+    }
+}
+
+/// Where the group of a run would lie: below our own. `None` without version 2 of control groups.
+#[must_use]
+pub fn place(host: &Host, run_id: &str) -> Option<PathBuf> {
+    let own = host.read_optional("/proc/self/cgroup")?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let mounts = mountinfo::parse(&host.read_optional("/proc/self/mountinfo")?).ok()?;
+    let whole = |mount: &&mountinfo::Mount| mount.fstype == "cgroup2" && mount.root == "/";
+    let outside = Path::new(own).components().any(|part| part.as_os_str() == "..");
+    let mount = mounts.iter().rfind(whole).filter(|_| !outside)?;
+    Some(Path::new(&mount.target).join(own).join(name(run_id)))
+}
+
+/// Makes the group at its [`place`], which the ledger has by now. `None` where the kernel does not let us: commands then
+/// start where we are.
+#[must_use]
+pub(in crate::host) fn make(path: &Path) -> Option<Cgroup> {
+    match fs::create_dir(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return None,
+        _ => {}
+    }
+    let procs = File::options().write(true).open(path.join("cgroup.procs"));
+    // Below a group of threads, one takes no processes.
+    let takes = fs::read_to_string(path.join("cgroup.type")).is_ok_and(|kind| kind.trim() == "domain");
+    match procs {
+        Ok(procs) if takes => Some(Cgroup { procs: Arc::new(procs) }),
+        _ => {
+            fs::remove_dir(path).unwrap_or_default();
+            None
+        }
+    }
+}
+
+/// Ends every process in the group of a run.
+///
+/// # Errors
+/// When `path` is no such group, or with those that do not end.
+pub fn end(host: &Host, run_id: &str, path: &Path, limit: Duration) -> Result<()> {
+    if !is_group(run_id, path)? {
+        return Ok(());
+    }
+    let begun = crate::host::time::now();
+    loop {
+        let inside = members(host, path);
+        if inside.is_empty() {
+            return Ok(());
+        }
+        // Since Linux 5.14 the kernel ends all of them at once, those that fork meanwhile among them.
+        if fs::write(path.join("cgroup.kill"), "1").is_err() {
+            kill(host, &inside, limit)?;
+        }
+        let left = wait_until_gone(host, &inside, limit.saturating_sub(begun.elapsed()));
+        if begun.elapsed() >= limit {
+            let shown: Vec<String> = left.iter().map(|process| command_line(host, process)).collect();
+            return Err(Error::host(format!(
+                "killed but still there after {} s: {}",
+                limit.as_secs(),
+                shown.join(", ")
+            )));
+        }
+    }
+}
+
+/// Removes the group, when nothing runs in it any more.
+///
+/// # Errors
+/// When it is busy.
+pub fn remove(run_id: &str, path: &Path) -> Result<()> {
+    if !is_group(run_id, path)? {
+        return Ok(());
+    }
+    for group in tree(path).iter().rev() {
+        fs::remove_dir(group).or_host(|| format!("remove the control group {}", group.display()))?;
+    }
+    Ok(())
+}
+
+fn name(run_id: &str) -> String {
+    format!("pgstrata-{run_id}")
+}
+
+/// Whether the group is there. What has another name, or is no group, is not touched.
+fn is_group(run_id: &str, path: &Path) -> Result<bool> {
+    if !paths::exists(path) {
+        return Ok(false);
+    }
+    if path.file_name().is_some_and(|found| *found == *name(run_id)) && paths::is_file(&path.join("cgroup.procs")) {
+        return Ok(true);
+    }
+    Err(Error::host(format!("{} is not the control group of run {run_id}", path.display())))
+}
+
+/// The group and those below it, which a script may have made; parents first.
+fn tree(path: &Path) -> Vec<PathBuf> {
+    let mut found = vec![path.to_path_buf()];
+    let mut next = 0;
+    while let Some(group) = found.get(next).cloned() {
+        let entries = fs::read_dir(&group).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| entry.path()).filter(|entry| paths::is_folder(entry)));
+        next += 1;
+    }
+    found
+}
+
+fn members(host: &Host, path: &Path) -> Vec<Process> {
+    let listed = tree(path).into_iter().filter_map(|group| fs::read_to_string(group.join("cgroup.procs")).ok());
+    let pids: Vec<u32> =
+        listed.flat_map(|text| text.lines().filter_map(|n| n.parse().ok()).collect::<Vec<_>>()).collect();
+    let others = pids.into_iter().filter(|pid| *pid != std::process::id());
+    others.filter_map(|pid| read(host, pid)).filter(|process| !process.ended).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place_with(cgroup: &str, mountinfo: &str) -> Option<PathBuf> {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        fs::write(root.path().join("proc/self/cgroup"), cgroup).unwrap();
+        fs::write(root.path().join("proc/self/mountinfo"), mountinfo).unwrap();
+        place(&Host::rooted(root.path()), "0badcafe")
+    }
+
+    const HYBRID: &str = "20 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn the_group_of_a_run_lies_below_our_own_where_version_2_is_mounted() {
+        let own = "4:memory:/elsewhere\n0::/user.slice/session-3.scope\n";
+        let expected = "/sys/fs/cgroup/unified/user.slice/session-3.scope/pgstrata-0badcafe";
+        assert_eq!(place_with(own, HYBRID), Some(expected.into()));
+        assert_eq!(place_with("0::/\n", HYBRID), Some("/sys/fs/cgroup/unified/pgstrata-0badcafe".into()));
+    }
+
+    #[test]
+    fn without_version_2_or_outside_of_our_view_there_is_none() {
+        assert_eq!(place_with("4:memory:/x\n", HYBRID), None);
+        assert_eq!(place_with("0::/x\n", "20 31 0:38 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"), None);
+        assert_eq!(place_with("0::/../x\n", HYBRID), None);
+        assert_eq!(place_with("0::/x\n", &HYBRID.replace(" / ", " /x ")), None);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_the_group_of_the_run_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let end = |path: &Path| end(&Host::this(), "0badcafe", path, Duration::ZERO);
+        assert!(end(&folder.path().join("pgstrata-0badcafe")).is_ok(), "gone already");
+        assert!(end(folder.path()).is_err());
+        let named = folder.path().join("pgstrata-0badcafe");
+        fs::create_dir(&named).unwrap();
+        assert!(end(&named).is_err() && remove("0badcafe", &named).is_err());
+        assert!(named.exists());
+    }
+}

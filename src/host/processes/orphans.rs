@@ -1,0 +1,83 @@
+//! Processes whose parent has ended, where there is no control group: this process becomes the parent of all that
+//! descend from it (PR_SET_CHILD_SUBREAPER), and so can find and end them.
+
+use super::{Process, pids, read, stat_of};
+use crate::error::Result;
+use crate::host::Host;
+use crate::host::time::sleep;
+use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often orphans that have ended are collected: a script may leave a thousand a second.
+const COLLECT_EVERY: Duration = Duration::from_secs(5);
+
+/// The processes that this one has started itself: their exit codes belong to whoever started them.
+static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+static ADOPTS: AtomicBool = AtomicBool::new(false);
+
+/// Becomes the parent of orphans, from now to the end of this process. False where the kernel refuses.
+pub(in crate::host) fn adopt() -> bool {
+    if set_child_subreaper(Some(getpid())).is_err() {
+        return false;
+    }
+    if !ADOPTS.swap(true, Ordering::SeqCst) {
+        let collect = || {
+            loop {
+                sleep(COLLECT_EVERY);
+                collect(&Host::this());
+            }
+        };
+        // Without the thread, they are collected at the end of each trial.
+        drop(std::thread::Builder::new().name("orphans".to_owned()).spawn(collect));
+    }
+    true
+}
+
+/// Held while a process is started: until it is noted, nobody may take it for an orphan.
+pub(in crate::host) fn starting() -> MutexGuard<'static, BTreeSet<u32>> {
+    STARTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The processes below this one that it has not started itself; none unless it adopts.
+///
+/// # Errors
+/// When `/proc` cannot be listed.
+pub fn adopted(host: &Host) -> Result<Vec<Process>> {
+    if !ADOPTS.load(Ordering::SeqCst) {
+        return Ok(Vec::new());
+    }
+    let started = starting();
+    let parents: Vec<(u32, u32)> =
+        pids(host)?.into_iter().filter_map(|pid| Some((pid, stat_of(host, pid)?.0))).collect();
+    let mut below = BTreeSet::from([std::process::id()]);
+    loop {
+        let children = parents.iter().filter(|(pid, parent)| below.contains(parent) && !below.contains(pid));
+        let children: Vec<u32> = children.map(|(pid, _)| *pid).collect();
+        if children.is_empty() {
+            break;
+        }
+        below.extend(children);
+    }
+    let orphans = below.into_iter().filter(|pid| *pid != std::process::id() && !started.contains(pid));
+    Ok(orphans.filter_map(|pid| read(host, pid)).filter(|process| !process.ended).collect())
+}
+
+/// Collects the orphans that have ended, so that their pids can be used again.
+pub fn collect(host: &Host) {
+    if !ADOPTS.load(Ordering::SeqCst) {
+        return;
+    }
+    let started = starting();
+    for pid in pids(host).unwrap_or_default() {
+        let ended = stat_of(host, pid) == Some((std::process::id(), true));
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| ended && !started.contains(&pid))
+        {
+            // Nobody else waits for it; where that fails it stays until we end.
+            waitpid(Some(pid), WaitOptions::NOHANG).ok();
+        }
+    }
+}
