@@ -2,7 +2,7 @@
 //!
 //! Whether a step passed and what a search says is asked of `stats::search`, as the driver does for its next step.
 
-use super::findings::{Capacity, CapacityStep, Estimate};
+use super::findings::{Capacity, CapacityStep};
 use super::measures::MeasureSums;
 use super::remark::{Number, Remark, Weight};
 use crate::record::operation::Operation;
@@ -22,6 +22,8 @@ pub struct CapacitySums {
     /// Steps of which the driver was the limit.
     by_client: u64,
     steps: Vec<CapacityStep>,
+    /// Searches whose steps all passed or all failed.
+    open: u64,
 }
 
 impl CapacitySums {
@@ -31,6 +33,7 @@ impl CapacitySums {
         let found = search::holds(&tried).zip(first_rate(search));
         self.holds.push(found.map(|(rung, first)| first * search::ratio(f64::from(rung))));
         self.peaks.push(search.peak_tps);
+        self.open += u64::from(about(search).is_none());
         for (place, step) in (1..).zip(&search.steps) {
             let counted = counted(step);
             let failed = counted.failed();
@@ -89,7 +92,7 @@ impl CapacitySums {
     }
 
     /// What a reader should know of the steps.
-    pub fn remarks(&self, about: Option<&Estimate>) -> Vec<Remark> {
+    pub fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         let all = self.steps.len() as u64;
         if self.by_client > 0 {
@@ -97,10 +100,10 @@ impl CapacitySums {
                          by more than a tenth of the latency limit";
             remarks.push(Remark::with(Weight::Elsewhere, words, Number::Of(self.by_client, all)));
         }
-        let without = self.holds.len() as u64 - u64::from(about.map_or(0, |about| about.trials));
-        if without > 0 {
-            let words = "the steps of {} trials all passed or all failed, so that these have no capacity";
-            remarks.push(Remark::with(Weight::Unsure, words, Number::Of(without, self.holds.len() as u64)));
+        if self.open > 0 {
+            let words =
+                "the steps of {} trials all passed or all failed, so that the case has no capacity and is not ranked";
+            remarks.push(Remark::with(Weight::Unsure, words, Number::Of(self.open, self.holds.len() as u64)));
         }
         remarks
     }

@@ -28,7 +28,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     let unjournaled: BTreeSet<String> = sums.trials.iter().flat_map(unjournaled).collect();
     remarks.extend(unjournaled.into_iter().map(|what| Remark::plain(Weight::Unsafe, what)));
     remarks.extend(trials(found, blocks));
-    remarks.extend(sums.capacity.remarks(found.capacity.as_ref().and_then(|capacity| capacity.about.as_ref())));
+    remarks.extend(sums.capacity.remarks());
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {

@@ -83,7 +83,11 @@ pub fn judge(case: &CaseSums) -> Durability {
     if let Some(reason) = case.trials.iter().find_map(|trial| volatile(trial, operation)) {
         return Durability { class: DurabilityClass::Volatile, reason };
     }
-    let read_only = operation.writes == Writes::Never || case.strata.read_only() == Some(true);
+    let read_only = match operation.writes {
+        Writes::Never => true,
+        Writes::Always => false,
+        Writes::Unknown => case.strata.read_only() == Some(true),
+    };
     if case.spec.postgres.is_some() && read_only {
         let reason = "the workload only reads: no commit needed a flush".to_owned();
         return Durability { class: DurabilityClass::NotApplicable, reason };

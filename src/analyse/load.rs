@@ -173,7 +173,7 @@ fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
     let mut last_us = 0;
     for event in events {
         match &event.what {
-            Event::RunStarted { .. } | Event::RunResumed { .. } => {
+            Event::RunStarted { .. } | Event::RunResumed { .. } | Event::RunExtended { .. } => {
                 wall_us += last_us - began_us;
                 began_us = event.at_us;
             }

@@ -87,7 +87,17 @@ impl MeasureSums {
         self.skipped += measure.skipped;
         self.late += measure.late;
         self.done += measure.done.unwrap_or(0);
-        self.rates.extend(rate.map(|trial_mean| BlockMean { block: trial, trial: trial_mean }));
+        match rate {
+            Some(trial_mean) => self.rates.push(BlockMean { block: trial, trial: trial_mean }),
+            // Left out alone, the best of its trials would stand for the case.
+            None => {
+                let why = "at least one search ended without a capacity: its steps all passed or all failed";
+                self.unavailable = Some(why.to_owned());
+            }
+        }
+        if self.unavailable.is_some() {
+            self.rates.clear();
+        }
     }
 
     /// Adds the latencies of a trial.

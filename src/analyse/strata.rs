@@ -148,10 +148,12 @@ impl StrataSums {
         self.below(&End::Wal)
     }
 
-    /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted.
+    /// Whether the workload was seen to write no WAL worth speaking of; `None` where WAL was not counted. The counter of WAL
+    /// records lags by a second or so in short windows: transactions that took an id have written all the same.
     #[must_use]
     pub fn read_only(&self) -> Option<bool> {
-        self.wal_records.per_operation().map(|records| records < READ_ONLY_RECORDS)
+        let wrote = self.xids.per_operation().is_some_and(|xids| xids >= READ_ONLY_RECORDS);
+        self.wal_records.per_operation().map(|records| records < READ_ONLY_RECORDS && !wrote)
     }
 
     /// The finding, `noun` being what an operation is called; `None` where nothing was counted.

@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     if let Some(path) = &args.html {
         let whole = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-        files::write_whole(&whole, report::compare::page(&findings)?.as_bytes())?;
+        files::write_output(&whole, report::compare::page(&findings)?.as_bytes())?;
         if !args.json {
             out::line(&format!("\nreport      {}", out::harmless(&path.display().to_string())))?;
         }

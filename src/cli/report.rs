@@ -95,7 +95,7 @@ fn render(findings: &Findings, format: &str) -> Result<Vec<u8>> {
 /// With the path.
 pub fn write(findings: &Findings, format: &str, path: &Path) -> Result<()> {
     let path = std::path::absolute(path).or_user(|| format!("find {}", path.display()))?;
-    files::write_whole(&path, &render(findings, format)?)
+    files::write_output(&path, &render(findings, format)?)
 }
 
 /// Prints a report.

@@ -54,6 +54,21 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     write_beside(path, bytes, 0o644, None).or_store(|| format!("write {}", path.display()))
 }
 
+/// Writes what a person asked for to the place that they named: whole or not at all where that is a file or nothing yet,
+/// into it where it is a device, a pipe or a link, which stay what they are.
+///
+/// # Errors
+/// [`crate::error::Kind::Store`], with the path.
+pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let written = OpenOptions::new().write(true).truncate(true).open(path);
+            written.and_then(|mut file| file.write_all(bytes)).or_store(|| format!("write {}", path.display()))
+        }
+        _ => write_whole(path, bytes),
+    }
+}
+
 /// Same, for a file on the stack under test or in a folder of the server's user, with mode and owner: what fails there
 /// is the machine's, not the run folder's.
 ///

@@ -38,7 +38,8 @@ pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
     check_name(path)?;
     // What is there already is somebody else's: an entry would have it removed.
     if paths::exists(path) {
-        return Err(Error::host(format!("the folder {} exists already", path.display())));
+        return Err(Error::host(format!("the folder {} exists already", path.display()))
+            .hint("if a killed run left it: `pgstrata clean`, with the --state folder of that run, removes it"));
     }
     let entry = ledger.enter(Thing::new(owner, "folder").with_path("path", path)?)?;
     files::make_folder(path, PASSABLE)?;

@@ -110,6 +110,7 @@ pub enum Event {
         #[serde(default)]
         most_repeats: u32,
         /// The cases, for the time left.
+        #[serde(default)]
         cases: BTreeMap<String, CaseLeft>,
     },
     /// The run went on after a stop.
@@ -126,6 +127,7 @@ pub enum Event {
         #[serde(default)]
         most_repeats: u32,
         /// The cases that have trials left.
+        #[serde(default)]
         cases: BTreeMap<String, CaseLeft>,
     },
     /// The run was given more blocks than it was planned with.

@@ -63,8 +63,14 @@ pub fn extend(writer: &mut Writer, blocks: u32) -> Result<Event> {
     let mut record = writer.folder().record().clone();
     let from = record.blocks;
     if blocks <= from {
-        return Err(Error::user(format!("the run has {from} blocks already, and --blocks says {blocks}"))
-            .hint("--blocks is the number of blocks in all, those of the run included"));
+        let has = if record.at_least.is_some() { "may take up to" } else { "has" };
+        return Err(Error::user(format!("the run {has} {from} blocks already, and --blocks says {blocks}"))
+            .hint("--blocks is the number of blocks in all; leave it out to go on with the run as it is"));
+    }
+    let looks = Looks::of(&record, writer.folder())?;
+    if looks.taken.last_key_value().is_some_and(|(_, going_on)| going_on.is_empty()) {
+        return Err(Error::user("no comparison of this run is open: further blocks would decide nothing")
+            .hint("`pgstrata report` shows what was decided; for another question write another plan"));
     }
     record.order = plan::extended_order(&record.cases, blocks, record.seed)?;
     record.blocks = blocks;

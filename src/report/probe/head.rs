@@ -63,7 +63,9 @@ fn recommendation(findings: &ProbeFindings) -> String {
 fn place(findings: &ProbeFindings) -> String {
     let entries = &findings.standing.entries;
     let Some(here) = entries.iter().position(|entry| entry.here) else { return "not compared".to_owned() };
-    let nth = format!("{} of {}", ordinal(here + 1), entries.len());
+    // Published are single writes, not the WAL writes of the first line.
+    let own = rate(entries[here].fdatasync_per_s);
+    let nth = format!("{} of {} by one 8 kB write + fdatasync, {own}/s here", ordinal(here + 1), entries.len());
     match here.checked_sub(1).and_then(|above| entries.get(above)) {
         Some(above) => {
             let name = above.device.split(',').next().unwrap_or_default();

@@ -19,6 +19,7 @@ use crate::record::search::{SearchCounts, StepCounts};
 use crate::stats::search::{self, Counted, Try};
 use crate::units::Micros;
 use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
+use hdrhistogram::Histogram;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -200,13 +201,14 @@ impl Workload for Capacity {
         let units = settings.units(memory);
         let longest = Micros((until.longest.0 / steps / SECOND_US).max(1) * SECOND_US);
         let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
-        let origin = OnceLock::new();
+        let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
         for number in 1..=steps {
             let tried: Vec<Try> = search.steps.iter().map(as_try).collect();
             let rung = search::next(&tried);
             let rate = FIRST_RATE * search.peak_tps * search::ratio(f64::from(rung));
             let step = StepCounts { rung, rate, tag: format!("step-{number:02}"), ..StepCounts::default() };
-            let shifted = Shifted { listener, origin: &origin, tag: &step.tag.clone(), start_us: AtomicU64::new(0) };
+            let shifted =
+                Shifted { listener, origin: &origin, tag: &step.tag.clone(), start_us: AtomicU64::new(0), last: &last };
             let before = (until.progress)()?.cycles;
             let mut progress = || {
                 let cycles = (until.progress)()?.cycles - before;
@@ -313,6 +315,8 @@ struct Shifted<'a> {
     tag: &'a str,
     /// When this one began, after that.
     start_us: AtomicU64,
+    /// The last second that was told, of all steps.
+    last: &'a AtomicU64,
 }
 
 impl Listener for Shifted<'_> {
@@ -327,7 +331,14 @@ impl Listener for Shifted<'_> {
     fn second(&self, second: ClientSecond) {
         // The nearest second of the trial: a step's seconds begin with it.
         let before = (self.start_us.load(Ordering::SeqCst) + SECOND_US / 2) / SECOND_US;
-        self.listener.second(ClientSecond { second: before + second.second, ..second });
+        let now = before + second.second;
+        // Between two steps nothing is asked for: no hole, a second without operations.
+        for pause in self.last.swap(now, Ordering::SeqCst) + 1..now {
+            let latencies = Histogram::new_from(&second.latencies);
+            let (done, failed, skipped, late, log_sample) = (0, 0, 0, 0, second.log_sample);
+            self.listener.second(ClientSecond { second: pause, done, failed, skipped, late, log_sample, latencies });
+        }
+        self.listener.second(ClientSecond { second: now, ..second });
     }
 
     fn latencies(&self, interval: LatencyInterval) {
@@ -399,7 +410,8 @@ mod tests {
             }
         }
         let (told, origin) = (Told::default(), OnceLock::new());
-        let shifted = |tag| Shifted { listener: &told, origin: &origin, tag, start_us: AtomicU64::new(0) };
+        let last = AtomicU64::new(0);
+        let shifted = |tag| Shifted { listener: &told, origin: &origin, tag, start_us: AtomicU64::new(0), last: &last };
         let latencies = crate::workload::empty_histogram().unwrap();
         let second = |second| ClientSecond {
             second,
@@ -414,12 +426,13 @@ mod tests {
         first.began(7_000_000);
         (1..=3).for_each(|number| first.second(second(number)));
         let next = shifted("step-02");
-        next.began(10_300_000);
+        // A pause of 1.8 seconds has seconds without operations, no holes.
+        next.began(11_800_000);
         next.second(second(1));
         for measure in [TRANSACTIONS, "select-only"] {
             let measure = measure.to_owned();
             next.latencies(LatencyInterval { measure, start_us: 5, length_us: 9, latencies: latencies.clone() });
         }
-        assert_eq!(*told.0.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 3_300_005]);
+        assert_eq!(*told.0.lock().unwrap(), [7_000_000, 1, 2, 3, 4, 5, 6, 4_800_005]);
     }
 }
