@@ -333,6 +333,18 @@ pub(crate) fn open_given(path: &Path, name: &str) -> Result<File> {
         .hint(format!("hand it over as standard input: pgstrata import - < {name}")))
 }
 
+/// Tries to lock for half a second. Of a process that was killed, a child between fork and exec may hold its locks for as
+/// long as it takes to enter a control group.
+pub(crate) fn soon(lock: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    for _ in 0..50 {
+        if lock().is_ok() {
+            return Ok(());
+        }
+        super::time::sleep(std::time::Duration::from_millis(10));
+    }
+    lock()
+}
+
 /// Locks an open file against everybody else, without waiting, until it is closed or unlocked (flock(2)).
 pub(crate) fn lock(file: &File) -> io::Result<()> {
     Ok(rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive)?)

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// Version of a ledger's lines. 1: the first.
 pub const FORMAT: u32 = 1;
@@ -343,7 +342,7 @@ pub fn list(folder: &Path) -> Result<Vec<Listed>> {
         let Some(run_id) = name.strip_suffix(".jsonl").filter(|id| is_run_id(id)) else { continue };
         // It may have been finished since the folder was read.
         if let Some(file) = files::open_to_change(&path)? {
-            listed.push(Listed { run_id: run_id.to_owned(), held: files::lock_shared(&file).is_err() });
+            listed.push(Listed { run_id: run_id.to_owned(), held: files::soon(|| files::lock_shared(&file)).is_err() });
         }
     }
     listed.sort_by(|a, b| a.run_id.cmp(&b.run_id));
@@ -399,11 +398,8 @@ fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
 
 /// Locks, waiting a little: somebody who lists ledgers holds each for an instant.
 fn lock_soon(file: &File, run_id: &str) -> Result<()> {
-    for _ in 0..20 {
-        if files::lock(file).is_ok() {
-            return Ok(());
-        }
-        crate::host::time::sleep(Duration::from_millis(10));
+    if files::soon(|| files::lock(file)).is_ok() {
+        return Ok(());
     }
     Err(Error::user(format!("the run {run_id} is still alive")).hint("interrupt it with Ctrl-C and let it tear down"))
 }

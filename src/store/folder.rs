@@ -7,7 +7,6 @@ use crate::record::case::TrialKey;
 use crate::record::event::Stamped;
 use crate::record::run::{self, RunRecord};
 use crate::record::trial::{self, Outcome, TrialRecord};
-use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,8 +14,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const PLAN: &str = "plan.toml";
-const RUN: &str = "run.json";
-const EVENTS: &str = "events.jsonl";
+pub(super) const RUN: &str = "run.json";
+pub(super) const EVENTS: &str = "events.jsonl";
 const TRIALS: &str = "trials";
 const TRIAL: &str = "trial.json";
 const SET_ASIDE: &str = "set-aside";
@@ -68,27 +67,6 @@ impl RunFolder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether a pgstrata is writing to it.
-    #[must_use]
-    pub fn is_live(&self) -> bool {
-        let events = File::open(self.path.join(EVENTS));
-        events.is_ok_and(|events| rustix::fs::flock(events, FlockOperation::NonBlockingLockShared).is_err())
-    }
-
-    /// # Errors
-    /// When somebody has removed or moved it.
-    pub fn must_be_there(&self) -> Result<()> {
-        if self.path.join(RUN).exists() {
-            return Ok(());
-        }
-        Err(Error::store(format!("the run folder {} is gone: it was removed or moved", self.path.display())).hint(
-            format!(
-                "put it back and go on with: pgstrata run --resume {}; or start the plan again",
-                self.path.display()
-            ),
-        ))
     }
 
     /// `run.json`.
@@ -249,7 +227,7 @@ impl Writer {
             .custom_flags(NOFOLLOW)
             .open(&path)
             .or_store(|| format!("open {} for writing", path.display()))?;
-        rustix::fs::flock(&events, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        files::soon(|| files::lock(&events)).map_err(|_| {
             Error::host(format!("another pgstrata is writing to {}", folder.path.display()))
                 .hint("wait for it, or stop it first")
         })?;

@@ -15,6 +15,7 @@
 pub mod folder;
 pub(crate) mod import;
 pub mod latency;
+mod presence;
 pub mod seconds;
 pub(crate) mod staging;
 pub mod waits;

@@ -16,6 +16,8 @@ use std::time::Duration;
 pub(in crate::host) struct Cgroup {
     /// `cgroup.procs`, opened by the user who made the group: the kernel asks for that user's rights (Linux 5.16).
     procs: Arc<File>,
+    /// Its last part.
+    name: Arc<str>,
 }
 
 impl Cgroup {
@@ -24,8 +26,13 @@ impl Cgroup {
         rustix::io::write(&*self.procs, b"0").map(drop).map_err(std::io::Error::from)
     }
 
-    /// Moves a process into it that could not join by itself: another user's before Linux 5.16.
+    /// Moves a process into it that could not join by itself: another user's before Linux 5.16. Each move takes the kernel
+    /// some 10 ms, so one that has joined is left alone.
     pub(in crate::host) fn add(&self, pid: u32) {
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        if groups.lines().any(|line| line.starts_with("0::") && line.ends_with(&*self.name)) {
+            return;
+        }
         // It has joined already, or has ended.
         (&*self.procs).write_all(pid.to_string().as_bytes()).unwrap_or_default();
     }
@@ -55,7 +62,10 @@ pub(in crate::host) fn make(path: &Path) -> Option<Cgroup> {
     // Below a group of threads, one takes no processes.
     let takes = fs::read_to_string(path.join("cgroup.type")).is_ok_and(|kind| kind.trim() == "domain");
     match procs {
-        Ok(procs) if takes => Some(Cgroup { procs: Arc::new(procs) }),
+        Ok(procs) if takes => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Some(Cgroup { procs: Arc::new(procs), name: name.as_ref().into() })
+        }
         _ => {
             fs::remove_dir(path).unwrap_or_default();
             None
