@@ -75,7 +75,7 @@ fn device(line: usize, text: &str) -> Result<DiskStats> {
 /// What follows number and name; `count` is how many fields there are with those.
 fn counters(source: &str, line: usize, count: usize, fields: &mut Fields<'_>) -> Result<DiskStats> {
     if !matches!(count, 14 | 18 | 20..) {
-        return Err(Error::host(format!("{source} line {line}: {count} fields, not 14, 18 or at least 20")));
+        return Err(Error::host(format!("{source} line {line}: {count} fields, expected 14, 18 or at least 20")));
     }
     let (reads, read_bytes, read_ms) = transfer(fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
     let (writes, write_bytes, write_ms) =

@@ -68,11 +68,11 @@ pub fn parse(text: &str) -> Result<Summary> {
     let mut reading = SummaryReader::default();
     for (index, line) in text.lines().enumerate() {
         reading.line(line.trim_end()).map_err(|wanted| {
-            Error::tool(format!("pgbench's summary, line {}: wanted {wanted}, found `{line}`", index + 1))
+            Error::tool(format!("pgbench's summary, line {}: expected {wanted}, found `{line}`", index + 1))
         })?;
     }
     if !reading.has_transactions {
-        return Err(Error::tool("pgbench's summary: wanted a line `number of transactions actually processed: N`"));
+        return Err(Error::tool("pgbench's summary: expected a line `number of transactions actually processed: N`"));
     }
     Ok(reading.summary)
 }

@@ -138,7 +138,7 @@ impl Recorder {
             let late = now().saturating_duration_since(due(second));
             if late > LATE {
                 // Bounded reasons, so that the runs of missing rows merge.
-                clock.add(CLOCK, second, format!("the tick came more than {} ms late", LATE.as_millis()));
+                clock.add(CLOCK, second, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
                 let values = self.row(second);
                 sink(Tick { second, wall_us: began.wall_us.saturating_add(micros(since)), values });
