@@ -149,7 +149,7 @@ fn refuse_to_overwrite(path: &Path) -> Result<()> {
     let mut beginning = Vec::new();
     if facts.is_file() {
         let opened = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
-        opened.or_user(|| format!("look at {}", path.display()))?;
+        opened.or_user(|| format!("stat {}", path.display()))?;
     }
     match String::from_utf8_lossy(&beginning).contains("name=\"generator\" content=\"pgstrata") {
         true => Ok(()),

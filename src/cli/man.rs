@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<u8> {
         Some(folder) => {
             for (name, page) in pages {
                 let folder = folder.join(format!("man{}", name.rsplit('.').next().unwrap_or("1")));
-                std::fs::create_dir_all(&folder).or_host(|| format!("make the folder {}", folder.display()))?;
+                std::fs::create_dir_all(&folder).or_host(|| format!("create the folder {}", folder.display()))?;
                 let path = folder.join(name);
                 std::fs::write(&path, page).or_host(|| format!("write {}", path.display()))?;
             }

@@ -437,7 +437,7 @@ mod tests {
       block 2   1 2
 
     Expected duration: 2 h 5 min
-      plus up to 6 repeats of trials that other programs disturb (24 min 0 s)
+      plus up to 6 repeats of disturbed trials (24 min 0 s)
       measured, w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them
       2 images in /var, 7 GiB, written in full once: at least 71.7 s, included (a short test wrote 100
       MiB/s)

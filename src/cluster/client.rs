@@ -201,7 +201,7 @@ mod tests {
         let mut client = Client { stream, input: BytesMut::new(), broken: false };
         client.set_limit(Duration::from_millis(20)).unwrap();
         let error = client.query("select 1").unwrap_err().to_string();
-        assert!(error.contains("no answer within 0.02 s"), "{error}");
+        assert!(error.contains("no response within 0.02 s"), "{error}");
         assert!(client.query("select 1").unwrap_err().to_string().contains("out of step"));
         drop(listener);
     }

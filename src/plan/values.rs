@@ -23,7 +23,7 @@ pub(super) struct Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueRefusal {
     pub span: Span,
-    /// What, to follow the option's name: "wants ..., found ...".
+    /// What, to follow the option's name: "must be ..., found ...".
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
@@ -254,18 +254,18 @@ mod tests {
     fn refusals_say_what_is_wanted_and_how_to_write_it() {
         assert_eq!(
             refusal(OptionKind::Span, "60"),
-            "wants a time span with its unit, such as \"60s\", found a whole number; write it as \"60s\""
+            "must be a time span with its unit, such as \"60s\", found a whole number; write it as \"60s\""
         );
         assert!(refusal(OptionKind::Size, "'6 gigs'").contains("unknown unit `gigs`"));
-        assert!(refusal(OptionKind::Size, "'0GiB'").contains("above 0"));
+        assert!(refusal(OptionKind::Size, "'0GiB'").contains("greater than 0"));
         assert!(refusal(OptionKind::TextList, "'-E a=b'").contains(r#"["-E", "a=b"]"#));
-        assert!(refusal(OptionKind::TextList, "[]").contains("empty list; leave it out"));
+        assert!(refusal(OptionKind::TextList, "[]").contains("empty list; remove it"));
         assert!(refusal(OptionKind::OneOf(&["simple", "prepared"]), "'prepard'").contains("did you mean `prepared`?"));
         assert!(refusal(OptionKind::Boolean, "'true'").contains("without quotes"));
         assert!(refusal(OptionKind::Path, "'a/b'").contains("absolute path"));
         assert!(refusal(OptionKind::Integer { min: 1 }, "0").contains("at least 1, found 0"));
         assert!(refusal(OptionKind::IntegerOrShare, "'half of RAM'").contains("50% of RAM"));
-        assert!(refusal(OptionKind::Number, "-1.5").contains("above 0"));
+        assert!(refusal(OptionKind::Number, "-1.5").contains("greater than 0"));
         assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line end"));
     }
 }

@@ -406,6 +406,6 @@ mod tests {
     fn the_reason_of_mkfs_is_not_lost_in_its_usage() {
         let usage = "echo 'Invalid value 999 for -b size' >&2; echo 'Usage: mkfs' >&2; seq 40 >&2; exit 1";
         let error = run_mkfs(&Host::this(), &Command::new("sh").args(["-c", usage])).unwrap_err().to_string();
-        assert!(error.ends_with("it said:\n  Invalid value 999 for -b size"), "{error}");
+        assert!(error.ends_with("output:\n  Invalid value 999 for -b size"), "{error}");
     }
 }

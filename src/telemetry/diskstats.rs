@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((value(&row, "dev_sdb_writes"), value(&row, "dev_sda_writes")), (count(400), None));
         assert_eq!((value(&row, "dev_sda_name"), value(&row, "dev_unlisted_name")), (None, None));
         let error = Diskstats.open(&host, &target(devices[1..].to_vec())).err().unwrap();
-        assert_eq!(error.to_string(), "the kernel counts nothing for sda, unlisted");
+        assert_eq!(error.to_string(), "the kernel keeps no I/O statistics for sda, unlisted");
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
         let target = target(vec![device(8, 0, "sda")]);
         let mut reading = Diskstats.open(&host, &target).unwrap();
         std::fs::write(host.path("/proc/diskstats"), "").unwrap();
-        assert!(reading.sample().unwrap_err().to_string().contains("sda has gone"));
+        assert!(reading.sample().unwrap_err().to_string().contains("sda disappeared"));
     }
 
     /// A loop device on a file, undone with the test.

@@ -235,7 +235,7 @@ mod tests {
             sleep(Duration::from_millis(50));
             stop.store(true, Ordering::SeqCst);
             let text = sampling.join().unwrap().unwrap_err().to_string();
-            assert!(text.starts_with("failed to sample what the backends wait for"), "{text}");
+            assert!(text.starts_with("failed to sample the wait events of the backends"), "{text}");
         });
     }
 

@@ -94,7 +94,7 @@ fn a_knob_that_somebody_set_meanwhile_is_left_and_told() {
     fake.set_swappiness(10).unwrap();
     fake.put(SWAPPINESS, "33\n");
     let told = strayed(&fake.host, &fake.ledger, 0);
-    assert_eq!(told, ["vm.swappiness (/proc/sys/vm/swappiness) shows `33`, not the `10` of the run: left as it is"]);
+    assert_eq!(told, ["vm.swappiness (/proc/sys/vm/swappiness) is `33`, not `10` as set by the run: left unchanged"]);
     fake.undo();
     assert_eq!(fake.get(SWAPPINESS), "33");
 }
@@ -293,7 +293,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
     for (knob, value, words) in [
         ("scheduler", text("no-such"), "it offers: none"),
         // Below the fewest that the kernel has: it takes the value and makes another one of it.
-        ("nr_requests", OptionValue::Integer(2), "the kernel shows `4` after it"),
+        ("nr_requests", OptionValue::Integer(2), "the kernel then reports `4`"),
         ("nr_requests", OptionValue::Integer(1 << 30), "Invalid argument"),
         ("read_ahead_kb", OptionValue::Integer(130), "no multiple of a page"),
         ("elevator", text("none"), "no knob `elevator`"),
