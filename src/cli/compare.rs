@@ -56,7 +56,6 @@ A SIDE is one of
 
 A DIR with tool output directly in it is ambiguous and refused; the error shows the import command.
 Always probed are `.`, `..`, DIR/. and PostgreSQL data directories.
-which name a place, and data directories of PostgreSQL.
 
 The first two lines are the answer. For two runs both values are shown; units are the tool's own.
 
@@ -68,6 +67,7 @@ const EXIT_CODES: &str =
     "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side was not found or not readable.";
 
 /// Compare measurements: runs, probes, published results, other tools' output
+///
 /// Comparable values are shown side by side, with ratio and 95 % CI; the rest is listed, each reason once. Facts
 /// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
 /// reference; cases of the other sides are matched to it by name.

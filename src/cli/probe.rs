@@ -23,6 +23,7 @@ use std::time::Duration;
 const NEWEST_SERVER: u32 = 18;
 
 /// Measure how fast, consistent and plausible synced writes are in a folder
+///
 /// Writes small files into DIR with each way to make a write durable: pg_test_fsync's rows, rows that write WAL as the
 /// server does, and newer methods that PostgreSQL does not use. Times every operation, counts device I/O,
 /// checks the results for plausibility, and recommends a wal_sync_method.
@@ -32,40 +33,40 @@ const NEWEST_SERVER: u32 = 18;
   pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is within ±1 %
   pgstrata probe . --rows all                       every row, including those of pg_test_fsync
   pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 6 unless all are met
-  pgstrata probe . --json | jq .findings.credibility    for programs: record and findings
+  pgstrata probe . --json | jq .findings.credibility    record and findings as JSON
   pgstrata probe . --format pg_test_fsync           output format of pg_test_fsync 18
 
-It writes four files of at most 16 MiB each, 5 % of what is free at most, into a folder of its own
-in DIR, and removes it on every way out. On filesystems that copy on write, blocks that were
-overwritten stay taken until the next commit.
+It writes four files of at most 16 MiB each, and at most 5 % of the free space, to a private folder
+in DIR, which is always removed at exit. On copy-on-write filesystems, overwritten blocks stay
+allocated until the next commit.
 
-How it differs from pg_test_fsync: rows run in short slices in turn and not 5 s at a stretch, so that
-a device's cache or burst credit is shared by all; the first operation of each slice is not counted;
-a failed fdatasync is a failure and no fast success; the clock is a monotonic one, read after every
-operation; system calls are made without libc's wrappers. Where a call is all there is, in memory or
-without a sync, that alone makes a row faster here, by up to a third. --format pg_test_fsync says how
-many whole seconds a row had on average, at least 1.
+Differences from pg_test_fsync: rows run round-robin in short slices instead of 5 s each, so that all
+rows share a device's cache or burst credit; the first operation of each slice is not counted; a
+failed fdatasync is a failure, not a fast success; the monotonic clock is read after every operation;
+system calls bypass the libc wrappers. In memory or without a sync, that alone makes a row up to a
+third faster here. --format pg_test_fsync prints the average whole seconds per row, at least 1.
 
-Which row a server equals: the WAL row of its wal_sync_method, buffered, recycled segment, as long
-as each commit fills a page. Before 16, a server at wal_level=minimal wrote the open_* methods with
-O_DIRECT; since 16, one with debug_io_direct=wal does so for all methods. pg_test_fsync always does
-for open_*: its open_* rows are not what a server at its defaults does. The row of mmap makes the
-page writable by madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
+Which row matches PostgreSQL: the WAL row of its wal_sync_method, buffered, recycled segment, as long
+as each commit fills a page. Before 16, servers with wal_level=minimal used O_DIRECT for the open_*
+methods; since 16, servers with debug_io_direct=wal use it for all methods. pg_test_fsync always uses
+it for open_*, so its open_* rows do not match a server with default settings. The mmap row makes the
+page writable with madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
 
 --require takes durable (the verdict is `flushed` or `declared stable`, and no sync failed),
-rate=N (at least N WAL writes a second), p50=TIME, p99=TIME and p99.9=TIME (at most), all of the
-row that a server at its defaults equals. A figure passes only with its whole 95 % interval, fails
-with none of it, and is undecided between: undecided is not passed. A probe of a few seconds may
-leave percentiles undecided.
+rate=N (at least N WAL writes per second), p50=TIME, p99=TIME and p99.9=TIME (at most), all for the
+row that matches a server with default settings. A requirement passes if the whole 95 % CI meets it,
+fails if none of it does, and is otherwise undecided, which is not a pass. A probe of a few seconds
+may leave percentiles undecided.
 
 Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is not a directory,
-3 DIR cannot be written, is full or vanished, 6 a requirement is not met or undecided,
+3 DIR is not writable, is full or disappeared, 6 a requirement is not met or undecided,
 130 interrupted.")]
 pub struct Args {
     /// Folder on the filesystem to probe
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Rows to measure: main, all, or ids or id prefixes (wal, one_write, newer.msync); the main answer's rows are always measured
+    /// Rows to measure: main, all, ids or id prefixes (wal, one_write, newer.msync); those of the answer always run
+    ///
     /// main has one row per wal_sync_method writing as the WAL is written, group commit, and fdatasync of a single
     /// write, for comparison with published figures. Fewer rows get more time each.
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "main", hide_default_value = true)]
