@@ -439,16 +439,16 @@ mod tests {
     Expected duration: 2 h 5 min
       plus up to 6 repeats of disturbed trials (24 min 0 s)
       measured, w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them
-      2 images in /var, 7 GiB, written in full once: at least 71.7 s, included (a short test wrote 100
-      MiB/s)
-      1 image in /srv, 1 GiB, written in full once: the time is not included: no test can be written
-      there now
+      2 images in /var, 7 GiB, fully written once: at least 71.7 s, included above (a short test wrote
+      100 MiB/s)
+      1 image in /srv, 1 GiB, fully written once: time not included: a test write is not possible there
+      now
 
       space on  needs      has
       ──────────────────────────────────────
       /var      6 GiB  unknown  does not fit
 
-    This machine lacks:
+    Missing on this machine:
       root, for #1 #2
         hint: sudo
 

@@ -202,7 +202,7 @@ mod tests {
         client.set_limit(Duration::from_millis(20)).unwrap();
         let error = client.query("select 1").unwrap_err().to_string();
         assert!(error.contains("no response within 0.02 s"), "{error}");
-        assert!(client.query("select 1").unwrap_err().to_string().contains("out of step"));
+        assert!(client.query("select 1").unwrap_err().to_string().contains("out of sync"));
         drop(listener);
     }
 

@@ -211,7 +211,7 @@ mod tests {
         }
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let error = find(&Host::this(), bin.to_str().unwrap()).unwrap_err().to_string();
-        assert!(error.contains(&format!("the folder {} is closed", folder.path().display())), "{error}");
+        assert!(error.contains(&format!("no access to the folder {}", folder.path().display())), "{error}");
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(find(&Host::this(), bin.to_str().unwrap()).unwrap().major, real.major);
     }

@@ -344,7 +344,7 @@ mod tests {
     fn a_command_over_its_limit_is_killed() {
         let host = Host::this();
         let command = Command::new("sleep").arg("60").limit(Duration::from_millis(50));
-        assert!(host.run(&command).unwrap_err().to_string().contains("did not end"));
+        assert!(host.run(&command).unwrap_err().to_string().contains("did not finish"));
     }
 
     #[test]

@@ -266,6 +266,6 @@ mod tests {
         assert!(refusal(OptionKind::Integer { min: 1 }, "0").contains("at least 1, found 0"));
         assert!(refusal(OptionKind::IntegerOrShare, "'half of RAM'").contains("50% of RAM"));
         assert!(refusal(OptionKind::Number, "-1.5").contains("greater than 0"));
-        assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line end"));
+        assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line break"));
     }
 }

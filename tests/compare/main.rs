@@ -187,7 +187,7 @@ fn what_cannot_be_a_side_is_refused_with_what_could() {
         (vec![&run, ".", "--html", "nowhere/page.html"], 2, "the folder nowhere for --html"),
         (vec![".:ext4", "."], 2, "has no cases"),
         (vec!["prose.txt:x", "."], 2, "has no cases"),
-        (vec!["."], 2, "one side alone"),
+        (vec!["."], 2, "is the only side"),
         (vec![], 2, "SIDE"),
     ] {
         let (found, error) = refused(&args);

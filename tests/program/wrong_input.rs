@@ -62,7 +62,7 @@ fn settings_that_the_server_refuses_are_pointed_at_before_anything_is_built() {
         (settings("wal_sync_method = [\"fdatasync\", \"opendatasync\"]"), 2, &["did you mean `open_datasync`?"], &[]),
         (settings("work_mem = \"128 megs\""), 2, &["work_mem", "\"kB\", \"MB\""], &[]),
         (settings("max_connections = -4"), 2, &["outside the valid range"], &[]),
-        (settings("include = \"x\""), 2, &["pgstrata's own", "plan.toml:6:14"], &[]),
+        (settings("include = \"x\""), 2, &["reserved for pgstrata", "plan.toml:6:14"], &[]),
     ];
     expect(&shop, &table);
     let path = shop.file("plan.toml", &settings("shard_buffers = \"16MB\""));
@@ -138,8 +138,8 @@ fn designs_that_cannot_answer_are_warned_of() {
     expect(
         &shop,
         &[
-            (two(2, "512MiB"), 0, &["2 blocks: if the trials"], &["what is below it"]),
-            (two(3, "600MiB"), 0, &["a and b differ in the filesystem and in what is"], &["3 blocks: if"]),
+            (two(2, "512MiB"), 0, &["2 blocks: if trials"], &["in both filesystem and device"]),
+            (two(3, "600MiB"), 0, &["a and b differ in both filesystem and device"], &["3 blocks: if"]),
         ],
     );
 }

@@ -111,7 +111,7 @@ fn a_disk_with_another_serial_is_refused() {
     assert!(error.contains("its serial is `S5GX`, not `S5GY`"), "{error}");
     let real = Site { host: &bench.place.host, ..bench.place.site("x") };
     let error = Disk.build(&real, &[], &bench.options("S5GX", true)).unwrap_err().to_string();
-    assert!(error.contains("it tells no serial"), "{error}");
+    assert!(error.contains("it reports no serial"), "{error}");
     bench.place.clean();
 }
 
@@ -206,7 +206,7 @@ fn a_disk_without_path_or_identity_is_refused_when_the_plan_is_read() {
         Disk.check(&options_of(&[("disk", text(disk)), ("serial", text(serial))])).map_err(|problem| problem.message)
     };
     assert_eq!(check("/dev/disk/by-id/x", "S5GX"), Ok(()));
-    assert!(check("/dev/sda", " ").unwrap_err().contains("without its serial"));
+    assert!(check("/dev/sda", " ").unwrap_err().contains("has no `serial` or `wwn`"));
     assert!(check("sda", "S5GX").unwrap_err().contains("full path"));
     assert!(check("/dev/../tmp/x", "S5GX").unwrap_err().contains("full path"));
     let missing = options_of(&[("disk", text("/dev/no-such-disk")), ("serial", text("1"))]);

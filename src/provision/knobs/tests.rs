@@ -149,7 +149,7 @@ fn rivals_and_unknown_knobs_are_refused() {
         options_of(&pairs.iter().map(|(name, value)| (*name, text(value))).collect::<Vec<_>>())
     };
     let refused = check(&of(&[("vm.dirty_bytes", "1GiB"), ("vm.dirty_ratio", "10")])).unwrap_err();
-    assert!(refused.message.contains("excludes"), "{refused:?}");
+    assert!(refused.message.contains("conflicts with"), "{refused:?}");
     assert_eq!(check(&of(&[("vm.dirty_bytes", "default"), ("vm.dirty_ratio", "10")])), Ok(()));
     assert_eq!(check(&of(&[("vm.dirty_bytes", "1GiB"), ("vm.dirty_background_ratio", "10")])), Ok(()));
     assert!(check(&of(&[("vm.no_such", "1")])).is_err());
@@ -295,7 +295,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
         // Below the fewest that the kernel has: it takes the value and makes another one of it.
         ("nr_requests", OptionValue::Integer(2), "the kernel then reports `4`"),
         ("nr_requests", OptionValue::Integer(1 << 30), "Invalid argument"),
-        ("read_ahead_kb", OptionValue::Integer(130), "no multiple of a page"),
+        ("read_ahead_kb", OptionValue::Integer(130), "not a multiple of the page size"),
         ("elevator", text("none"), "no knob `elevator`"),
     ] {
         let error = set_queue(&place.host, place.ledger(), std::slice::from_ref(&device), &queue(&[(knob, value)]));
