@@ -518,7 +518,7 @@ fn a_rate_says_whether_it_is_known_and_why_not() {
     };
     assert!(why(&|record| record.rows[0].slices.truncate(1)).contains("one slice"));
     assert!(why(&|record| record.rows[0].slices.truncate(5)).contains("too few slices, 5"));
-    assert!(why(&|record| record.elapsed_us = record.budget_us).contains("time ran out"));
+    assert!(why(&|record| record.elapsed_us = record.budget_us).contains("time was used up"));
     assert!(why(&|record| record.elapsed_us = record.budget_us / 2).contains("differ too much"));
 }
 
