@@ -40,13 +40,13 @@ impl Kind {
 /// Every exit code of the program, with its meaning: the one table of the help and of the manual pages.
 pub const EXIT_CODES: [(u8, &str); 9] = [
     (0, "done"),
-    (1, "done, but not all of it: trials that were not run, nothing to compare, a failed sync, something not undone"),
-    (2, "wrong usage, or a mistake in a plan or another file that was given"),
-    (3, "the machine lacks or refuses something"),
+    (1, "incomplete: trials not run, nothing to compare, a failed sync, cleanup incomplete"),
+    (2, "wrong usage, or an error in a plan or other input file"),
+    (3, "the machine lacks or refuses something needed"),
     (4, "an external program failed"),
-    (5, "results cannot be written or read"),
-    (6, "a requirement is not met, or could not be decided"),
-    (70, "an internal error of pgstrata"),
+    (5, "results cannot be read or written"),
+    (6, "a requirement is not met or undecided"),
+    (70, "internal error in pgstrata"),
     (130, "interrupted"),
 ];
 

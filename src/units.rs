@@ -34,7 +34,7 @@ impl Bytes {
             "G" | "GB" | "GiB" => KIB.pow(3),
             "T" | "TB" | "TiB" => KIB.pow(4),
             "" => return Err(format!("`{text}` has no unit; write it as 512MiB or 6GiB")),
-            other => return Err(format!("unknown unit `{other}` in `{text}`; known are B, KiB, MiB, GiB, TiB")),
+            other => return Err(format!("unknown unit `{other}` in `{text}`; use B, KiB, MiB, GiB or TiB")),
         };
         scale(number, factor, text).map(Bytes)
     }
@@ -63,7 +63,7 @@ impl Micros {
             "h" => 3_600_000_000,
             "d" => 86_400_000_000,
             "" => return Err(format!("`{text}` has no unit; write it as 60s, 5min or 1h")),
-            other => return Err(format!("unknown unit `{other}` in `{text}`; known are us, ms, s, min, h, d")),
+            other => return Err(format!("unknown unit `{other}` in `{text}`; use us, ms, s, min, h or d")),
         };
         scale(number, factor, text).map(Micros)
     }

@@ -17,7 +17,7 @@ fn a_bad_plan_exits_with_2_and_prints_only_to_standard_error() {
     let output = pgstrata(&["plan", path]);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-    assert!(stderr.starts_with(&format!("error: {path} has 3 mistakes\n")), "{stderr}");
+    assert!(stderr.starts_with(&format!("error: {path} has 3 errors\n")), "{stderr}");
     assert!(stderr.contains("did you mean `blocks`?") && !stderr.contains('\u{1b}'), "{stderr}");
     let painted = String::from_utf8(pgstrata(&["--color", "always", "plan", path]).stderr).unwrap();
     assert!(painted.contains("\u{1b}[") && !painted.contains("\\u{1b}"), "{painted:?}");

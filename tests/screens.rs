@@ -53,12 +53,12 @@ fn probe_fits_and_answers_in_its_first_six_lines() {
 
 #[test]
 fn doctor_fits() {
-    fits("doctor --state state --results results", &["vm.swappiness", "CPU frequency governor", "Would disturb"]);
+    fits("doctor --state state --results results", &["vm.swappiness", "CPU frequency governor", "Sources of disturbance"]);
 }
 
 #[test]
 fn plan_fits() {
-    fits("plan plan.toml --state state --results results", &["Order of the cases by number", "Expected duration"]);
+    fits("plan plan.toml --state state --results results", &["Execution order, by case number", "Expected duration"]);
 }
 
 #[test]

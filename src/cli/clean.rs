@@ -7,16 +7,16 @@ use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
 use crate::run::clean::{self, Leftover};
 
-/// Undo what a run has left that was killed
+/// Clean up after a killed run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata clean            undo everything that dead runs have left, in reverse order of making
-  pgstrata clean --dry-run  only list it
+  pgstrata clean            remove everything that killed runs left behind, in reverse order
+  pgstrata clean --dry-run  list it, change nothing
 
-Touches nothing that a ledger does not list, and no run that is still alive. Exit code: 0 all is clean, 1 something
-could not be undone (said which and why).")]
+Touches only what a ledger lists, and never a run that is still active. Exit code: 0 all clean, 1 cleanup incomplete
+(the output says what and why).")]
 pub struct Args {
-    /// Only list what is left
+    /// List what is left, change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<u8> {
     let leftovers = clean::clean(&Host::this(), &args.state.state()?, args.dry_run)?;
     if leftovers.is_empty() {
-        out::line("nothing to clean: no run has left anything")?;
+        out::line("nothing to clean up: no run left anything behind")?;
     }
     let mut failed = false;
     for leftover in &leftovers {
@@ -42,12 +42,12 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn print(leftover: &Leftover, dry: bool) -> Result<()> {
     if leftover.live {
-        return out::line(&format!("run {}: still alive, left alone", leftover.run));
+        return out::line(&format!("run {}: still active, not touched", leftover.run));
     }
     let deed = match (dry, &leftover.failure) {
-        (true, _) => "would undo",
-        (false, None) => "undid",
-        (false, Some(_)) => "tried to undo",
+        (true, _) => "would clean up",
+        (false, None) => "cleaned up",
+        (false, Some(_)) => "could not fully clean up",
     };
     out::line(&format!(
         "run {}: {deed} {}",
@@ -62,7 +62,7 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
         out::line(&format!("  {}", out::harmless(knob)))?;
     }
     match &leftover.failure {
-        Some(e) => out::line(&format!("  not all of it: {}", out::harmless_lines(&e.to_string()))),
+        Some(e) => out::line(&format!("  incomplete: {}", out::harmless_lines(&e.to_string()))),
         None => Ok(()),
     }
 }

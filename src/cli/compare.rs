@@ -35,43 +35,42 @@ const ROUNDS: u32 = 3;
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 const TURNS: &str = "folders in turn";
 /// What a side may be, for errors.
-const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with a tool's output, shelf:NAME, \
-                     shelf:NAME:CASE, or any other folder, which is probed (FOLDER/. even where it holds outputs)";
+const FORMS: &str = "a side is a run folder, FOLDER:CASE, an import folder, a file with tool output, shelf:NAME, \
+                     shelf:NAME:CASE, or any other folder, which is probed (write FOLDER/. if it holds tool output)";
 
 const HELP: &str = "Examples:
-  pgstrata compare shelf:freebsd10-zfs-fsync-2014 .   published rows beside a probe of this folder
+  pgstrata compare shelf:freebsd10-zfs-fsync-2014 .   published results against a probe of this folder
   pgstrata compare results/x:ext4 results/x:xfs       two stacks of a run
-  pgstrata compare results/before results/after       two runs, each case against its namesake
+  pgstrata compare results/before results/after       two runs, cases matched by name
   pgstrata compare theirs.txt ours.txt --html a.html  two outputs of pg_test_fsync or pgbench
-  pgstrata compare /mnt/a /mnt/b --seconds 30         two folders, probed in turn
+  pgstrata compare /mnt/a /mnt/b --seconds 30         two folders, probed alternately
 
 A SIDE is one of
-  FOLDER             a run folder: its cases, those that differ in their workload alone as one
-  FOLDER:CASE        a case of a run or import: its id, or the name of its stack
+  FOLDER             a run folder: all cases; those that differ only in workload count as one
+  FOLDER:CASE        a case of a run or import, by id or by stack name
   FOLDER             a folder with import.json
   FILE               the output of a tool: pg_test_fsync or pgbench; packed or not
-  shelf:NAME[:CASE]  a publication that pgstrata carries in itself
-  DIR                any other folder: it is probed, as pgstrata probe does; several folders in
-                     turn, in three rounds (in one, below 3 s)
+  shelf:NAME[:CASE]  a publication that ships with pgstrata
+  DIR                any other folder: probed as by pgstrata probe; several folders take
+                     turns, in three rounds (one round below 3 s)
 
-A DIR with outputs of tools right in it may be meant for what it holds or for the place where it
-lies, so it is refused with the command that imports it. Probed in any case are `.`, `..` and DIR/.,
-which name a place, and data directories of PostgreSQL.
+A DIR with tool output directly in it is ambiguous and refused; the error shows the import command.
+Always probed are `.`, `..`, DIR/. and PostgreSQL data directories.
 
-The first two lines are the answer; of two runs both figures are shown, and units are the tool's own.
+The first two lines are the answer. For two runs both values are shown; units are the tool's own.
 
-Refused where it is known of both sides: other workload, scale, client count or write size; data in RAM
-against data on disk; files in memory against files on a device; means against percentiles; the row
-of pg_test_fsync without a sync where versions do it differently. What is known to lose commits is
-compared with nothing that may keep them. What is unknown of a side is listed.";
+Not compared where the sides are known to differ: workload, scale, client count or write size; data
+in RAM against data on disk; files in memory against files on a device; means against percentiles;
+the non-synced row of pg_test_fsync where versions differ. Results known to lose commits are never
+compared with results that may be durable. Unknown facts of a side are listed.";
 const EXIT_CODES: &str =
-    "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side cannot be found or read.";
+    "Exit code: 0 something was compared, 1 nothing was comparable, 2 a side was not found or not readable.";
 
-/// Put measurements side by side: runs, probes, published and other people's output
+/// Compare measurements: runs, probes, published results, other tools' output
 ///
-/// What is comparable stands side by side, with its ratio and 95 % interval; the rest is listed, each reason once. Facts
+/// Comparable values are shown side by side, with ratio and 95 % CI; the rest is listed, each reason once. Facts
 /// that differ (kernel, mount options, settings) are listed too: they are the candidate causes. The first side is the
-/// reference; cases of a later side are compared with the first one's case of the same name where it has one.
+/// reference; cases of the other sides are matched to it by name.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("{HELP}\n\n{}\n\n{EXIT_CODES}", single::RULE.join("\n")))]
 pub struct Args {
@@ -81,13 +80,13 @@ pub struct Args {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// Write a page to this file too
+    /// Also write an HTML page to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Time for probing each folder, all its rounds together, seconds
+    /// Probing time per folder over all rounds, in seconds
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: Duration,
-    /// Seed of the order in which a probe's rows take turns [default: another one each time]
+    /// Seed for the order of a probe's rows [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -112,9 +111,8 @@ pub fn run(args: &Args) -> Result<u8> {
         args.sides.iter().enumerate().map(|(argument, text)| resolve(argument, text)).collect::<Result<_>>()?;
     let count: usize = found.iter().map(|found| if let Found::Sides(sides) = found { sides.len() } else { 1 }).sum();
     if count < 2 {
-        return Err(
-            Error::user(format!("{} is one side alone", args.sides.join(" "))).hint(format!("name two; {FORMS}"))
-        );
+        return Err(Error::user(format!("{} is the only side", args.sides.join(" ")))
+            .hint(format!("name at least two; {FORMS}")));
     }
     let sides = measured(args, found)?;
     let findings = compare::compare(&sides);
@@ -140,19 +138,23 @@ fn refuse_to_overwrite(path: &Path) -> Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return match folder.is_dir() {
             true => Ok(()),
-            false => Err(Error::user(format!("there is no folder {} for --html {}", folder.display(), path.display()))
-                .hint("make it, or name a file in another one")),
+            false => Err(Error::user(format!(
+                "the folder {} for --html {} does not exist",
+                folder.display(),
+                path.display()
+            ))
+            .hint("create it, or choose another file")),
         };
     };
     let mut beginning = Vec::new();
     if facts.is_file() {
         let opened = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
-        opened.or_user(|| format!("look at {}", path.display()))?;
+        opened.or_user(|| format!("stat {}", path.display()))?;
     }
     match String::from_utf8_lossy(&beginning).contains("name=\"generator\" content=\"pgstrata") {
         true => Ok(()),
-        false => Err(Error::user(format!("{} is there and is no page of pgstrata", path.display()))
-            .hint("name another file for --html, or remove that one")),
+        false => Err(Error::user(format!("{} exists and is not a pgstrata page", path.display()))
+            .hint("choose another file for --html, or remove this one")),
     }
 }
 
@@ -205,7 +207,7 @@ fn probed(args: &Args, folder: &Path, (round, rounds): (u32, u32), interrupt: &I
     let label = out::harmless(&folder.display().to_string());
     out::remark(&format!("probing {label}{turn}, up to {:.1} s", budget.as_secs_f64()));
     if let Some(found) = outputs::first(folder).filter(|_| round == 1) {
-        out::remark(&format!("the outputs in {label} ({found}) are not read; `pgstrata import` reads them"));
+        out::remark(&format!("the tool output in {label} ({found}) is ignored; `pgstrata import` reads it"));
     }
     let progress = ProbeProgress::new(budget);
     let measured = probe::measure(&host, &request, interrupt, &progress);
@@ -248,7 +250,7 @@ fn of_path(argument: usize, label: &str, path: &Path, case: Option<&str>) -> Res
         outputs::refuse(label, path)?;
     }
     if let Some(case) = case {
-        return Err(Error::user(format!("{label} has no cases, so none is called `{case}`"))
+        return Err(Error::user(format!("{label} has no cases, so there is no case `{case}`"))
             .hint("only run folders, imports and the shelf have cases"));
     }
     match path.is_dir() {
@@ -272,8 +274,8 @@ fn raw(argument: usize, label: &str, path: &Path) -> Result<Found> {
 fn of_import(argument: usize, label: &str, record: &ImportRecord, case: Option<&str>) -> Result<Found> {
     let sides = from_import::sides(argument, label, record, case);
     if sides.is_empty() && case.is_none() {
-        return Err(Error::user(format!("{label} holds no figures that could be compared"))
-            .hint("comparable are pg_test_fsync and pgbench; the others name no workload, or one of their own"));
+        return Err(Error::user(format!("{label} holds no comparable figures"))
+            .hint("pg_test_fsync and pgbench output can be compared; other tools do not state a comparable workload"));
     }
     named(sides, label, case, || record.cases.iter().map(|case| case.name.clone()).collect())
 }
@@ -284,8 +286,8 @@ fn named(sides: Vec<Side>, label: &str, case: Option<&str>, names: impl FnOnce()
         Some(case) if sides.is_empty() => {
             let names = names();
             let hint = match foreign::nearest(case, names.iter().map(String::as_str)) {
-                Some(name) => format!("did you mean `{name}`? There are {}", names.join("; ")),
-                None => format!("there are {}", names.join("; ")),
+                Some(name) => format!("did you mean `{name}`? Available: {}", names.join("; ")),
+                None => format!("available: {}", names.join("; ")),
             };
             Err(Error::user(format!("{label} has no case `{case}`")).hint(hint))
         }
@@ -304,11 +306,11 @@ fn missing(text: &str) -> Error {
     };
     let mut names: Vec<String> = entries.map(|entry| beside(&entry.file_name())).collect();
     names.extend(shelf::names().into_iter().map(|name| format!("{SHELF}{name}")));
-    let error = Error::user(format!("there is no {text}"));
+    let error = Error::user(format!("{text} does not exist"));
     // What lies in a folder of results is nothing to be probed.
     if let Some(folder) = parent.filter(|folder| folder.join(RUN).is_file() || ImportFolder::is_one(folder)) {
         let case = path.file_name().unwrap_or_default().to_string_lossy();
-        return error.hint(format!("a case of a folder stands behind a colon: {}:{case}", folder.display()));
+        return error.hint(format!("write a case of a folder as {}:{case}", folder.display()));
     }
     match foreign::nearest(text, names.iter().map(String::as_str)) {
         Some(name) => error.hint(format!("did you mean `{name}`? {}", capital(FORMS))),

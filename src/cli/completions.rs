@@ -7,7 +7,7 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 
-/// Print the completions for a shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -11,10 +11,10 @@ use crate::units::Bytes;
 /// Show what this machine can measure, and what would disturb it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata doctor          what can be measured here, what is missing and which package brings it
-  pgstrata doctor --json   the same for programs
+  pgstrata doctor          what can be measured here, what is missing and how to install it
+  pgstrata doctor --json   the same as JSON
 
-Changes nothing. Exit code: 0 at least one stack and one PostgreSQL can be used, 1 not even that.")]
+Changes nothing. Exit code: 0 at least one stack and one PostgreSQL are usable, 1 otherwise.")]
 pub struct Args {
     /// Print one JSON document
     #[arg(long)]
@@ -55,7 +55,7 @@ fn shown(diagnosis: &Diagnosis) -> String {
     text.push_str(&disks(diagnosis));
     text.push_str("\nPostgreSQL\n");
     if diagnosis.postgres.is_empty() {
-        let why = "no installation with postgres, initdb and pgbench; apt-get install postgresql";
+        let why = "no installation with postgres, initdb and pgbench found; apt-get install postgresql";
         text.push_str(&paragraph("  missing  ", why));
     }
     for postgres in &diagnosis.postgres {
@@ -70,7 +70,7 @@ fn shown(diagnosis: &Diagnosis) -> String {
     for setting in &diagnosis.kernel_settings {
         text.push_str(&paragraph(&format!("  {:<28} ", setting.name), &setting.value));
     }
-    text.push_str("\nWould disturb a measurement\n");
+    text.push_str("\nSources of disturbance\n");
     if diagnosis.disturbances.is_empty() {
         text.push_str("  nothing found\n");
     }
@@ -88,7 +88,7 @@ fn disks(diagnosis: &Diagnosis) -> String {
     }
     for disk in &diagnosis.disks {
         let size = disk.size_bytes.map(|bytes| Bytes(bytes).to_string());
-        let kind = disk.rotational.map(|rotates| if rotates { "rotating" } else { "not rotating" }.to_owned());
+        let kind = disk.rotational.map(|rotates| if rotates { "rotating" } else { "non-rotating" }.to_owned());
         let scheduler = disk.scheduler.as_ref().map(|name| format!("scheduler {name}"));
         let facts: Vec<String> =
             [size, disk.model.clone(), kind, disk.write_cache.clone(), scheduler].into_iter().flatten().collect();
@@ -98,7 +98,7 @@ fn disks(diagnosis: &Diagnosis) -> String {
         let identity = match (&disk.serial, &disk.wwn) {
             (Some(serial), _) => format!("serial = \"{serial}\""),
             (None, Some(wwn)) => format!("wwn = \"{wwn}\""),
-            (None, None) => "it tells neither serial nor WWN, so no plan can name it".to_owned(),
+            (None, None) => "reports neither serial nor WWN, so it cannot be used in a plan".to_owned(),
         };
         text.push_str(&paragraph("           ", &format!("disk = \"{}\", {identity}", path.display())));
         for used in &disk.in_use {
@@ -118,7 +118,7 @@ fn machine(diagnosis: &Diagnosis) -> String {
         ("  CPU          ", format!("{} x {}", host.cpus, or_unknown(&host.cpu_model))),
         ("  memory       ", Bytes(host.memory_bytes).to_string()),
         ("  root         ", root.to_owned()),
-        ("  servers as   ", user.unwrap_or("unknown").to_owned()),
+        ("  server user  ", user.unwrap_or("unknown").to_owned()),
     ];
     lines.iter().fold("Machine\n".to_owned(), |text, (mark, value)| text + &paragraph(mark, value))
 }

@@ -12,26 +12,26 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use text::{Place, QUESTIONS, Question};
 
-/// Write a first plan: asks which disk or folder, and which question, or takes both as flags
+/// Write a first plan; asks which disk or folder to test and which question to answer
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  pgstrata init                                   ask, and write plan.toml
+  pgstrata init                                   ask, then write plan.toml
   pgstrata init --on loop --question filesystem   ext4 or xfs, on image files
   pgstrata init --on /srv/pg --question clients   in a folder: no root, nothing formatted
   pgstrata init --on /dev/disk/by-id/nvme-X --question wal-sync-method --out wal.toml
 
-Then: pgstrata plan plan.toml, pgstrata run plan.toml.
+Next: pgstrata plan plan.toml, then pgstrata run plan.toml.
 
-Exit code: 0 written, 2 a wrong flag, or the file is there already, 3 the disk is in use or the file cannot be written.")]
+Exit code: 0 written, 2 invalid flag or file exists, 3 disk in use or file not writable.")]
 pub struct Args {
-    /// Where the stacks stand: a disk (/dev/...; ALL ITS DATA ARE LOST in the run), a folder, or `loop` for image files
+    /// Where to build the stacks: a disk (/dev/...; ALL ITS DATA ARE LOST in the run), a folder, or `loop` for image files
     #[arg(long, value_name = "DISK|FOLDER|loop")]
     on: Option<String>,
-    /// What the plan asks
+    /// Question the plan answers
     #[arg(long, value_name = "QUESTION", value_parser = QUESTIONS.map(|question| question.name))]
     question: Option<String>,
-    /// The file to write; one that is there is never overwritten
+    /// File to write; an existing file is never overwritten
     #[arg(long, value_name = "FILE", default_value = "plan.toml")]
     out: PathBuf,
 }
@@ -42,7 +42,7 @@ pub struct Args {
 /// See the exit codes in the help text.
 pub fn run(args: &Args) -> Result<u8> {
     let shown = out::harmless(&args.out.display().to_string());
-    let there = || Error::user(format!("{shown} is there already")).hint("name another file with --out FILE");
+    let there = || Error::user(format!("{shown} already exists")).hint("choose another file with --out FILE");
     // Said before anything is asked; the file is made as a new one below.
     if args.out.exists() {
         return Err(there());
@@ -56,13 +56,13 @@ pub fn run(args: &Args) -> Result<u8> {
         Some(name) => QUESTIONS.iter().find(|question| question.name == name),
         None => Some(ask_question(&place)?),
     };
-    let question = question.ok_or_else(|| Error::bug("a question that clap let through is not known"))?;
+    let question = question.ok_or_else(|| Error::bug("a question accepted by clap is unknown"))?;
     if question.formats && matches!(place, Place::Folder(_)) {
         return Err(Error::user(format!(
-            "the question {} needs a disk or `loop`: nothing is formatted in a folder",
+            "the question {} needs a disk or `loop`: a folder is never formatted",
             question.name
         ))
-        .hint("--on loop, or another --question"));
+        .hint("use --on loop, or another --question"));
     }
     let text = text::plan(question, &place);
     let folder = Path::new("/");
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     file.write_all(text.as_bytes()).or_host(|| format!("write {shown}"))?;
     out::line(&format!("wrote {shown}: {}", question.doc))?;
-    out::line(&format!("next:  pgstrata plan {shown}   checks it and says how long it takes"))?;
+    out::line(&format!("next:  pgstrata plan {shown}   checks it and estimates the duration"))?;
     out::line(&format!("       pgstrata run {shown}    runs it"))?;
     Ok(0)
 }
@@ -109,8 +109,10 @@ fn of_disk(disk: &FoundDisk) -> Result<Place> {
     match (&disk.serial, &disk.wwn) {
         (Some(serial), _) => Ok(Place::Disk { path, key: "serial", value: serial.clone() }),
         (None, Some(wwn)) => Ok(Place::Disk { path, key: "wwn", value: wwn.clone() }),
-        (None, None) => Err(Error::host(format!("{path} tells neither serial nor WWN, so no plan can name it"))
-            .hint("--on loop on a filesystem of that disk")),
+        (None, None) => {
+            Err(Error::host(format!("{path} reports neither serial nor WWN, so it cannot be used in a plan"))
+                .hint("use --on loop with image files on that disk"))
+        }
     }
 }
 
@@ -124,9 +126,9 @@ fn ask_place(disks: &[FoundDisk]) -> Result<Place> {
         let path = disk.by_id.as_ref().unwrap_or(&disk.path).display();
         places.push((place, format!("{path}, {model}{size}; ALL ITS DATA ARE LOST in the run")));
     }
-    out::remark("Where shall the stacks stand? Disks in use are not listed.");
+    out::remark("Where should the stacks be built? Disks in use are not listed.");
     let lines: Vec<String> = places.iter().map(|(_, line)| line.clone()).collect();
-    let answer = ask(&lines, "a number, or the path of a folder")?;
+    let answer = ask(&lines, "a number, or a folder path")?;
     match chosen(&answer, places.len()) {
         Some(at) => Ok(places.swap_remove(at).0),
         None => place(&answer, disks),
@@ -142,15 +144,16 @@ fn ask_question(place: &Place) -> Result<&'static Question> {
     out::remark("Which question?");
     let answer = ask(&lines, "a number")?;
     let at = chosen(&answer, questions.len()).or_else(|| questions.iter().position(|one| one.name == answer));
-    at.map(|at| questions[at]).ok_or_else(|| Error::user(format!("`{}` is none of them", out::harmless(&answer))))
+    at.map(|at| questions[at])
+        .ok_or_else(|| Error::user(format!("`{}` is not one of the choices", out::harmless(&answer))))
 }
 
 fn must_be_asked(flag: &str) -> Result<()> {
     if std::io::stdin().is_terminal() {
         return Ok(());
     }
-    Err(Error::user(format!("nobody is there to be asked: {flag} is missing"))
-        .hint("pgstrata init --on loop --question filesystem --out plan.toml"))
+    Err(Error::user(format!("standard input is not a terminal and {flag} is missing"))
+        .hint("for example: pgstrata init --on loop --question filesystem --out plan.toml"))
 }
 
 fn ask(lines: &[String], wanted: &str) -> Result<String> {

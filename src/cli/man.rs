@@ -6,14 +6,14 @@ use crate::plan::CatalogueEntry;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 use std::path::PathBuf;
 
-/// Write the manual pages, or print them
+/// Print the manual pages, or write them to a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   pgstrata man | man -l -                         read them now
   pgstrata man --out /usr/local/share/man         install them: man1/pgstrata.1, ..., man5/pgstrata-plan.5")]
 pub struct Args {
-    /// Folder for the pages, made where it is missing; without it they are printed one after the other
+    /// Write the pages to this folder, created if missing, instead of printing them
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -23,15 +23,15 @@ const PLAN_PAGE: &str = "pgstrata-plan.5";
 
 /// What every command leaves and reads.
 const FILES: [(&str, &str); 4] = [
-    ("results/", "A folder for each run, import and probe that was kept (pgstrata run --results DIR)."),
+    ("results/", "One folder per run, import and saved probe (pgstrata run --results DIR)."),
     (
         "/var/lib/pgstrata",
-        "Images, templates and ledgers of root's runs; below ~/.local/state for others (--state DIR).",
+        "Images, templates and ledgers of runs by root; ~/.local/state/pgstrata for other users (--state DIR).",
     ),
-    ("/run/pgstrata-*", "Mount points and private sockets of a run, while it runs."),
+    ("/run/pgstrata-*", "Mount points and private sockets of an active run."),
     (
         "/var/cache/pgstrata, ~/.cache/pgstrata",
-        "PostgreSQL versions that the set-up fetched; the newest of all that are installed is the `auto` of a plan.",
+        "PostgreSQL versions downloaded by the setup. `auto` in a plan means the newest version installed anywhere.",
     ),
 ];
 
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<u8> {
         Some(folder) => {
             for (name, page) in pages {
                 let folder = folder.join(format!("man{}", name.rsplit('.').next().unwrap_or("1")));
-                std::fs::create_dir_all(&folder).or_host(|| format!("make the folder {}", folder.display()))?;
+                std::fs::create_dir_all(&folder).or_host(|| format!("create the folder {}", folder.display()))?;
                 let path = folder.join(name);
                 std::fs::write(&path, page).or_host(|| format!("write {}", path.display()))?;
             }
@@ -171,7 +171,8 @@ fn plan_page() -> String {
     let schema = crate::plan::schema(&catalogue);
     let mut roff = Roff::new();
     roff.control("TH", ["pgstrata-plan", "5", "", concat!("pgstrata ", env!("CARGO_PKG_VERSION"))]);
-    roff.control("SH", ["NAME"]).text([roman("pgstrata-plan - which storage stacks to compare, in TOML")]);
+    roff.control("SH", ["NAME"])
+        .text([roman("pgstrata-plan - plan file of pgstrata: the storage stacks to compare, in TOML")]);
     roff.control("SH", ["DESCRIPTION"]);
     roff.text([roman(
         "A plan is a TOML file. Every stack is measured under every workload; an option or setting that is a list of values \
@@ -199,7 +200,7 @@ fn described(roff: &mut Roff, entry: &CatalogueEntry) {
     for take in entry.takes {
         let number = if take.least == 0 { ", optional" } else { "" };
         roff.control("TP", []).text([bold(take.key), roman(format!(" ({}{number})", take.kind.word()))]);
-        roff.text([roman(format!("What it stands on as its {}.", take.role.word()))]);
+        roff.text([roman(format!("What it uses as its {}.", take.role.word()))]);
     }
     for option in entry.options {
         let default = option.default.map(|default| format!(", default {default}")).unwrap_or_default();

@@ -36,31 +36,31 @@ use std::process::ExitCode;
 /// Shown below the help of the program and in its manual page.
 const AFTER_HELP: &str = "\
 Examples:
-  pgstrata init                          write a first plan: asks which disk, and which question
-  pgstrata plan plan.toml                check it, and see what it will do
-  pgstrata run plan.toml                 run it: figures, ranking, report.html
-  pgstrata report results/...            compute and render a run's report again
+  pgstrata init                          write a first plan interactively
+  pgstrata plan plan.toml                check it and show what it will do
+  pgstrata run plan.toml                 run it: results, ranking, report.html
+  pgstrata report results/...            recompute and render the report of a run
 
 Exit status:
   0    done
-  1    done, but not all of it: trials that were not run, nothing to compare, a failed sync,
-       something not undone
-  2    wrong usage, or a mistake in a plan or another file that was given
-  3    the machine lacks or refuses something
+  1    incomplete: trials not run, nothing to compare, a failed sync,
+       cleanup incomplete
+  2    wrong usage, or an error in a plan or other input file
+  3    the machine lacks or refuses something needed
   4    an external program failed
-  5    results cannot be written or read
-  6    a requirement is not met, or could not be decided
-  70   an internal error of pgstrata
+  5    results cannot be read or written
+  6    a requirement is not met or undecided
+  70   internal error in pgstrata
   130  interrupted";
 
-/// Which storage stack should PostgreSQL stand on?
+/// Find out which storage stack PostgreSQL should run on
 ///
 /// Builds each storage stack of a plan, runs a real PostgreSQL on it, measures every layer, judges durability, and
 /// writes one report.
 #[derive(Debug, Parser)]
 #[command(name = "pgstrata", version, after_help = AFTER_HELP, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
-    /// When to colour what is printed: auto (on a terminal, unless NO_COLOR is set), always, never
+    /// When to use color: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", hide_possible_values = true)]
     color: Colour,
     #[command(subcommand)]

@@ -44,9 +44,9 @@ pub fn fitted(text: impl FnOnce() -> String) -> Result<()> {
 pub enum Colour {
     /// On a terminal, unless the variable NO_COLOR is set
     Auto,
-    /// Even into files and pipes
+    /// Always, even to files and pipes
     Always,
-    /// Not at all
+    /// Never
     Never,
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Flags that say where things go.
 #[derive(Debug, clap::Args)]
 pub struct PlaceArgs {
-    /// Folder that run folders are made in
+    /// Folder for results
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
     /// Folder for ledgers and templates [default: /var/lib/pgstrata for root, else ~/.local/state/pgstrata]

@@ -21,26 +21,26 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Check a plan and show its cases, their order, and what they need
+/// Check a plan and show its cases, their order, time and space
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  pgstrata plan --example > plan.toml     a commented plan to start from
-  pgstrata plan plan.toml                 check it, and see what it will do
-  pgstrata plan plan.toml --json          the same for programs
-  pgstrata plan plan.toml --quick         how long a quick run of it takes
-  pgstrata plan --schema > schema.json    for editors that check TOML
+  pgstrata plan --example > plan.toml     a commented plan with every key
+  pgstrata plan plan.toml                 check it and show what it will do
+  pgstrata plan plan.toml --json          the same as JSON
+  pgstrata plan plan.toml --quick         show how long a quick run takes
+  pgstrata plan --schema > schema.json    for editors that validate TOML
 
-Exit code: 0 the plan can be run, 2 it has mistakes, 3 it does not fit on this machine, or some of its
-cases cannot run here (said after all is shown).")]
+Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its
+cases cannot run here (listed at the end).")]
 pub struct Args {
-    /// The plan
+    /// Plan file
     #[arg(required_unless_present_any = ["example", "schema"])]
     file: Option<PathBuf>,
     /// Print JSON
     #[arg(long, requires = "file")]
     json: bool,
-    /// As `pgstrata run --quick` would run it
+    /// Show it as `pgstrata run --quick` would run it
     #[arg(long, requires = "file")]
     quick: bool,
     /// Print a commented plan that shows every layer and workload
@@ -56,7 +56,7 @@ pub struct Args {
 /// Checks and prints.
 ///
 /// # Errors
-/// The plan's mistakes; standard output that cannot be written; when all is printed, sizes that don't fit.
+/// Plan file's mistakes; standard output that cannot be written; when all is printed, sizes that don't fit.
 pub fn run(args: &Args) -> Result<u8> {
     if args.example {
         out::bytes(plan::example(&super::catalogue()).as_bytes())?;
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<u8> {
         must_fit(&forecast)?;
         must_run_all(&plan, &forecast)?;
     } else {
-        return Err(Error::user("no plan is named").hint("pgstrata plan FILE"));
+        return Err(Error::user("no plan given").hint("pgstrata plan FILE"));
     }
     Ok(0)
 }
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<u8> {
 /// its mistakes are coloured where standard error takes it.
 ///
 /// # Errors
-/// The plan's mistakes, and what server or kernel refuse of it.
+/// Plan file's mistakes, and what server or kernel refuse of it.
 pub fn read(file: &Path, quick: bool) -> Result<(Plan, Checked)> {
     let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
     let mut plan = plan::read(file, &super::catalogue(), paint)?;
@@ -161,7 +161,11 @@ fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
     }
     text.push_str(&checked_shown(checked));
     let number: HashMap<&str, usize> = plan.cases.iter().zip(1..).map(|(case, n)| (case.id.as_str(), n)).collect();
-    text.push_str(&format!("\n{}{}\nOrder of the cases by number:\n", cases_table(plan).shown(), stacks_shown(plan)));
+    text.push_str(&format!(
+        "\n{}{}\nExecution order, by case number:\n",
+        cases_table(plan).shown(),
+        stacks_shown(plan)
+    ));
     for block in 1..=plan.blocks {
         let trials = plan.order.iter().filter(|key| key.trial == block);
         let numbers: Vec<String> =
@@ -247,13 +251,17 @@ fn stacks_shown(plan: &Plan) -> String {
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
     let mut text = match forecast.least_us {
         Some(least) => {
-            format!("\nExpected duration: {} to {}, as the looks decide\n", Micros(least), Micros(forecast.expected_us))
+            format!(
+                "\nExpected duration: {} to {}, depending on when comparisons are decided\n",
+                Micros(least),
+                Micros(forecast.expected_us)
+            )
         }
         None => format!("\nExpected duration: {}\n", Micros(forecast.expected_us)),
     };
     if forecast.most_repeats > 0 {
         let (repeats, time) = (count(forecast.most_repeats, "repeat"), Micros(forecast.repeats_us));
-        text.push_str(&wrapped("  ", &format!("plus up to {repeats} of trials that other programs disturb ({time})")));
+        text.push_str(&wrapped("  ", &format!("plus up to {repeats} of disturbed trials ({time})")));
     }
     for window in &forecast.windows {
         text.push_str(&wrapped("  measured, ", window));
@@ -271,7 +279,7 @@ fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String 
         text.push_str(&format!("\n{}", lines.shown()));
     }
     if !forecast.unmet.is_empty() {
-        text.push_str("\nThis machine lacks:\n");
+        text.push_str("\nMissing on this machine:\n");
     }
     for (what, hint, cases) in unmet_by_what(forecast, number) {
         text.push_str(&wrapped("  ", &format!("{what}, for {}", cases.join(" "))));
@@ -292,11 +300,11 @@ fn images_shown(forecast: &Forecast) -> String {
         let (images, bytes) = (counted(line.images, "image"), line.bytes);
         let time = match (line.expected_us, line.bytes_per_s) {
             (Some(us), Some(speed)) => {
-                format!("at least {}, included (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
+                format!("at least {}, included above (a short test wrote {}/s)", Micros(us), Bytes(speed as u64))
             }
-            _ => "the time is not included: no test can be written there now".to_owned(),
+            _ => "time not included: a test write is not possible there now".to_owned(),
         };
-        let shown = format!("{images} in {}, {bytes}, written in full once: {time}", line.folder);
+        let shown = format!("{images} in {}, {bytes}, fully written once: {time}", line.folder);
         text.push_str(&wrapped("  ", &shown));
     }
     text
@@ -424,23 +432,23 @@ mod tests {
       data  ext4
             └ loop 1GiB in=/var/\u{1b}x
 
-    Order of the cases by number:
+    Execution order, by case number:
       block 1   2 1
       block 2   1 2
 
     Expected duration: 2 h 5 min
-      plus up to 6 repeats of trials that other programs disturb (24 min 0 s)
+      plus up to 6 repeats of disturbed trials (24 min 0 s)
       measured, w: 3 checkpoint cycles of 30 s, after a warm-up of 2 to 5 of them
-      2 images in /var, 7 GiB, written in full once: at least 71.7 s, included (a short test wrote 100
-      MiB/s)
-      1 image in /srv, 1 GiB, written in full once: the time is not included: no test can be written
-      there now
+      2 images in /var, 7 GiB, fully written once: at least 71.7 s, included above (a short test wrote
+      100 MiB/s)
+      1 image in /srv, 1 GiB, fully written once: time not included: a test write is not possible there
+      now
 
       space on  needs      has
       ──────────────────────────────────────
       /var      6 GiB  unknown  does not fit
 
-    This machine lacks:
+    Missing on this machine:
       root, for #1 #2
         hint: sudo
 

@@ -22,84 +22,83 @@ use std::time::Duration;
 /// Major version that the recommendation is for where no server is installed.
 const NEWEST_SERVER: u32 = 18;
 
-/// Measure how fast, how steady and how believable a synced write is in a folder
+/// Measure how fast, consistent and plausible synced writes are in a folder
 ///
-/// Writes small files into DIR by every way to make a write durable: pg_test_fsync's rows, rows that write as a server
-/// writes its WAL, and newer ways that PostgreSQL does not have. Times every operation, counts what the devices below
-/// did for it, judges whether what is seen can be believed, and recommends a wal_sync_method.
+/// Writes small files into DIR with each way to make a write durable: pg_test_fsync's rows, rows that write WAL as the
+/// server does, and newer methods that PostgreSQL does not use. Times every operation, counts device I/O,
+/// checks the results for plausibility, and recommends a wal_sync_method.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata probe /var/lib/postgresql                ten seconds; needs neither root nor PostgreSQL
-  pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is known to 1 %
-  pgstrata probe . --rows all                       every row, pg_test_fsync's among them
+  pgstrata probe . --seconds 60 --precision 1       a minute, or until every rate is within ±1 %
+  pgstrata probe . --rows all                       every row, including those of pg_test_fsync
   pgstrata probe . --require durable,p99=5ms,rate=1000    for CI: exit code 6 unless all are met
-  pgstrata probe . --json | jq .findings.credibility    for programs: record and findings
-  pgstrata probe . --format pg_test_fsync           the very text of pg_test_fsync 18
+  pgstrata probe . --json | jq .findings.credibility    record and findings as JSON
+  pgstrata probe . --format pg_test_fsync           output format of pg_test_fsync 18
 
-It writes four files of at most 16 MiB each, 5 % of what is free at most, into a folder of its own
-in DIR, and removes it on every way out. On filesystems that copy on write, blocks that were
-overwritten stay taken until the next commit.
+It writes four files of at most 16 MiB each, and at most 5 % of the free space, to a private folder
+in DIR, which is always removed at exit. On copy-on-write filesystems, overwritten blocks stay
+allocated until the next commit.
 
-How it differs from pg_test_fsync: rows run in short slices in turn and not 5 s at a stretch, so that
-a device's cache or burst credit is shared by all; the first operation of each slice is not counted;
-a failed fdatasync is a failure and no fast success; the clock is a monotonic one, read after every
-operation; system calls are made without libc's wrappers. Where a call is all there is, in memory or
-without a sync, that alone makes a row faster here, by up to a third. --format pg_test_fsync says how
-many whole seconds a row had on average, at least 1.
+Differences from pg_test_fsync: rows run round-robin in short slices instead of 5 s each, so that all
+rows share a device's cache or burst credit; the first operation of each slice is not counted; a
+failed fdatasync is a failure, not a fast success; the monotonic clock is read after every operation;
+system calls bypass the libc wrappers. In memory or without a sync, that alone makes a row up to a
+third faster here. --format pg_test_fsync prints the average whole seconds per row, at least 1.
 
-Which row a server equals: the WAL row of its wal_sync_method, buffered, recycled segment, as long
-as each commit fills a page. Before 16, a server at wal_level=minimal wrote the open_* methods with
-O_DIRECT; since 16, one with debug_io_direct=wal does so for all methods. pg_test_fsync always does
-for open_*: its open_* rows are not what a server at its defaults does. The row of mmap makes the
-page writable by madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
+Which row matches PostgreSQL: the WAL row of its wal_sync_method, buffered, recycled segment, as long
+as each commit fills a page. Before 16, servers with wal_level=minimal used O_DIRECT for the open_*
+methods; since 16, servers with debug_io_direct=wal use it for all methods. pg_test_fsync always uses
+it for open_*, so its open_* rows do not match a server with default settings. The mmap row makes the
+page writable with madvise(MADV_POPULATE_WRITE), where a program would take a page fault.
 
 --require takes durable (the verdict is `flushed` or `declared stable`, and no sync failed),
-rate=N (at least N WAL writes a second), p50=TIME, p99=TIME and p99.9=TIME (at most), all of the
-row that a server at its defaults equals. A figure passes only with its whole 95 % interval, fails
-with none of it, and is undecided between: undecided is not passed. A probe of a few seconds may
-leave percentiles undecided.
+rate=N (at least N WAL writes per second), p50=TIME, p99=TIME and p99.9=TIME (at most), all for the
+row that matches a server with default settings. A requirement passes if the whole 95 % CI meets it,
+fails if none of it does, and is otherwise undecided, which is not a pass. A probe of a few seconds
+may leave percentiles undecided.
 
 Exit code: 0 measured, 1 measured but a sync or write failed or files are left, 2 DIR is not a directory,
-3 DIR cannot be written, is full or vanished, 6 a requirement is not met or undecided,
+3 DIR is not writable, is full or disappeared, 6 a requirement is not met or undecided,
 130 interrupted.")]
 pub struct Args {
-    /// A folder on the filesystem to probe
+    /// Folder on the filesystem to probe
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Rows to measure: main, all, or ids and their beginnings (wal, one_write, newer.msync); those of the answer always
+    /// Rows to measure: main, all, ids or id prefixes (wal, one_write, newer.msync); those of the answer always run
     ///
-    /// main has the row of each wal_sync_method as a server writes its WAL, commits that share a sync, and fdatasync of one
-    /// write, which published figures are of. Fewer rows have more of the time each.
+    /// main has one row per wal_sync_method writing as the WAL is written, group commit, and fdatasync of a single
+    /// write, for comparison with published figures. Fewer rows get more time each.
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "main", hide_default_value = true)]
     rows: Vec<String>,
     /// Requirements, one exit code: durable, rate=N, p50=TIME, p99=TIME, p99.9=TIME
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Requirement::parse)]
     require: Vec<Requirement>,
-    /// Time for measuring: seconds (0.2 to 86400) or a span like 2min; ends earlier once every rate is known
+    /// Measuring time: seconds (0.2 to 86400) or a span like 2min; ends early when every rate reaches --precision
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     seconds: Duration,
-    /// Half an interval over its rate at which a rate counts as known, percent (to 50); 0 uses all the time
+    /// Target half-width of each rate's 95 % CI, percent (0 to 50); 0 uses the full time
     #[arg(long, value_name = "PCT", default_value = "5", value_parser = precision)]
     precision: f64,
-    /// Size of one write of WAL: 1kB to 64kB, as the server is built
+    /// WAL block size: 1kB to 64kB, as the server was built
     #[arg(long, value_name = "SIZE", default_value = "8kB", value_parser = wal_block)]
     wal_block: u32,
-    /// Writers of the row with group commit (2 to 256)
+    /// Number of writers in the group commit row (2 to 256)
     #[arg(long, value_name = "N", default_value = "8", value_parser = writers)]
     writers: u32,
-    /// Major version of the server that the recommendation is for (12 to 18) [default: the newest installed, else 18]
+    /// PostgreSQL major version for the recommendation (12 to 18) [default: the newest installed, else 18]
     #[arg(long, value_name = "MAJOR", value_parser = server)]
     server: Option<u32>,
-    /// Seed of the order in which rows take turns [default: another one each time]
+    /// Seed for the order of rows [default: random]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Form of what is printed; pg_test_fsync measures its rows alone
+    /// Output format; pg_test_fsync measures only its own rows
     #[arg(long, value_name = "FORM", value_parser = ["txt", "json", "csv", "pg_test_fsync"], default_value = "txt")]
     format: String,
     /// Same as --format json
     #[arg(long, conflicts_with_all = ["format", "csv"])]
     json: bool,
-    /// Same as --format csv: one row a line
+    /// Same as --format csv: one line per row
     #[arg(long, conflicts_with = "format")]
     csv: bool,
 }
@@ -107,36 +106,38 @@ pub struct Args {
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = match text.parse() {
         Ok(seconds) => seconds,
-        Err(_) => Micros::parse(text)
-            .map_err(|_| "not a number of seconds, nor a span like 30s or 2min".to_owned())?
-            .seconds(),
+        Err(_) => {
+            Micros::parse(text).map_err(|_| "expected seconds, or a span such as 30s or 2min".to_owned())?.seconds()
+        }
     };
     match (0.2..=86_400.0).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),
-        false => Err("from 0.2 to 86400 seconds".to_owned()),
+        false => Err("must be from 0.2 to 86400 seconds".to_owned()),
     }
 }
 
 fn precision(text: &str) -> Result<f64, String> {
     let percent: f64 =
-        text.strip_suffix('%').unwrap_or(text).parse().map_err(|_| "not a number of percent".to_owned())?;
+        text.strip_suffix('%').unwrap_or(text).parse().map_err(|_| "expected a percentage".to_owned())?;
     match (0.0..=50.0).contains(&percent) {
         true => Ok(percent.abs() / 100.0),
-        false => Err("from 0 to 50 percent".to_owned()),
+        false => Err("must be from 0 to 50 percent".to_owned()),
     }
 }
 
 fn writers(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (2..=256).contains(number));
-    number.ok_or_else(|| "a whole number from 2 to 256".to_owned())
+    number.ok_or_else(|| "must be a whole number from 2 to 256".to_owned())
 }
 
 fn server(text: &str) -> Result<u32, String> {
     let major = text.split('.').next().unwrap_or(text).parse().ok();
     match major {
         Some(major) if (12..=18).contains(&major) => Ok(major),
-        Some(major) if major < 12 => Err("this PostgreSQL is too old: a major version from 12 to 18".to_owned()),
-        _ => Err("a major version from 12 to 18".to_owned()),
+        Some(major) if major < 12 => {
+            Err("this PostgreSQL version is too old: must be a major version from 12 to 18".to_owned())
+        }
+        _ => Err("must be a major version from 12 to 18".to_owned()),
     }
 }
 
@@ -144,13 +145,13 @@ fn wal_block(text: &str) -> Result<u32, String> {
     let Bytes(bytes) = Bytes::parse(text)?;
     match (10..=16).map(|power| 1u64 << power).find(|size| *size == bytes) {
         Some(size) => u32::try_from(size).map_err(|e| e.to_string()),
-        None => Err("PostgreSQL has WAL blocks of 1kB, 2kB, 4kB, 8kB, 16kB, 32kB or 64kB".to_owned()),
+        None => Err("WAL block size must be 1kB, 2kB, 4kB, 8kB, 16kB, 32kB or 64kB".to_owned()),
     }
 }
 
 /// Said at the first interrupt, and at the second.
-const ASKED: &[u8] = b"\rinterrupted: removing the files; once more leaves at once\n";
-const LEFT: &[u8] = b"\rleft at once: a folder pgstrata-probe-... may be left in DIR, rm -r it\n";
+const ASKED: &[u8] = b"\rinterrupted: removing the files; interrupt again to exit immediately\n";
+const LEFT: &[u8] = b"\rexited immediately: remove any folder pgstrata-probe-... left in DIR with rm -r\n";
 
 /// Listens for whoever wants to stop; to be asked for once in a program.
 pub(super) fn interrupt() -> Result<Interrupt> {
@@ -185,7 +186,7 @@ pub fn run(args: &Args) -> Result<u8> {
     };
     if choice == RowChoice::Compat && !args.require.is_empty() {
         return Err(Error::user("--format pg_test_fsync does not measure the rows that --require needs")
-            .hint("leave out --format, or say --json"));
+            .hint("omit --format, or use --json"));
     }
     let request = Request {
         folder: args.folder.clone(),
@@ -253,10 +254,10 @@ impl ProbeProgress {
 impl Observer for ProbeProgress {
     fn stage(&self, stage: Stage) {
         let words = match stage {
-            Stage::Idle => "watching the devices while nothing is done".to_owned(),
+            Stage::Idle => "watching the idle devices".to_owned(),
             Stage::Files => "writing the files".to_owned(),
-            Stage::Rows { known, all } => format!("{known} of {all} rows are known or unavailable"),
-            Stage::Growth => "syncing after growing amounts".to_owned(),
+            Stage::Rows { known, all } => format!("{known} of {all} rows done or unavailable"),
+            Stage::Growth => "syncing increasing amounts".to_owned(),
         };
         self.bar.set_position(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         self.bar.set_message(words);

@@ -9,19 +9,19 @@ use crate::report::{self, layout};
 use crate::store::import::ImportFolder;
 use std::path::{Path, PathBuf};
 
-/// Compute the findings of a run folder again, and render them
+/// Recompute and render the report of a run
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   pgstrata report results/2026-11-21-0241-which-filesystem         the table on the terminal, report.html in the folder
-  pgstrata report results/... --json | jq .rankings                the findings for programs
-  pgstrata report results/... --csv -o ranking.csv                 one row per case and measure
+  pgstrata report results/... --json | jq .rankings                the findings as JSON
+  pgstrata report results/... --csv -o ranking.csv                 one row per case and metric
   pgstrata report results/... --format md                          Markdown for a ticket: answer, tables, conditions
 
-Needs neither root nor PostgreSQL nor the machine that measured: every number comes from the run folder.")]
+Works anywhere, without root or PostgreSQL: every number comes from the run folder.")]
 pub struct Args {
-    /// A run folder
+    /// Run folder
     folder: PathBuf,
-    /// Form of the report
+    /// Output format
     #[arg(long, value_parser = ["txt", "html", "json", "csv", "md"])]
     format: Option<String>,
     /// Same as --format json
@@ -41,8 +41,8 @@ pub struct Args {
 /// When the folder is no run folder, is damaged, or a file cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
     if ImportFolder::is_one(&args.folder) {
-        return Err(Error::user(format!("{} is an import, which has no report", args.folder.display()))
-            .hint("put it beside others: pgstrata compare FOLDER ."));
+        return Err(Error::user(format!("{} is an import, and imports have no report", args.folder.display()))
+            .hint("compare it with other results: pgstrata compare FOLDER ."));
     }
     let findings = analyse::load::findings(&args.folder)?;
     let format = match (args.json, args.csv) {
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<u8> {
 
 fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
     let path = folder.join("report.html");
-    let elsewhere = "write it where you may: pgstrata report FOLDER -o report.html";
+    let elsewhere = "write it somewhere else: pgstrata report FOLDER -o report.html";
     write(findings, "html", &path).map_err(|e| e.hint(elsewhere))?;
     out::line(&format!("\nreport      {}", path.display()))
 }
@@ -74,8 +74,8 @@ fn write_html(findings: &Findings, folder: &Path) -> Result<()> {
 fn format_of(path: &Path) -> Result<&'static str> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     report::ALL.iter().map(|renderer| renderer.extension()).find(|name| *name == extension).ok_or_else(|| {
-        Error::user(format!("the name {} does not tell the form of the report", path.display()))
-            .hint("end it in .html, .json, .csv, .md or .txt, or say --format")
+        Error::user(format!("the file name {} does not show which format to write", path.display()))
+            .hint("use .html, .json, .csv, .md or .txt, or add --format")
     })
 }
 

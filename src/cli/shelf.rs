@@ -11,15 +11,15 @@ use crate::report;
 use serde::Serialize;
 
 const HELP: &str = "Examples:
-  pgstrata shelf                                          what lies on the shelf
-  pgstrata shelf show wal-blocksize-2012                  what it concluded, what its figures support
+  pgstrata shelf                                          list the shelf
+  pgstrata shelf show wal-blocksize-2012                  its conclusions, and what its figures support
   pgstrata shelf show wal-blocksize-2012 --json           every number with its unit, file and line
-  pgstrata shelf --json | jq '.[] | {name, conclusions}'  for programs
+  pgstrata shelf --json | jq '.[] | {name, conclusions}'  as JSON
 
-The raw output of each publication is part of this program and is read by the same code as your
-own files. It needs neither root nor PostgreSQL nor a network.";
+The raw output of each publication ships with this program and is read by the same code as your
+own files. Works without root, PostgreSQL or a network.";
 
-/// Show published measurements, and what their own figures support of what they concluded
+/// Show published measurements, and whether their figures support their conclusions
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -40,7 +40,7 @@ enum Action {
   pgstrata shelf show freebsd10-zfs-fsync-2014
   pgstrata shelf show freebsd10-zfs-fsync-2014 --json | jq .findings.remarks")]
     Show {
-        /// Its name, as `pgstrata shelf` lists it
+        /// Name, as listed by `pgstrata shelf`
         name: String,
         /// Print JSON: findings, and the record with every number
         #[arg(long)]

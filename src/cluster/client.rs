@@ -53,8 +53,8 @@ impl Client {
     /// # Errors
     /// When the limit is zero.
     pub fn set_limit(&mut self, limit: Duration) -> Result<()> {
-        self.stream.set_read_timeout(Some(limit)).or_host(|| "set the limit for answers".to_owned())?;
-        self.stream.set_write_timeout(Some(limit)).or_host(|| "set the limit for answers".to_owned())
+        self.stream.set_read_timeout(Some(limit)).or_host(|| "set the response timeout".to_owned())?;
+        self.stream.set_write_timeout(Some(limit)).or_host(|| "set the response timeout".to_owned())
     }
 
     /// Runs one or more statements and returns the rows of the last one that can have rows at all.
@@ -64,7 +64,7 @@ impl Client {
     pub fn query(&mut self, sql: &str) -> Result<Vec<TextRow>> {
         let doing = || format!("run `{}` on the server", shortened(sql));
         if self.broken {
-            return Err(Error::host("this connection did not answer before and is out of step").while_doing(doing()));
+            return Err(Error::host("this connection timed out before and is out of sync").while_doing(doing()));
         }
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message).or_host(doing)?;
@@ -81,7 +81,7 @@ impl Client {
         let parameters =
             [("user", user), ("database", database), ("application_name", "pgstrata"), ("client_encoding", "UTF8")];
         let mut message = BytesMut::new();
-        frontend::startup_message(parameters, &mut message).or_host(|| "say hello".to_owned())?;
+        frontend::startup_message(parameters, &mut message).or_host(|| "send the startup message".to_owned())?;
         self.stream.write_all(&message).map_err(|e| self.lost(&e))?;
         loop {
             match self.next()? {
@@ -91,7 +91,7 @@ impl Client {
                 | Message::NoticeResponse(_) => {}
                 Message::ReadyForQuery(_) => return Ok(()),
                 Message::ErrorResponse(body) => return Err(server_error(body.fields())),
-                _ => return Err(Error::host("the server asks for more than trust (a password?)")),
+                _ => return Err(Error::host("the server requires authentication other than trust")),
             }
         }
     }
@@ -111,7 +111,7 @@ impl Client {
                 | Message::NoticeResponse(_)
                 | Message::NotificationResponse(_)
                 | Message::ParameterStatus(_) => {}
-                _ => return Err(Error::bug("COPY and the extended protocol are not for this client")),
+                _ => return Err(Error::bug("COPY and the extended protocol are not supported by this client")),
             }
         }
     }
@@ -135,7 +135,7 @@ impl Client {
     fn lost(&self, e: &io::Error) -> Error {
         if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
             let limit = self.stream.read_timeout().ok().flatten().unwrap_or(ANSWER_LIMIT);
-            return Error::host(format!("no answer within {} s", limit.as_secs_f64()));
+            return Error::host(format!("no response within {} s", limit.as_secs_f64()));
         }
         Error::host(e.to_string())
     }
@@ -201,8 +201,8 @@ mod tests {
         let mut client = Client { stream, input: BytesMut::new(), broken: false };
         client.set_limit(Duration::from_millis(20)).unwrap();
         let error = client.query("select 1").unwrap_err().to_string();
-        assert!(error.contains("no answer within 0.02 s"), "{error}");
-        assert!(client.query("select 1").unwrap_err().to_string().contains("out of step"));
+        assert!(error.contains("no response within 0.02 s"), "{error}");
+        assert!(client.query("select 1").unwrap_err().to_string().contains("out of sync"));
         drop(listener);
     }
 

@@ -11,15 +11,15 @@ const FILE: &str = "pgstrata.conf";
 /// Settings that pgstrata needs for itself, each with the reason that a person gets who asks for another value.
 const OURS: [(&str, &str); 16] = [
     ("listen_addresses", "servers listen on a private socket only"),
-    ("port", "the socket's name depends on it"),
+    ("port", "the socket name depends on it"),
     ("unix_socket_directories", "servers listen in a private folder"),
     ("unix_socket_permissions", "servers listen in a private folder"),
     ("unix_socket_group", "servers listen in a private folder"),
-    ("data_directory", "the data lie on the stack under test"),
+    ("data_directory", "the data are stored on the stack under test"),
     ("config_file", "pgstrata writes the settings itself"),
-    ("hba_file", "clients of the private socket are trusted"),
-    ("ident_file", "clients of the private socket are trusted"),
-    ("external_pid_file", "pgstrata holds the server itself"),
+    ("hba_file", "clients on the private socket are trusted"),
+    ("ident_file", "clients on the private socket are trusted"),
+    ("external_pid_file", "pgstrata manages the server process itself"),
     ("logging_collector", "the log goes to the run folder, not onto the stack"),
     ("log_destination", "the log goes to the run folder, not onto the stack"),
     ("log_line_prefix", "pgstrata reads checkpoints from the log"),
@@ -34,7 +34,7 @@ pub fn reserved(name: &str) -> Option<&'static str> {
     // include, include_if_exists, include_dir: directives of the file, by which any setting could come in.
     if name.to_ascii_lowercase().starts_with("include") {
         return Some(
-            "another file could set anything, and the report would not show it; write the settings themselves",
+            "an included file could change settings without the report showing it; put the settings in the plan",
         );
     }
     OURS.iter().find(|(ours, _)| ours.eq_ignore_ascii_case(name)).map(|(_, reason)| *reason)
@@ -42,11 +42,11 @@ pub fn reserved(name: &str) -> Option<&'static str> {
 
 /// Arguments of initdb that say what pgstrata itself decides: where the cluster lies, and who gets in.
 const OUR_ARGUMENTS: [(&str, &str); 14] = [
-    ("-D", "the stack decides where the data lie"),
-    ("--pgdata", "the stack decides where the data lie"),
-    ("-X", "the stack's `wal` decides where pg_wal lies"),
-    ("--waldir", "the stack's `wal` decides where pg_wal lies"),
-    ("--xlogdir", "the stack's `wal` decides where pg_wal lies"),
+    ("-D", "the stack determines the data directory"),
+    ("--pgdata", "the stack determines the data directory"),
+    ("-X", "the stack's `wal` determines the location of pg_wal"),
+    ("--waldir", "the stack's `wal` determines the location of pg_wal"),
+    ("--xlogdir", "the stack's `wal` determines the location of pg_wal"),
     ("-U", "pgstrata connects as the role postgres"),
     ("--username", "pgstrata connects as the role postgres"),
     ("-A", "pgstrata connects without a password, through a private socket"),
@@ -54,8 +54,8 @@ const OUR_ARGUMENTS: [(&str, &str); 14] = [
     ("-W", "pgstrata connects without a password, through a private socket"),
     ("--pwprompt", "pgstrata connects without a password, through a private socket"),
     ("--pwfile", "pgstrata connects without a password, through a private socket"),
-    ("-S", "it makes no cluster"),
-    ("--sync-only", "it makes no cluster"),
+    ("-S", "it does not create a cluster"),
+    ("--sync-only", "it does not create a cluster"),
 ];
 
 /// Why a plan may not hand `argument` to initdb; `None` where it may.
@@ -138,7 +138,7 @@ fn text(spec: &ServerSpec) -> Result<String> {
     let asked = spec.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     for (name, value) in asked.clone() {
         if let Some(reason) = reserved(name) {
-            return Err(Error::user(format!("the setting `{name}` is pgstrata's own: {reason}")));
+            return Err(Error::user(format!("the setting `{name}` is reserved for pgstrata: {reason}")));
         }
         check_name(name)?;
         check_value(name, value)?;
@@ -158,13 +158,13 @@ fn quoted(value: &str) -> String {
 fn check_name(name: &str) -> Result<()> {
     let good = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    if good { Ok(()) } else { Err(Error::user(format!("`{name}` cannot be the name of a setting"))) }
+    if good { Ok(()) } else { Err(Error::user(format!("`{name}` is not a valid setting name"))) }
 }
 
 fn check_value(name: &str, value: &str) -> Result<()> {
     if value.chars().any(char::is_control) {
         return Err(Error::user(format!(
-            "the value of the setting `{name}` has a line break or another control character"
+            "the value of the setting `{name}` contains a line break or another control character"
         )));
     }
     Ok(())
@@ -187,7 +187,7 @@ pub fn check_socket_path(socket: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::host(format!(
-        "the socket's path {} has {length} bytes (at most {MOST} are possible) or is not UTF-8",
+        "the socket path {} is {length} bytes long (the limit is {MOST}) or not UTF-8",
         socket.display()
     )))
 }

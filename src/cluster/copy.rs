@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 20;
 /// See [`super::server::copy`].
 pub fn copy(template: &Path, spec: &ServerSpec, interrupt: &Interrupt) -> Result<u64> {
     if paths::exists(&template.join("postmaster.pid")) {
-        return Err(Error::bug(format!("the template {} belongs to a server that runs", template.display())));
+        return Err(Error::bug(format!("the template {} is in use by a running server", template.display())));
     }
     let mut copying = CopyJob { user: &spec.user, interrupt, block: vec![0; BLOCK], bytes: 0, written: Vec::new() };
     copying.folder(template, &spec.data, spec.wal.is_some())?;
@@ -76,7 +76,9 @@ impl CopyJob<'_> {
                 Some(Kind::RegularFile) => self.file(&from, &to)?,
                 _ => {
                     let what = from.display();
-                    return Err(Error::bug(format!("the template has {what}, which is neither file nor folder")));
+                    return Err(Error::bug(format!(
+                        "the template contains {what}, which is neither a file nor a folder"
+                    )));
                 }
             }
         }
@@ -111,7 +113,7 @@ impl CopyJob<'_> {
 fn write_error(path: &Path, e: &io::Error) -> Error {
     let error = Error::host(e.to_string()).while_doing(format!("write {}", path.display()));
     if e.kind() == io::ErrorKind::StorageFull {
-        return error.hint("the stack is too small for the data: make it larger, or the workload's scale smaller");
+        return error.hint("the stack is too small for the data: increase its size or reduce the workload's scale");
     }
     error
 }

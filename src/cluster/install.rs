@@ -64,11 +64,11 @@ pub fn find(host: &Host, bin: &str) -> Result<Installation> {
     }
     let folder = Path::new(bin);
     if !paths::is_folder(folder) {
-        return Err(Error::user(format!("bin = \"{bin}\": there is no such folder")));
+        return Err(Error::user(format!("bin = \"{bin}\": no such folder")));
     }
     let missing = missing_programs(folder);
     if !missing.is_empty() {
-        return Err(Error::user(format!("bin = \"{bin}\": it has no {}", missing.join(", no ")))
+        return Err(Error::user(format!("bin = \"{bin}\": the folder has no {}", missing.join(", no ")))
             .hint("name the folder of the server's own programs, such as /usr/lib/postgresql/15/bin"));
     }
     let user = users::server_user(host)?;
@@ -151,12 +151,12 @@ fn version_as(host: &Host, bin: &Path, user: &User) -> Result<PgVersion> {
 fn unusable(bin: &Path, user: &User, error: Error) -> Error {
     match paths::closed_to(bin, user) {
         Some(closed) => Error::host(format!(
-            "{} cannot be run by `{}`, as whom the server runs: the folder {} is closed to that user",
+            "{} cannot be run by the server user `{}`, who has no access to the folder {}",
             bin.join("postgres").display(),
             user.name,
             closed.display()
         ))
-        .hint("move the installation out of there, for example to /var/cache/pgstrata/postgresql-18"),
+        .hint("move the installation, for example to /var/cache/pgstrata/postgresql-18"),
         None => error.while_doing(format!("run {} as `{}`", bin.join("postgres").display(), user.name)),
     }
 }
@@ -211,7 +211,7 @@ mod tests {
         }
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let error = find(&Host::this(), bin.to_str().unwrap()).unwrap_err().to_string();
-        assert!(error.contains(&format!("the folder {} is closed", folder.path().display())), "{error}");
+        assert!(error.contains(&format!("no access to the folder {}", folder.path().display())), "{error}");
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(find(&Host::this(), bin.to_str().unwrap()).unwrap().major, real.major);
     }

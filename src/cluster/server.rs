@@ -261,7 +261,7 @@ impl Server {
         }
         match ended {
             Some(status) if !status.success() => Err(Error::tool(format!(
-                "the server ended with {status} when it was stopped; its log ends with:\n{}",
+                "the server exited with {status} when it was stopped; its log ends with:\n{}",
                 self.log_tail()
             ))),
             _ => Ok(()),
@@ -274,7 +274,7 @@ impl Server {
         if listens.is_empty() {
             return Ok(());
         }
-        Err(Error::host(format!("the server listens on `{listens}` though it was told not to; it was stopped")))
+        Err(Error::host(format!("the server listens on `{listens}` despite its configuration; it was stopped")))
     }
 
     fn end_at_once(&mut self, host: &Host) -> Result<()> {
@@ -299,7 +299,7 @@ impl Server {
                     return Err(error);
                 }
                 Err(error) if begun.elapsed() > START_LIMIT => {
-                    let after = format!("the server did not answer within {} s ({error})", START_LIMIT.as_secs());
+                    let after = format!("the server did not respond within {} s ({error})", START_LIMIT.as_secs());
                     return Err(self.start_error(&after));
                 }
                 Err(_) => sleep(POLL_INTERVAL),
@@ -324,7 +324,7 @@ impl Server {
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
-        let status = self.child.try_wait().or_host(|| "ask whether the server still runs".to_owned())?;
+        let status = self.child.try_wait().or_host(|| "check whether the server is still running".to_owned())?;
         self.ended |= status.is_some();
         Ok(status)
     }
@@ -362,19 +362,19 @@ fn signal(child: &Child, signal: Signal) {
 fn one_value(client: &mut Client, sql: &str) -> Result<String> {
     let rows = client.query(sql)?;
     let value = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
-    value.ok_or_else(|| Error::tool(format!("`{sql}` gave no value")))
+    value.ok_or_else(|| Error::tool(format!("`{sql}` returned no value")))
 }
 
 fn number<T: std::str::FromStr>(client: &mut Client, sql: &str) -> Result<T> {
     let text = one_value(client, sql)?;
-    text.parse().map_err(|_| Error::tool(format!("`{sql}`: wanted a whole number, found `{text}`")))
+    text.parse().map_err(|_| Error::tool(format!("`{sql}`: expected a whole number, found `{text}`")))
 }
 
 fn pair(row: Vec<Option<String>>) -> Result<(String, String)> {
     let mut cells = row.into_iter();
     match (cells.next().flatten(), cells.next().flatten()) {
         (Some(name), Some(value)) => Ok((name, value)),
-        _ => Err(Error::tool("pg_settings: wanted a name and a value, found NULL")),
+        _ => Err(Error::tool("pg_settings: expected a name and a value, found NULL")),
     }
 }
 
@@ -428,7 +428,7 @@ mod tests {
         assert!(error.to_string().contains("unrecognized configuration parameter \"wal_snyc_method\""), "{error}");
         assert!(error.hint_text().unwrap().contains("`wal_snyc_method`"), "{error}");
         spec.settings = BTreeMap::from([("port".to_owned(), "1".to_owned())]);
-        assert!(Server::start(&host, spec, &Interrupt::never()).unwrap_err().to_string().contains("pgstrata's own"));
+        assert!(Server::start(&host, spec, &Interrupt::never()).unwrap_err().to_string().contains("reserved for pgstrata"));
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub fn undo_server(host: &Host, data: &Path, socket_folder: &Path) -> Result<()>
         return memory.iter().try_for_each(|memory| remove(host, memory, socket_folder));
     }
     Err(Error::host(format!("the processes {left:?} of the server in {} cannot be killed", data.display()))
-        .hint("they hang in the kernel; look at dmesg for errors of the device below"))
+        .hint("they hang in the kernel; check dmesg for device errors"))
 }
 
 /// The server's processes: their program is a `postgres`, and their working folder is `data`, or was before it was

@@ -264,8 +264,9 @@ fn finish(command: &Command, mut child: Child) -> Result<(Output, Option<i32>)> 
             Ok((thread().spawn_scoped(scope, move || drain(out))?, thread().spawn_scoped(scope, move || drain(err))?))
         })();
         let status = wait(command, &mut child);
-        let (out, err) = readers
-            .map_err(|e| Error::host(format!("no thread to read what {} prints: {e}", command.program.display())))?;
+        let (out, err) = readers.map_err(|e| {
+            Error::host(format!("cannot start a thread to read the output of {}: {e}", command.program.display()))
+        })?;
         let stdout = out.join().unwrap_or_default();
         let stderr = err.join().unwrap_or_default();
         Ok((Output { stdout, stderr }, status?.code()))
@@ -283,7 +284,7 @@ fn wait(command: &Command, child: &mut Child) -> Result<std::process::ExitStatus
         if begun.elapsed() > limit {
             child.kill().map_err(wrong)?;
             child.wait().map_err(wrong)?;
-            return Err(Error::tool(format!("`{}` did not end within {} s", command.shown(), limit.as_secs_f64())));
+            return Err(Error::tool(format!("`{}` did not finish within {} s", command.shown(), limit.as_secs_f64())));
         }
         time::sleep(Duration::from_millis(10));
     }
@@ -309,7 +310,7 @@ fn failed(command: &Command, code: Option<i32>, output: &Output) -> Error {
     let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
     let lines = last_lines(said, 12);
     if !lines.is_empty() {
-        text.push_str("; it said:\n");
+        text.push_str("; output:\n");
         text.push_str(&lines);
     }
     Error::tool(text)
@@ -343,7 +344,7 @@ mod tests {
     fn a_command_over_its_limit_is_killed() {
         let host = Host::this();
         let command = Command::new("sleep").arg("60").limit(Duration::from_millis(50));
-        assert!(host.run(&command).unwrap_err().to_string().contains("did not end"));
+        assert!(host.run(&command).unwrap_err().to_string().contains("did not finish"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) use std::fs::File;
 /// With the path; also where it ends before.
 pub fn read_at(path: &Path, offset: u64, length: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; length];
-    let read = || format!("read {length} bytes of {} from {offset} on", path.display());
+    let read = || format!("read {length} bytes of {} at offset {offset}", path.display());
     File::open(path).and_then(|file| file.read_exact_at(&mut bytes, offset)).or_host(read)?;
     Ok(bytes)
 }
@@ -40,7 +40,7 @@ pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result
 /// With the path.
 pub(crate) fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = || format!("read {} from byte {offset} on", path.display());
+    let read = || format!("read {} from offset {offset}", path.display());
     let mut file = File::open(path).or_host(read)?;
     file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_to_end(&mut bytes)).or_host(read)?;
     Ok(bytes)
@@ -122,7 +122,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
 /// # Errors
 /// With the path; also when it is there already.
 pub fn make_folder(path: &Path, mode: u32) -> Result<()> {
-    fs::DirBuilder::new().mode(mode).create(path).or_host(|| format!("make the folder {}", path.display()))?;
+    fs::DirBuilder::new().mode(mode).create(path).or_host(|| format!("create the folder {}", path.display()))?;
     // The umask may have taken bits away.
     set_mode(path, mode)
 }
@@ -146,7 +146,7 @@ pub fn give_to(path: &Path, user: &User) -> Result<()> {
         return Ok(());
     }
     std::os::unix::fs::lchown(path, Some(user.uid), Some(user.gid))
-        .or_host(|| format!("give {} to {}", path.display(), user.name))
+        .or_host(|| format!("change the owner of {} to {}", path.display(), user.name))
 }
 
 /// Gives a folder and everything below it that is root's to a user. Follows no symbolic link, not even one that is put
@@ -159,7 +159,7 @@ pub(crate) fn give_tree_to(folder: &Path, user: &User) -> Result<()> {
         give_below(&opened, user)?;
         rustix::fs::fchown(&opened, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))
     });
-    given.or_store(|| format!("give {} to {}", folder.display(), user.name))
+    given.or_store(|| format!("change the owner of {} to {}", folder.display(), user.name))
 }
 
 /// Opens a folder below an open one, through no symbolic link.
@@ -198,7 +198,7 @@ pub fn free_bytes(path: &Path) -> Result<u64> {
 
 /// Same; `None` where the filesystem has no size (ramfs).
 pub(crate) fn free_bytes_if_limited(path: &Path) -> Result<Option<u64>> {
-    let facts = rustix::fs::statvfs(path).or_host(|| format!("ask {} for its free space", path.display()))?;
+    let facts = rustix::fs::statvfs(path).or_host(|| format!("read the free space of {}", path.display()))?;
     Ok((facts.f_blocks > 0).then(|| facts.f_bavail.saturating_mul(facts.f_frsize)))
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn add_name(path: &Path, name: &Path) -> io::Result<()> {
 
 /// Makes the symbolic link `link` to `target`.
 pub(crate) fn make_link(link: &Path, target: &Path) -> Result<()> {
-    std::os::unix::fs::symlink(target, link).or_host(|| format!("make the link {}", link.display()))
+    std::os::unix::fs::symlink(target, link).or_host(|| format!("create the link {}", link.display()))
 }
 
 /// Opens a file that a person named, to read it to its end. What a shell hands over (`<(zcat x.gz)`) has a writer and an

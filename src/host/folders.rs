@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Makes a folder and those above it where they are missing; the umask takes its bits from their mode.
 pub(crate) fn make_all(path: &Path, mode: u32) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(mode).create(path);
-    made.or_host(|| format!("make the folder {}", path.display()))
+    made.or_host(|| format!("create the folder {}", path.display()))
 }
 
 /// Paths of all that a folder holds, sorted.

@@ -105,9 +105,9 @@ impl Host {
         use crate::error::{Context, Error};
         use std::io::Write;
         let path = self.path(path);
-        let missing = || Error::host(format!("there is no {}", path.display()));
+        let missing = || Error::host(format!("{} does not exist", path.display()));
         let mut file = files::open_to_overwrite(&path)?.ok_or_else(missing)?;
-        file.write_all(value.as_bytes()).or_host(|| format!("write `{value}` into {}", path.display()))
+        file.write_all(value.as_bytes()).or_host(|| format!("write `{value}` to {}", path.display()))
     }
 
     /// Whether the machine has a file.

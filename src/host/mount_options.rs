@@ -20,9 +20,11 @@ pub(crate) enum Answer {
 /// the filesystem's module.
 pub(crate) fn ask(filesystem: &str, option: &str) -> Answer {
     match hand_over(filesystem, NO_OPTION) {
-        Ok(Answer::Taken) => Answer::NotAsked(format!("{filesystem} of this kernel reads options when it is mounted")),
+        Ok(Answer::Taken) => {
+            Answer::NotAsked(format!("{filesystem} in this kernel checks options only when it is mounted"))
+        }
         Ok(_) => hand_over(filesystem, option).unwrap_or_else(|e| Answer::NotAsked(e.to_string())),
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Answer::NotAsked("only root can ask".to_owned()),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Answer::NotAsked("this check needs root".to_owned()),
         Err(e) => Answer::NotAsked(e.to_string()),
     }
 }
@@ -52,7 +54,7 @@ mod tests {
     #[test]
     fn the_kernel_knows_the_options_of_tmpfs_before_it_is_mounted() {
         if !crate::host::users::is_root() {
-            assert_eq!(ask("tmpfs", "size=1m"), Answer::NotAsked("only root can ask".to_owned()));
+            assert_eq!(ask("tmpfs", "size=1m"), Answer::NotAsked("this check needs root".to_owned()));
             return;
         }
         assert_eq!(ask("tmpfs", "size=1m"), Answer::Taken);

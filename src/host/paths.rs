@@ -51,17 +51,17 @@ pub(crate) fn stat(path: &Path) -> io::Result<PathFacts> {
 }
 
 pub(crate) fn look_at(path: &Path) -> Result<PathFacts> {
-    stat(path).or_host(|| format!("look at {}", path.display()))
+    stat(path).or_host(|| format!("stat {}", path.display()))
 }
 
 /// The facts of the open file, whatever its name leads to by now.
 pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<PathFacts> {
-    file.metadata().map(PathFacts::from).or_host(|| format!("look at {}", path.display()))
+    file.metadata().map(PathFacts::from).or_host(|| format!("stat {}", path.display()))
 }
 
 /// The facts of the name itself, a symbolic link not followed; `None` where there is none.
 pub(crate) fn look_for(path: &Path) -> Result<Option<PathFacts>> {
-    let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("look at {}", path.display()))?;
+    let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("stat {}", path.display()))?;
     Ok(found.map(PathFacts::from))
 }
 

@@ -113,7 +113,7 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
     let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
     let Some(pid) = pid.filter(|pid| !pid.is_init() && process.pid != std::process::id() && !process.kernel_thread)
     else {
-        return Err(Error::bug("it is init, pgstrata itself or a thread of the kernel").while_doing(shown()));
+        return Err(Error::bug("it is init, pgstrata itself or a kernel thread").while_doing(shown()));
     };
     let sent = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pinned) => {
@@ -160,8 +160,8 @@ pub fn kill(host: &Host, processes: &[Process], limit: Duration) -> Result<()> {
         return Ok(());
     }
     let names: Vec<String> = left.iter().map(|process| command_line(host, process)).collect();
-    let message = format!("killed but still there after {} s: {}", limit.as_secs_f64(), names.join(", "));
-    Err(Error::host(message).hint("they hang in the kernel, mostly on a device that does not answer; see dmesg"))
+    let message = format!("killed but still running after {} s: {}", limit.as_secs_f64(), names.join(", "));
+    Err(Error::host(message).hint("they hang in the kernel, usually on an unresponsive device; see dmesg"))
 }
 
 impl Signal {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Said at the first interrupt. The carriage return takes the place of a progress line.
-const ASKED: &[u8] = b"\rinterrupted: undoing what is built and keeping what is complete; once more leaves at once\n";
+const ASKED: &[u8] = b"\rinterrupted: cleaning up, keeping complete trials; interrupt again to exit immediately\n";
 /// Said at the second.
-const LEFT: &[u8] = b"\rleft at once; `pgstrata clean` undoes what is built\n";
+const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
 
 /// Whether somebody asked to stop. Cheap to clone and to ask.
 #[derive(Debug, Clone, Default)]

@@ -37,7 +37,7 @@ pub fn server_user(host: &Host) -> Result<User> {
         .chain(["postgres", "nobody"])
         .find_map(|name| look_up(host, name).filter(|user| user.uid != 0))
         .ok_or_else(|| {
-            Error::host("PostgreSQL must not run as root, and neither `postgres` nor `nobody` exists here")
+            Error::host("PostgreSQL must not run as root, and there is no user `postgres` or `nobody`")
                 .hint("adduser --system --group postgres")
         })
 }

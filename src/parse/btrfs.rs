@@ -17,7 +17,7 @@ pub fn parse_super(text: &str) -> Result<BTreeMap<String, String>> {
         }
         let wrong = |what: &str| Error::tool(format!("btrfs dump-super, line {}: {what}: `{line}`", index + 1));
         if line.starts_with(char::is_whitespace) {
-            let key = last_key.as_ref().ok_or_else(|| wrong("flags of no field"))?;
+            let key = last_key.as_ref().ok_or_else(|| wrong("flags without a field"))?;
             let names: Vec<&str> = line.split(['(', ')', '|', ' ', '\t']).filter(|name| !name.is_empty()).collect();
             let value = fields.entry(key.clone()).or_default();
             if value.starts_with("0x") {
@@ -111,7 +111,7 @@ GlobalReserve, single: total=5767168, used=0
     #[test]
     fn errors_name_the_line() {
         assert!(parse_super("nonsense\n").unwrap_err().to_string().starts_with("btrfs dump-super, line 1"));
-        assert!(parse_super("\t( X )\n").unwrap_err().to_string().contains("flags of no field"));
+        assert!(parse_super("\t( X )\n").unwrap_err().to_string().contains("flags without a field"));
         assert!(parse_super("nodesize\t1\n").unwrap_err().to_string().contains("sectorsize"));
         assert!(parse_profiles("Data single\n").unwrap_err().to_string().contains("line 1"));
         assert!(parse_profiles("System, DUP: total=1\n").unwrap_err().to_string().contains("Data"));

@@ -75,7 +75,7 @@ fn device(line: usize, text: &str) -> Result<DiskStats> {
 /// What follows number and name; `count` is how many fields there are with those.
 fn counters(source: &str, line: usize, count: usize, fields: &mut Fields<'_>) -> Result<DiskStats> {
     if !matches!(count, 14 | 18 | 20..) {
-        return Err(Error::host(format!("{source} line {line}: {count} fields, not 14, 18 or at least 20")));
+        return Err(Error::host(format!("{source} line {line}: {count} fields, expected 14, 18 or at least 20")));
     }
     let (reads, read_bytes, read_ms) = transfer(fields, ["reads", "reads merged", "sectors read", "ms reading"])?;
     let (writes, write_bytes, write_ms) =
@@ -149,7 +149,7 @@ mod tests {
         let text = parse(&LINUX_6_18.replace("15245936", "many")).unwrap_err().to_string();
         assert_eq!(text, "/proc/diskstats line 2: `sectors written` is `many`, not a whole number (u64)");
         let text = parse("8 0 sda 1 2 3\n").unwrap_err().to_string();
-        assert_eq!(text, "/proc/diskstats line 1: 6 fields, not 14, 18 or at least 20");
+        assert_eq!(text, "/proc/diskstats line 1: 6 fields, expected 14, 18 or at least 20");
     }
 
     proptest! {

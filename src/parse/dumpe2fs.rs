@@ -14,7 +14,7 @@ pub fn parse(text: &str) -> Result<BTreeMap<String, String>> {
         let (key, value) = line.split_once(':').ok_or_else(|| wrong("not `key: value`"))?;
         let before = fields.insert(key.trim().to_owned(), value.trim().to_owned());
         if before.is_some() {
-            return Err(wrong("a key that was there before"));
+            return Err(wrong("a duplicate key"));
         }
     }
     if fields.contains_key("Block size") {

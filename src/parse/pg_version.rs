@@ -20,8 +20,8 @@ pub struct PgVersion {
 pub fn parse(text: &str) -> Result<PgVersion> {
     let line = text.lines().next().unwrap_or_default().trim();
     let wrong = |wanted: &str| {
-        Error::tool(format!("the output of `--version`, line 1: wanted {wanted}, found `{line}`"))
-            .hint("is this a program of PostgreSQL?")
+        Error::tool(format!("the output of `--version`, line 1: expected {wanted}, found `{line}`"))
+            .hint("is this a PostgreSQL program?")
     };
     let (_, version) = line.split_once(" (PostgreSQL) ").ok_or_else(|| wrong("`NAME (PostgreSQL) VERSION`"))?;
     let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();

@@ -74,7 +74,7 @@ pub fn parse(bytes: &[u8], columns: Columns, into: &mut Vec<Transaction>) -> Res
 /// That the first line of `lines` is none of a log.
 fn bad_line(lines: &[u8], wanted: &'static str) -> Error {
     let line = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    Error::tool(format!("pgbench's transaction log, line `{}`: wanted {wanted}", String::from_utf8_lossy(line)))
+    Error::tool(format!("pgbench's transaction log, line `{}`: expected {wanted}", String::from_utf8_lossy(line)))
 }
 
 /// Takes one line with its line feed; there is one. The error says what was wanted.

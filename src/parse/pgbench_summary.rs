@@ -68,11 +68,11 @@ pub fn parse(text: &str) -> Result<Summary> {
     let mut reading = SummaryReader::default();
     for (index, line) in text.lines().enumerate() {
         reading.line(line.trim_end()).map_err(|wanted| {
-            Error::tool(format!("pgbench's summary, line {}: wanted {wanted}, found `{line}`", index + 1))
+            Error::tool(format!("pgbench's summary, line {}: expected {wanted}, found `{line}`", index + 1))
         })?;
     }
     if !reading.has_transactions {
-        return Err(Error::tool("pgbench's summary: wanted a line `number of transactions actually processed: N`"));
+        return Err(Error::tool("pgbench's summary: expected a line `number of transactions actually processed: N`"));
     }
     Ok(reading.summary)
 }
@@ -331,9 +331,9 @@ SQL script 2: my.sql
         let error = parse("number of transactions actually processed: 5\nlatency median = 3 ms\n").unwrap_err();
         assert!(error.to_string().contains("line 2") && error.to_string().contains("latency median"), "{error}");
         let error = parse("number of transactions actually processed: many\n").unwrap_err().to_string();
-        assert!(error.contains("line 1: wanted a whole number"), "{error}");
+        assert!(error.contains("line 1: expected a whole number"), "{error}");
         assert!(parse("").is_err());
         let error = parse("statement latencies in milliseconds:\n x\n").unwrap_err().to_string();
-        assert!(error.contains("wanted a statement's latency"), "{error}");
+        assert!(error.contains("expected a statement's latency"), "{error}");
     }
 }

@@ -70,7 +70,7 @@ impl LogReader {
         }
         if let Some(rest) = message.strip_prefix("checkpoint complete:") {
             let done = done(rest).map_err(|item| {
-                Error::tool(format!("the server's log: wanted {item} of a checkpoint, found `{line}`"))
+                Error::tool(format!("the server's log: expected {item} of a checkpoint, found `{line}`"))
             })?;
             return Ok(Some(LogEntry::CheckpointEnded { at_us, done }));
         }

@@ -16,7 +16,7 @@ pub fn parse(text: &str) -> Result<Vec<String>> {
         match fields.as_slice() {
             // The kernel escapes blanks in a file's name, and marks one that is deleted.
             [name, _, _, _, _] => Ok((*name).to_owned()),
-            _ => Err(Error::host(format!("/proc/swaps, line {}: {} fields where 5 belong", index + 2, fields.len()))),
+            _ => Err(Error::host(format!("/proc/swaps, line {}: {} fields, expected 5", index + 2, fields.len()))),
         }
     });
     entries.collect()

@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Vec<Signature>> {
     }
     serde_json::from_str::<WipefsOutput>(text)
         .map(|document| document.signatures)
-        .map_err(|e| Error::tool(format!("the output of wipefs is not its list of signatures: {e}")))
+        .map_err(|e| Error::tool(format!("the output of wipefs is not a list of signatures: {e}")))
 }
 
 #[cfg(test)]

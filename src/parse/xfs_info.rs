@@ -23,7 +23,7 @@ pub fn parse(text: &str) -> Result<BTreeMap<String, String>> {
         for (key, value) in split_line(rest) {
             let key = key.map_or_else(|| section.clone(), |key| format!("{section} {key}"));
             if fields.insert(key, value).is_some() {
-                return Err(wrong("a key that was there before"));
+                return Err(wrong("a duplicate key"));
             }
         }
     }

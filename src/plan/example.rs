@@ -26,11 +26,11 @@ pub fn example(catalogue: &Catalogue) -> String {
     out.push_str(&postgres_shown(any_server));
     out.push_str(&workloads);
     if let (true, [_, .., last]) = (any_server, names.as_slice()) {
-        out.push_str(&rule("What to leave out"));
+        out.push_str(&rule("Cases to exclude"));
         comment(
             &mut out,
             "",
-            "Cases that match every line of an [[exclude]] are left out; a list means any of its values.",
+            "A case that matches every line of an [[exclude]] is not run; a list matches any of its values.",
         );
         out.push_str(&format!("[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n"));
     }
@@ -39,15 +39,11 @@ pub fn example(catalogue: &Catalogue) -> String {
 
 fn head(baseline: Option<&String>) -> String {
     let mut out = String::new();
+    comment(&mut out, "", "A pgstrata plan: the storage stacks to compare, with PostgreSQL settings and workloads.");
     comment(
         &mut out,
         "",
-        "A plan of pgstrata: which storage stacks to compare, under which PostgreSQL and which load.",
-    );
-    comment(
-        &mut out,
-        "",
-        "Every stack is crossed with every workload and every list of values. See what a plan makes with: pgstrata plan FILE",
+        "Every stack is combined with every workload and every list of values. Show the resulting cases with: pgstrata plan FILE",
     );
     comment(
         &mut out,
@@ -57,10 +53,10 @@ fn head(baseline: Option<&String>) -> String {
     );
     let baseline = baseline.map_or_else(|| "# baseline = \"ext4\"".to_owned(), |name| format!("baseline = \"{name}\""));
     for (line, meaning) in [
-        ("name = \"example\"".to_owned(), "the run's folder is called after it".to_owned()),
-        (format!("seed = {DEFAULT_SEED}"), format!("of the order of the trials; default {DEFAULT_SEED}")),
-        (format!("blocks = {DEFAULT_BLOCKS}"), format!("every case once a block; default {DEFAULT_BLOCKS}")),
-        (baseline, "comparisons are ratios to this stack; or { AXIS = VALUE }".to_owned()),
+        ("name = \"example\"".to_owned(), "used in the name of the run folder".to_owned()),
+        (format!("seed = {DEFAULT_SEED}"), format!("for the order of trials; default {DEFAULT_SEED}")),
+        (format!("blocks = {DEFAULT_BLOCKS}"), format!("every case runs once per block; default {DEFAULT_BLOCKS}")),
+        (baseline, "ratios are relative to this stack; or { AXIS = VALUE }".to_owned()),
     ] {
         out.push_str(&format!("{line:<24}# {meaning}\n"));
     }
@@ -68,7 +64,7 @@ fn head(baseline: Option<&String>) -> String {
         &mut out,
         "",
         "blocks = { at_least = 3, at_most = 12 } is adaptive: all pairs of cases are tested after each block. A case that is \
-         beaten has no further trials, and the run ends when every pair that is left differs or is the same within 5 %, or \
+         beaten is dropped, and the run ends when every remaining pair differs or is equal within 5 %, or \
          after at_most blocks.",
     );
     out
@@ -81,21 +77,21 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
         &mut out,
         "",
         "device, volume = [ ... ] (the lowest first), filesystem. A layer is written \"name\", or { name = VALUE, \
-         option = ... } where VALUE is its first option, or { name = { option = ... } }.",
+         option = ... } where VALUE is the first option, or { name = { option = ... } }.",
     );
-    comment(&mut out, "", "directory = \"/PATH\" stands for filesystem = { directory = \"/PATH\" }.");
+    comment(&mut out, "", "directory = \"/PATH\" is short for filesystem = { directory = \"/PATH\" }.");
     comment(
         &mut out,
         "",
         "Several devices: devices = { NAME = LAYER, ... }, or devices = { LAYER = VALUE, count = 4 } for d1 to d4. A layer \
-         stands on whatever nothing else uses, or on what it names: filesystem = { ext4 = { on = \"a\", journal = \"b\" } }.",
+         uses every device still unused, or those it names: filesystem = { ext4 = { on = \"a\", journal = \"b\" } }.",
     );
     comment(
         &mut out,
         "",
-        "wal = LAYER puts pg_wal on a filesystem of its own, wal = \"STACK\" on another stack; tablespace = { NAME = LAYER } \
-         makes tablespaces. reuse = true lets trials share one stack that ages. Any option can be a list, which is an axis; \
-         an option that is a list takes a list of lists.",
+        "wal = LAYER puts pg_wal on a separate filesystem, wal = \"STACK\" on another stack; tablespace = { NAME = LAYER } \
+         creates tablespaces. reuse = true builds the stack once and ages it across trials. Any option can be a list, which is an axis; \
+         an option whose value is a list takes a list of lists.",
     );
     for entry in Slot::Device.entries(catalogue).chain(Slot::Volume.entries(catalogue)) {
         out.push_str(&entry_shown(entry));
@@ -136,11 +132,11 @@ fn stacks_shown(catalogue: &Catalogue) -> (String, Vec<String>) {
 /// The knobs of the kernel: commented, as they change the whole machine for the time of a trial.
 fn machine_shown(catalogue: &Catalogue) -> String {
     let Some(entry) = &catalogue.machine else { return String::new() };
-    let mut out = rule("Knobs of the kernel: [machine]");
+    let mut out = rule("Kernel knobs: [machine]");
     comment(
         &mut out,
         "",
-        "Set for each trial and put back after it. A list is an axis; \"default\" leaves what is there.",
+        "Set for each trial and restored afterwards. A list is an axis; \"default\" keeps the current value.",
     );
     out.push_str(&entry_shown(entry));
     let whole = entry.options.iter().filter(|spec| !matches!(spec.kind, OptionKind::Table(_)));
@@ -155,8 +151,8 @@ fn postgres_shown(any_server: bool) -> String {
     comment(
         &mut out,
         "",
-        "bin: \"auto\" (the newest installed) or the folder of its programs. settings: as in postgresql.conf. \
-         initdb: a list of arguments. A list of bin or of a setting's values is an axis.",
+        "bin: \"auto\" (the newest installed) or the folder with its programs. settings: as in postgresql.conf. \
+         initdb: a list of arguments. A list of values for bin or for a setting is an axis.",
     );
     let text = "[postgres]\nbin = \"auto\"\n\
         settings = { shared_buffers = \"512MB\", wal_sync_method = [\"fdatasync\", \"open_datasync\"] }\n\

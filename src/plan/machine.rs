@@ -41,14 +41,14 @@ pub(super) fn read_machine<'c>(root: &[Pair], catalogue: &'c Catalogue, problems
         return MachineDraft::default();
     };
     let Value::Table(pairs) = &node.value else {
-        let message = format!("`{MACHINE}` wants a table, found {}", node.noun());
+        let message = format!("`{MACHINE}` must be a table, found {}", node.noun());
         problems.add(Problem::at(key.span.clone(), message).help("write [machine]"));
         return MachineDraft::default();
     };
     let flat = flat(pairs, entry);
     for (at, (key, _)) in flat.iter().enumerate() {
         if let Some((first, _)) = flat[..at].iter().find(|(first, _)| first.text == key.text) {
-            let problem = Problem::at(key.span.clone(), format!("`{}` of [machine] is given twice", key.text));
+            let problem = Problem::at(key.span.clone(), format!("`{}` of [machine] is set twice", key.text));
             problems.add(problem.also(first.span.clone(), "first here"));
         }
     }

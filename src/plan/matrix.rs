@@ -57,7 +57,7 @@ pub(super) fn cross(draft: &Draft<'_>, problems: &mut Problems) -> Vec<CaseCandi
     let server = draft.postgres.axes();
     if count(draft, &server).is_none_or(|count| count > MAX_CASES) {
         let message = format!("the plan has more than {MAX_CASES} cases");
-        problems.add(Problem::at(0..0, message).help("shorten its lists of values"));
+        problems.add(Problem::at(0..0, message).help("use shorter lists of values"));
     }
     if !problems.is_empty() {
         return Vec::new();
@@ -93,19 +93,19 @@ fn refuse_clashing_names(draft: &Draft<'_>, problems: &mut Problems) {
     for knob in draft.machine.knobs.iter().chain(&draft.machine.queue) {
         let others = of_stacks.iter().chain(&draft.postgres.settings);
         if let Some(other) = others.into_iter().find(|other| other.name == knob.name && other.span != knob.span) {
-            let problem = Problem::at(other.span.clone(), format!("`{}` is the name of a knob, too", other.name));
+            let problem = Problem::at(other.span.clone(), format!("`{}` is also the name of a knob", other.name));
             let problem = problem.also(knob.span.clone(), "the knob of [machine]");
-            problems.add(problem.help("give the device or setting another name"));
+            problems.add(problem.help("rename the device or setting"));
         }
     }
     for setting in &draft.postgres.settings {
         let options = draft.workloads.iter().flat_map(|workload| &workload.axes);
         if let Some(option) = options.into_iter().find(|option| option.name == setting.name) {
-            let message = format!("setting `{0}` has the name of the workload's option `{0}`", setting.name);
+            let message = format!("setting `{0}` has the same name as the workload option `{0}`", setting.name);
             problems.add(
                 Problem::at(setting.span.clone(), message)
                     .also(option.span.clone(), "the option")
-                    .help("write the setting in capitals: PostgreSQL ignores upper and lower case"),
+                    .help("write the setting in upper case: PostgreSQL setting names are case-insensitive"),
             );
         }
     }
@@ -229,11 +229,11 @@ pub(super) fn refuse_duplicates(candidates: &[CaseCandidate], problems: &mut Pro
         let varying: Vec<String> =
             candidate.parts.axes.iter().map(|(axis, _, value)| format!(" {axis} = {value}")).collect();
         let at = if varying.is_empty() { String::new() } else { format!(" at{}", varying.join(",")) };
-        let message = format!("workloads `{one}` and `{two}` make the same case{at}");
+        let message = format!("workloads `{one}` and `{two}` produce the same case{at}");
         problems.add(
             Problem::at(candidate.place.clone(), message)
                 .also(first.place.clone(), "the other one")
-                .help("leave one out, or take the values that both have out of one"),
+                .help("remove one, or remove the shared values from one"),
         );
     }
 }

@@ -139,7 +139,7 @@ pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
     let what = || format!("read the plan {}", clean(&path.display().to_string()));
     let bytes = files::read_given(path, MAX_FILE + 1, what)?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(Error::user(format!("it has more than the {MAX_FILE} bytes of any plan")).while_doing(what()));
+        return Err(Error::user(format!("the file is larger than the limit of {MAX_FILE} bytes")).while_doing(what()));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
@@ -195,7 +195,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     let baseline = select::baseline(&root, &all, &left, problems);
     matrix::refuse_duplicates(&left, problems);
     if left.len().saturating_mul(blocks as usize) > MAX_TRIALS {
-        let message = format!("{} cases x {blocks} blocks are more than {MAX_TRIALS} trials", left.len());
+        let message = format!("{} cases x {blocks} blocks exceed the limit of {MAX_TRIALS} trials", left.len());
         problems.add(Problem::at(get(&root, "blocks").map_or(0..0, |(_, node)| node.span.clone()), message));
     }
     if !problems.is_empty() {
@@ -225,7 +225,7 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
 /// When they would be too many.
 pub fn extended_order(cases: &[CaseSpec], blocks: u32, seed: u64) -> Result<Vec<TrialKey>> {
     if blocks > MAX_BLOCKS || cases.len().saturating_mul(blocks as usize) > MAX_TRIALS {
-        let message = format!("{} cases x {blocks} blocks are more than {MAX_TRIALS} trials", cases.len());
+        let message = format!("{} cases x {blocks} blocks exceed the limit of {MAX_TRIALS} trials", cases.len());
         return Err(Error::user(message));
     }
     let ids: Vec<String> = cases.iter().map(|case| case.id.clone()).collect();
@@ -246,12 +246,12 @@ fn read_name(root: &[Pair], problems: &mut Problems) -> String {
             name.clone()
         }
         Some(node) => {
-            problems.add(Problem::at(node.span.clone(), format!("`name` wants text, found {}", node.noun())));
+            problems.add(Problem::at(node.span.clone(), format!("`name` must be text, found {}", node.noun())));
             String::new()
         }
         None => {
             let problem = Problem::at(0..0, "the plan has no name");
-            problems.add(problem.help("add name = \"which-filesystem\"; the run's folder is called after it"));
+            problems.add(problem.help("add name = \"which-filesystem\"; the run folder is named after it"));
             String::new()
         }
     }
@@ -268,7 +268,7 @@ fn read_whole(root: &[Pair], name: &str, min: i64, max: i64, problems: &mut Prob
             problems.add(Problem::at(node.span.clone(), format!("`{name}` must be at most {max}, found {n}")));
         }
         _ => {
-            let message = format!("`{name}` wants a whole number, found {}", node.noun());
+            let message = format!("`{name}` must be a whole number, found {}", node.noun());
             problems.add(Problem::at(node.span.clone(), message));
         }
     }

@@ -29,10 +29,11 @@ pub(super) fn check(key: &Key, what: &str, problems: &mut Problems) {
             .collect();
         let near = plain.trim_matches(['-', '_']);
         let help = format!(
-            "a name has at most {MAX_LENGTH} of a-z, 0-9, - and _, and begins with a letter or digit{}",
+            "use at most {MAX_LENGTH} characters of a-z, 0-9, - and _, starting with a letter or digit{}",
             if is_name(near) { format!(": `{near}`") } else { String::new() }
         );
-        problems.add(Problem::at(key.span.clone(), format!("`{}` is no name for a {what}", key.text)).help(help));
+        problems
+            .add(Problem::at(key.span.clone(), format!("`{}` is not a valid name for a {what}", key.text)).help(help));
     }
 }
 
@@ -46,7 +47,7 @@ pub(super) fn named_tables<'t>(root: &'t [Pair], kind: &str, example: &str, prob
             Vec::new()
         }
         Some((key, _, node)) => {
-            let message = format!("`{kind}` wants tables with a name, found {}", node.noun());
+            let message = format!("`{kind}` must be named tables, found {}", node.noun());
             problems.add(Problem::at(key.span.clone(), message).help(format!("write {example}")));
             Vec::new()
         }

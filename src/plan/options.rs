@@ -94,7 +94,7 @@ fn with_main<'a>(entered: &Entered<'a>, problems: &mut Problems) -> Vec<(Key, &'
         match entered.entry.options.first() {
             Some(spec) => {
                 if let Some((key, _)) = entered.pairs.iter().find(|(key, _)| key.text == spec.key) {
-                    let message = format!("`{}` of {} is given twice", spec.key, entered.what);
+                    let message = format!("`{}` of {} is set twice", spec.key, entered.what);
                     problems.add(Problem::at(key.span.clone(), message).also(node.span.clone(), "first here"));
                 }
                 all.push((Key { text: spec.key.to_owned(), span: entered.place.clone() }, node));
@@ -117,7 +117,7 @@ fn read_option(spec: &OptionSpec, key: &Key, node: &Node, entered: &Entered<'_>,
         }
     };
     let Value::Table(pairs) = &node.value else {
-        let message = format!("{name} wants {}, found {}", describe(spec.kind), node.noun());
+        let message = format!("{name} must be {}, found {}", describe(spec.kind), node.noun());
         problems.add(Problem::at(node.span.clone(), message).help(format!("write {} = {{ ... }}", spec.key)));
         return Vec::new();
     };
@@ -177,9 +177,8 @@ pub(super) fn read_choices(
 ) -> Option<Vec<Choice>> {
     let before = problems.len();
     if items.is_empty() {
-        problems.add(
-            Problem::at(node.span.clone(), format!("{name} is an empty list")).help("leave it out, or give a value"),
-        );
+        problems
+            .add(Problem::at(node.span.clone(), format!("{name} is an empty list")).help("remove it, or give a value"));
     }
     let mut choices: Vec<Choice> = Vec::new();
     for item in items {

@@ -46,7 +46,7 @@ pub(super) fn read_postgres(root: &[Pair], problems: &mut Problems) -> PostgresD
     let mut draft = PostgresDraft { bin, initdb: Vec::new(), settings: Vec::new() };
     let Some((key, node)) = get(root, "postgres") else { return draft };
     let Value::Table(pairs) = &node.value else {
-        let message = format!("`postgres` wants a table, found {}", node.noun());
+        let message = format!("`postgres` must be a table, found {}", node.noun());
         problems.add(Problem::at(key.span.clone(), message).help("write [postgres]"));
         return draft;
     };
@@ -78,10 +78,10 @@ fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
     let text = match node.text() {
         Some(AUTO) => AUTO.to_owned(),
         Some(_) => absolute_path(node).map_err(|refusal| ValueRefusal {
-            help: Some("or write \"auto\" for the newest installed".into()),
+            help: Some("or write \"auto\" for the newest installed version".into()),
             ..refusal
         })?,
-        None => return Err(refuse(format!("wants \"auto\" or the folder of the programs, found {}", node.noun()))),
+        None => return Err(refuse(format!("must be \"auto\" or the folder of the programs, found {}", node.noun()))),
     };
     let identity = if text.len() > 1 { text.trim_end_matches('/').to_owned() } else { text };
     Ok(Choice { value: OptionValue::Text(identity.clone()), identity, span: node.span.clone() })
@@ -89,7 +89,7 @@ fn read_bin(node: &Node) -> Result<Choice, ValueRefusal> {
 
 fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
     let Value::Table(pairs) = &node.value else {
-        let message = format!("`settings` of [postgres] wants a table, found {}", node.noun());
+        let message = format!("`settings` of [postgres] must be a table, found {}", node.noun());
         let help = "write settings = { shared_buffers = \"512MB\" }";
         problems.add(Problem::at(node.span.clone(), message).help(help));
         return Vec::new();
@@ -97,12 +97,12 @@ fn read_settings(node: &Node, problems: &mut Problems) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (key, node) in flatten(pairs) {
         if let Some(first) = axes.iter().find(|axis| axis.name.eq_ignore_ascii_case(&key.text)) {
-            let message = format!("setting `{}` is given twice; PostgreSQL ignores upper and lower case", key.text);
+            let message = format!("setting `{}` is set twice; PostgreSQL setting names are case-insensitive", key.text);
             problems.add(Problem::at(key.span.clone(), message).also(first.span.clone(), "first here"));
         }
         if !is_setting_name(&key.text) {
-            let problem = Problem::at(key.span.clone(), format!("`{}` is no name of a setting", key.text));
-            problems.add(problem.help("a setting's name has letters, digits, _ and ."));
+            let problem = Problem::at(key.span.clone(), format!("`{}` is not a valid setting name", key.text));
+            problems.add(problem.help("setting names consist of letters, digits, _ and ."));
             continue;
         }
         let name = format!("setting `{}`", key.text);
@@ -148,7 +148,7 @@ fn read_setting(node: &Node) -> Result<Choice, ValueRefusal> {
         Value::Text(text) if text.is_empty() => String::new(),
         Value::Text(_) => proper_text(node)?,
         Value::Moment | Value::List(_) | Value::Table(_) => {
-            let message = format!("wants a number, text, true or false, found {}", node.noun());
+            let message = format!("must be a number, text, true or false, found {}", node.noun());
             return Err(ValueRefusal { span: node.span.clone(), message, help: None });
         }
     };
@@ -164,9 +164,10 @@ fn read_initdb(key: &Key, node: &Node, problems: &mut Problems) -> Vec<Axis> {
             for (key, node) in pairs {
                 let name = format!("`{}` of initdb", key.text);
                 if !key.text.chars().all(|c| c.is_ascii_lowercase() || c == '-') || key.text.starts_with('-') {
-                    let message = format!("`{}` is no option of initdb", key.text);
+                    let message = format!("`{}` is not an initdb option", key.text);
                     problems.add(
-                        Problem::at(key.span.clone(), message).help("write it as wal-segsize, without dashes before"),
+                        Problem::at(key.span.clone(), message)
+                            .help("write it without leading dashes, such as wal-segsize"),
                     );
                 }
                 let read = |node: &Node| super::values::read(OptionKind::Scalar, node);

@@ -115,8 +115,8 @@ impl Problems {
     #[must_use]
     pub fn into_error(self, text: &str, file_name: &str, paint: Paint) -> Error {
         let count = match self.len() {
-            1 => "a mistake".to_owned(),
-            n => format!("{n} mistakes"),
+            1 => "1 error".to_owned(),
+            n => format!("{n} errors"),
         };
         Error::user(format!("{} has {count}\n\n{}", clean(file_name), self.render(text, file_name, paint)))
     }
@@ -151,8 +151,8 @@ pub(super) fn suggestion<'k>(word: &str, known: impl IntoIterator<Item = &'k str
     let list = || known.iter().take(12).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     match did_you_mean(word, known.iter().copied()) {
         Some(question) => question,
-        None if known.is_empty() => "none is known here".to_owned(),
-        None if known.len() > 12 => format!("known are {} and {} more", list(), known.len() - 12),
+        None if known.is_empty() => "no names are defined here".to_owned(),
+        None if known.len() > 12 => format!("known: {} and {} more", list(), known.len() - 12),
         None => format!("known: {}", list()),
     }
 }

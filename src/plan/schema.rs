@@ -17,16 +17,16 @@ pub fn schema(catalogue: &Catalogue) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pgstrata plan",
-        "description": "Which storage stacks to compare, under which PostgreSQL and which load.",
+        "description": "The storage stacks to compare, with PostgreSQL settings and workloads.",
         "type": "object",
         "properties": {
             "name": {
-                "description": "Name of the plan; the run's folder is called after it.",
+                "description": "Name of the plan; used in the name of the run folder.",
                 "type": "string",
                 "pattern": names::PATTERN
             },
             "seed": {
-                "description": "Seed of the order of the trials.",
+                "description": "Seed for the order of trials.",
                 "type": "integer", "minimum": 0, "default": DEFAULT_SEED
             },
             "blocks": blocks(),
@@ -64,7 +64,7 @@ fn axis_of(value: &Value) -> Value {
 
 fn baseline() -> Value {
     json!({
-        "description": "What comparisons are ratios to: the name of a stack, or a value of some axes.",
+        "description": "Reference for ratios: the name of a stack, or values of axes.",
         "anyOf": [
             { "type": "string" },
             { "type": "object", "minProperties": 1, "additionalProperties": scalar() }
@@ -74,7 +74,7 @@ fn baseline() -> Value {
 
 fn exclude() -> Value {
     json!({
-        "description": "Cases that match every line of one of these tables are left out.",
+        "description": "A case that matches every line of one of these tables is not run.",
         "type": "array",
         "items": { "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar()) }
     })
@@ -87,11 +87,11 @@ fn postgres() -> Value {
         { "type": "object", "additionalProperties": true }
     ] });
     json!({
-        "description": "The server.",
+        "description": "The PostgreSQL server.",
         "type": "object",
         "properties": {
             "bin": {
-                "description": "auto (the newest installed), the folder of the server's programs, or a list of them.",
+                "description": "auto (the newest installed), the folder of the server's programs, or a list of these.",
                 "anyOf": axis_of(&json!({ "type": "string", "pattern": "^(auto|/.*)$" }))["anyOf"],
                 "default": "auto"
             },
@@ -101,7 +101,7 @@ fn postgres() -> Value {
                 "additionalProperties": setting
             },
             "initdb": {
-                "description": "Further arguments of initdb: a list, a list of lists (an axis), or a table of options.",
+                "description": "Extra initdb arguments: a list, a list of lists (an axis), or a table of options.",
                 "anyOf": [
                     text_list(),
                     { "type": "array", "items": text_list(), "minItems": 1 },
@@ -125,7 +125,7 @@ fn machine(catalogue: &Catalogue) -> Value {
         }
     }
     json!({
-        "description": "Knobs of the kernel, set for every trial and put back. A list is an axis.",
+        "description": "Kernel knobs, set for each trial and restored afterwards. A list is an axis.",
         "type": "object",
         "properties": properties,
         "additionalProperties": false
@@ -137,20 +137,20 @@ fn stack(catalogue: &Catalogue) -> Value {
     let mut properties = Map::new();
     let device = any("The block device.", Slot::Device);
     let several = json!({ "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &device } });
-    let devices = json!({ "description": "Several devices: by name, or alike with a count.",
+    let devices = json!({ "description": "Several devices: by name, or identical ones with a count.",
         "anyOf": [several, &device] });
     properties.insert("device".into(), device);
     properties.insert("devices".into(), devices);
     if Slot::Volume.entries(catalogue).next().is_some() {
-        let item = any("A layer between devices and filesystem.", Slot::Volume);
-        let list = json!({ "description": "Layers between devices and filesystem, the lowest first.",
+        let item = any("A layer between device and filesystem.", Slot::Volume);
+        let list = json!({ "description": "Layers between devices and filesystem, lowest first.",
             "anyOf": [{ "type": "array", "items": &item, "minItems": 1 }, &item] });
         properties.insert("volume".into(), list);
     }
     let filesystem = any("The filesystem.", Slot::Filesystem);
-    let wal = json!({ "description": "Where pg_wal lies: another stack by name, or a filesystem of its own.",
+    let wal = json!({ "description": "Location of pg_wal: another stack by name, or a separate filesystem.",
         "anyOf": [{ "type": "string" }, &filesystem] });
-    let tablespace = json!({ "description": "A filesystem for each tablespace, by its name.",
+    let tablespace = json!({ "description": "One filesystem per tablespace, by tablespace name.",
         "type": "object", "minProperties": 1, "patternProperties": { names::PATTERN: &filesystem },
         "additionalProperties": false });
     properties.insert("filesystem".into(), filesystem);
@@ -160,7 +160,7 @@ fn stack(catalogue: &Catalogue) -> Value {
     }
     properties.insert("wal".into(), wal);
     properties.insert("tablespace".into(), tablespace);
-    let reuse = json!({ "description": "Whether trials share one stack that ages.",
+    let reuse = json!({ "description": "Build the stack once and let it age across trials.",
         "type": "boolean", "default": false });
     properties.insert("reuse".into(), reuse);
     let alone: Vec<&str> =
@@ -237,12 +237,12 @@ fn own_keys(entry: &CatalogueEntry) -> Map<String, Value> {
     let key = match Slot::of(entry) {
         Slot::Device => (
             "count",
-            json!({ "description": "As many of them, named d1, d2, ...",
+            json!({ "description": "Number of devices, named d1, d2, ...",
             "type": "integer", "minimum": 1 }),
         ),
         Slot::Volume => (
             "name",
-            json!({ "description": "By this name other layers can stand on it.",
+            json!({ "description": "Name by which other layers refer to it.",
             "type": "string", "pattern": names::PATTERN }),
         ),
         Slot::Filesystem => return Map::new(),
@@ -346,18 +346,18 @@ fn blocks() -> Value {
     let one =
         |text: &str| json!({ "description": text, "type": "integer", "minimum": FIRST_LOOK, "maximum": LOOKS_MAX });
     json!({
-        "description": "Rounds through all cases; the number of trials of each. Or adaptive, { at_least = 3, at_most = 12 }: \
-    from at_least on, all pairs of cases are tested after each block; a case that is beaten has no further trials, and the run \
-    ends when every pair that is left differs or is the same within 5 %, or after at_most blocks.",
+        "description": "Rounds through all cases, which is the number of trials per case. Or adaptive, { at_least = 3, at_most = 12 }: \
+    from at_least on, all pairs of cases are tested after each block; a case that is beaten is dropped, and the run \
+    ends when every remaining pair differs or is equal within 5 %, or after at_most blocks.",
         "default": DEFAULT_BLOCKS,
         "oneOf": [
             { "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS },
             {
-                "description": "Adaptive: a look after each block; beaten cases stop, and so does the run when all is decided.",
+                "description": "Adaptive: test all pairs after each block, drop beaten cases, and end the run when all pairs are decided.",
                 "type": "object", "additionalProperties": false, "required": ["at_most"],
                 "properties": {
-                    "at_least": one("Blocks before the first look; 3 unless set."),
-                    "at_most": one("Blocks after which the run ends, decided or not.")
+                    "at_least": one("Blocks before the first test; default 3."),
+                    "at_most": one("Maximum number of blocks, decided or not.")
                 }
             }
         ]

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &mut Problems) -> Vec<CaseCandidate> {
     let Some((key, node)) = get(root, "exclude") else { return candidates };
     let Value::List(tables) = &node.value else {
-        let message = format!("`exclude` wants tables, found {}", node.noun());
+        let message = format!("`exclude` must be tables, found {}", node.noun());
         problems.add(Problem::at(key.span.clone(), message).help("write [[exclude]], in double brackets"));
         return candidates;
     };
@@ -27,11 +27,11 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
         }
         if !matched {
             let problem = Problem::at(table.span.clone(), "this exclude matches no case");
-            problems.add(problem.help("all of its lines must fit one case; leave it out, or fix a line"));
+            problems.add(problem.help("all of its lines must match the same case; remove it, or fix a line"));
         }
     }
     if problems.is_empty() && !candidates.is_empty() && gone.iter().all(|gone| *gone) {
-        problems.add(Problem::at(key.span.clone(), "everything is excluded: no case is left"));
+        problems.add(Problem::at(key.span.clone(), "all cases are excluded"));
     }
     candidates.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(candidate, _)| candidate).collect()
 }
@@ -50,13 +50,13 @@ impl Condition {
 
 fn read_conditions(table: &Node, candidates: &[CaseCandidate], problems: &mut Problems) -> Option<Vec<Condition>> {
     let Value::Table(pairs) = &table.value else {
-        let message = format!("`exclude` wants tables, found {}", table.noun());
+        let message = format!("`exclude` must be tables, found {}", table.noun());
         problems.add(Problem::at(table.span.clone(), message).help("write [[exclude]]"));
         return None;
     };
     if pairs.is_empty() {
-        let problem = Problem::at(table.span.clone(), "this exclude names nothing, so it would match every case");
-        problems.add(problem.help("name what to leave out: stack = \"...\""));
+        let problem = Problem::at(table.span.clone(), "this exclude is empty and would match every case");
+        problems.add(problem.help("state what to exclude: stack = \"...\""));
         return None;
     }
     let before = problems.len();
@@ -92,7 +92,7 @@ fn values_of(
     }
     let axes: BTreeSet<&str> = candidates.iter().flat_map(|c| c.values.keys()).map(String::as_str).collect();
     let help = match key.text.as_str() {
-        "bin" => "the axis of servers is called `postgres`".to_owned(),
+        "bin" => "the axis of PostgreSQL versions is named `postgres`".to_owned(),
         name => suggestion(name, axes),
     };
     let message = format!("unknown axis `{}` in {place}: no case has it", key.text);
@@ -107,7 +107,7 @@ fn find_value(
     problems: &mut Problems,
 ) -> Option<(String, String)> {
     let Some(wanted) = identities(node) else {
-        let message = format!("`{}` wants a value, found {}", key.text, node.noun());
+        let message = format!("`{}` must be a value, found {}", key.text, node.noun());
         problems.add(Problem::at(node.span.clone(), message));
         return None;
     };
@@ -142,7 +142,7 @@ pub(super) fn baseline(
             }
         }
         _ => {
-            let message = format!("`baseline` wants the name of a stack or a table of axes, found {}", node.noun());
+            let message = format!("`baseline` must be the name of a stack or a table of axes, found {}", node.noun());
             let help = "write baseline = \"STACK\" or baseline = { AXIS = VALUE }";
             problems.add(Problem::at(node.span.clone(), message).help(help));
         }
@@ -173,19 +173,19 @@ fn refuse_two_baselines(
     let Some(axis) = open.first().filter(|_| wanted.contains_key("stack")) else { return };
     let values: BTreeSet<&String> = left.iter().filter(is_baseline).filter_map(|c| c.case.axes.get(*axis)).collect();
     let [value, _, ..] = values.iter().copied().collect::<Vec<_>>()[..] else { return };
-    let message = format!("several cases fit the baseline: they differ in `{axis}`");
+    let message = format!("the baseline matches several cases, which differ in `{axis}`");
     let named = wanted.iter().map(|(axis, value)| format!("\"{axis}\" = \"{value}\""));
     let named: Vec<String> = named.chain([format!("\"{axis}\" = \"{value}\"")]).collect();
-    let help = format!("name one: baseline = {{ {} }}", named.join(", "));
+    let help = format!("select one: baseline = {{ {} }}", named.join(", "));
     problems.add(Problem::at(node.span.clone(), message).help(help));
 }
 
 fn baseline_is_missing(span: Span, was_there: bool) -> Problem {
-    let problem = Problem::at(span, "no case has the baseline");
+    let problem = Problem::at(span, "the baseline matches no case");
     if was_there {
-        problem.help("every such case is excluded: exclude less, or take another baseline")
+        problem.help("every matching case is excluded: exclude less, or choose another baseline")
     } else {
-        problem.help("all of its axes must fit one case")
+        problem.help("all of its axes must match the same case")
     }
 }
 
@@ -198,7 +198,7 @@ fn add_axis(
 ) {
     let Some(values) = values_of(axis, all, "baseline", problems) else { return };
     if !all.iter().any(|candidate| candidate.case.axes.contains_key(&axis.text)) {
-        let message = format!("`{}` has one value only, so nothing can be compared along it", axis.text);
+        let message = format!("`{}` has only one value, so there is nothing to compare", axis.text);
         problems.add(Problem::at(axis.span.clone(), message).help("give it a list of values"));
         return;
     }

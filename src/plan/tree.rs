@@ -82,13 +82,13 @@ pub(super) fn get<'t>(pairs: &'t [Pair], key: &str) -> Option<&'t Pair> {
 /// Parses the text; `None` after a syntax error, all of which are added to `problems`.
 pub(super) fn parse(text: &str, problems: &mut Problems) -> Option<Vec<Pair>> {
     if longest_key(text) > MAX_KEY_PARTS {
-        problems.add(Problem::at(0..0, format!("a key has more than {MAX_KEY_PARTS} parts; that is no plan")));
+        problems.add(Problem::at(0..0, format!("a key has more than {MAX_KEY_PARTS} parts; this is not a plan")));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
-        problems.add(Problem::at(span, error.message()).label("TOML cannot be read here"));
+        problems.add(Problem::at(span, error.message()).label("invalid TOML"));
     }
     if !errors.is_empty() {
         return None;
@@ -131,7 +131,8 @@ fn convert_table(table: &DeTable<'_>, depth: usize, problems: &mut Problems) -> 
 
 fn convert(value: &DeValue<'_>, span: Span, depth: usize, problems: &mut Problems) -> Node {
     if depth > MAX_DEPTH {
-        problems.add(Problem::at(span.clone(), format!("nested more than {MAX_DEPTH} deep; that is no plan")));
+        problems
+            .add(Problem::at(span.clone(), format!("nested more than {MAX_DEPTH} levels deep; this is not a plan")));
         return Node { span, value: Value::Moment };
     }
     let value = match value {

@@ -23,7 +23,7 @@ pub(super) struct Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueRefusal {
     pub span: Span,
-    /// What, to follow the option's name: "wants ..., found ...".
+    /// What, to follow the option's name: "must be ..., found ...".
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
@@ -44,13 +44,13 @@ impl ValueRefusal {
 pub fn describe(kind: OptionKind) -> String {
     match kind {
         OptionKind::Integer { min } => format!("a whole number of at least {min}"),
-        OptionKind::Number => "a number above 0".to_owned(),
+        OptionKind::Number => "a number greater than 0".to_owned(),
         OptionKind::Boolean => "true or false".to_owned(),
         OptionKind::Text => "text".to_owned(),
         OptionKind::Path => "an absolute path".to_owned(),
         OptionKind::OneOf(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
-        OptionKind::TextOrList => "text or a list of texts".to_owned(),
-        OptionKind::TextList => "a list of texts".to_owned(),
+        OptionKind::TextOrList => "a string or a list of strings".to_owned(),
+        OptionKind::TextList => "a list of strings".to_owned(),
         OptionKind::Size => "a size with its unit, such as \"6GiB\"".to_owned(),
         OptionKind::Span => "a time span with its unit, such as \"60s\"".to_owned(),
         OptionKind::IntegerOrShare => {
@@ -58,7 +58,7 @@ pub fn describe(kind: OptionKind) -> String {
         }
         OptionKind::Scalar => "text, a number, true or false".to_owned(),
         OptionKind::OrDefault(kind) => format!("{}, or \"{LEAVE}\"", describe(*kind)),
-        OptionKind::Properties => "a table of names with a value each".to_owned(),
+        OptionKind::Properties => "a table of names and values".to_owned(),
         OptionKind::Table(specs) => {
             let keys: Vec<String> = specs.iter().map(|spec| format!("`{}`", spec.key)).collect();
             format!("a table of {}", keys.join(", "))
@@ -84,7 +84,7 @@ pub(super) fn read(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal
         (OptionKind::Number, Value::Integer(n)) if *n > 0 => OptionValue::Integer(*n),
         (OptionKind::Number, Value::Number(n)) if *n > 0.0 => OptionValue::Number(*n),
         (OptionKind::Number, Value::Integer(_) | Value::Number(_)) => {
-            return Err(ValueRefusal::new(&node.span, "must be above 0"));
+            return Err(ValueRefusal::new(&node.span, "must be greater than 0"));
         }
         (OptionKind::Boolean | OptionKind::Scalar, Value::Boolean(flag)) => OptionValue::Boolean(*flag),
         (OptionKind::Scalar, Value::Integer(n)) => OptionValue::Integer(*n),
@@ -113,7 +113,7 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
         (OptionKind::OneOf(_) | OptionKind::IntegerOrShare, Value::Text(text)) => format!("\"{text}\""),
         _ => node.noun().to_owned(),
     };
-    let refusal = ValueRefusal::new(&node.span, format!("wants {}, found {found}", describe(kind)));
+    let refusal = ValueRefusal::new(&node.span, format!("must be {}, found {found}", describe(kind)));
     match (kind, &node.value) {
         (OptionKind::Boolean, Value::Text(text)) if matches!(text.as_str(), "true" | "false") => {
             refusal.help(format!("write it without quotes: {text}"))
@@ -121,7 +121,7 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
         (OptionKind::OneOf(words), Value::Text(text)) => refusal.help(suggestion(text, words.iter().copied())),
         (OptionKind::TextList, Value::Text(text)) => refusal.help(as_list(text)),
         (OptionKind::Size, Value::Integer(_)) => {
-            refusal.help("write the number with its unit: MiB, GiB or TiB (MB, GB, TB and M, G, T mean the same)")
+            refusal.help("add a unit to the number: MiB, GiB or TiB (MB, GB, TB and M, G, T mean the same)")
         }
         (OptionKind::Span, Value::Integer(n)) if *n > 0 => refusal.help(format!("write it as \"{n}s\"")),
         _ => refusal,
@@ -132,14 +132,14 @@ fn read_with_unit(kind: OptionKind, node: &Node) -> Result<Choice, ValueRefusal>
     let Some(text) = node.text() else { return Err(refuse(kind, node)) };
     let identity = if matches!(kind, OptionKind::Size) {
         match Bytes::parse(text) {
-            Ok(Bytes(0)) => return Err(ValueRefusal::new(&node.span, "must be above 0")),
+            Ok(Bytes(0)) => return Err(ValueRefusal::new(&node.span, "must be greater than 0")),
             Ok(Bytes(bytes)) => Ok(format!("bytes:{bytes}")),
             Err(message) => Err(message),
         }
     } else {
         Micros::parse(text).map(|Micros(us)| format!("us:{us}"))
     };
-    let wants = |message| ValueRefusal::new(&node.span, format!("wants {}: {message}", describe(kind)));
+    let wants = |message| ValueRefusal::new(&node.span, format!("must be {}: {message}", describe(kind)));
     Ok(Choice {
         value: OptionValue::Text(text.trim().to_owned()),
         identity: identity.map_err(wants)?,
@@ -189,10 +189,10 @@ fn share_of_memory(text: &str) -> Option<String> {
 pub(super) fn proper_text(node: &Node) -> Result<String, ValueRefusal> {
     let text = node.text().unwrap_or_default();
     if text.trim().is_empty() {
-        return Err(ValueRefusal::new(&node.span, "is empty").help("leave it out instead"));
+        return Err(ValueRefusal::new(&node.span, "is empty").help("remove it instead"));
     }
     if text.chars().any(char::is_control) {
-        return Err(ValueRefusal::new(&node.span, "contains a line end or another control character"));
+        return Err(ValueRefusal::new(&node.span, "contains a line break or another control character"));
     }
     Ok(text.to_owned())
 }
@@ -203,17 +203,17 @@ pub(super) fn absolute_path(node: &Node) -> Result<String, ValueRefusal> {
     if text.starts_with('/') {
         return Ok(text);
     }
-    Err(ValueRefusal::new(&node.span, format!("wants an absolute path, found \"{text}\"")).help("write it from `/` on"))
+    Err(ValueRefusal::new(&node.span, format!("must be an absolute path, found \"{text}\"")).help("start it with `/`"))
 }
 
 fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValue, ValueRefusal> {
     if items.is_empty() {
-        return Err(ValueRefusal::new(&node.span, "is an empty list").help("leave it out instead"));
+        return Err(ValueRefusal::new(&node.span, "is an empty list").help("remove it instead"));
     }
     let mut texts = Vec::with_capacity(items.len());
     for item in items {
         if item.text().is_none() {
-            let message = format!("wants {}, found {} in the list", describe(kind), item.noun());
+            let message = format!("must be {}, found {} in the list", describe(kind), item.noun());
             return Err(ValueRefusal::new(&item.span, message).help("put quotes around it"));
         }
         texts.push(OptionValue::Text(proper_text(item)?));
@@ -223,7 +223,7 @@ fn text_list(kind: OptionKind, node: &Node, items: &[Node]) -> Result<OptionValu
 
 fn as_list(text: &str) -> String {
     let items: Vec<String> = text.split_whitespace().map(|word| format!("{word:?}")).collect();
-    format!("write it as a list, one argument each: [{}]", items.join(", "))
+    format!("write it as a list of single arguments: [{}]", items.join(", "))
 }
 
 #[cfg(test)]
@@ -254,18 +254,18 @@ mod tests {
     fn refusals_say_what_is_wanted_and_how_to_write_it() {
         assert_eq!(
             refusal(OptionKind::Span, "60"),
-            "wants a time span with its unit, such as \"60s\", found a whole number; write it as \"60s\""
+            "must be a time span with its unit, such as \"60s\", found a whole number; write it as \"60s\""
         );
         assert!(refusal(OptionKind::Size, "'6 gigs'").contains("unknown unit `gigs`"));
-        assert!(refusal(OptionKind::Size, "'0GiB'").contains("above 0"));
+        assert!(refusal(OptionKind::Size, "'0GiB'").contains("greater than 0"));
         assert!(refusal(OptionKind::TextList, "'-E a=b'").contains(r#"["-E", "a=b"]"#));
-        assert!(refusal(OptionKind::TextList, "[]").contains("empty list; leave it out"));
+        assert!(refusal(OptionKind::TextList, "[]").contains("empty list; remove it"));
         assert!(refusal(OptionKind::OneOf(&["simple", "prepared"]), "'prepard'").contains("did you mean `prepared`?"));
         assert!(refusal(OptionKind::Boolean, "'true'").contains("without quotes"));
         assert!(refusal(OptionKind::Path, "'a/b'").contains("absolute path"));
         assert!(refusal(OptionKind::Integer { min: 1 }, "0").contains("at least 1, found 0"));
         assert!(refusal(OptionKind::IntegerOrShare, "'half of RAM'").contains("50% of RAM"));
-        assert!(refusal(OptionKind::Number, "-1.5").contains("above 0"));
-        assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line end"));
+        assert!(refusal(OptionKind::Number, "-1.5").contains("greater than 0"));
+        assert!(refusal(OptionKind::Text, "\"a\\nb\"").contains("line break"));
     }
 }

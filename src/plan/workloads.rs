@@ -47,7 +47,7 @@ fn read_workload<'c>(
             (kind.clone(), Some(written))
         }
         _ => {
-            let message = format!("workload `{}` wants a table, found {}", name.text, node.noun());
+            let message = format!("workload `{}` must be a table, found {}", name.text, node.noun());
             problems.add(Problem::at(node.span.clone(), message));
             return None;
         }
@@ -60,9 +60,9 @@ fn read_workload<'c>(
         None => &[],
         Some((_, Value::Table(inner))) => inner,
         Some((node, _)) => {
-            let message = format!("`{}` wants a table of options, found {}", kind.text, node.noun());
+            let message = format!("`{}` must be a table of options, found {}", kind.text, node.noun());
             let problem = Problem::at(node.span.clone(), message);
-            problems.add(problem.help(format!("write {} = {{}} for none", kind.text)));
+            problems.add(problem.help(format!("write {} = {{}} for no options", kind.text)));
             return None;
         }
     };
@@ -89,8 +89,8 @@ fn only_kind<'t>(name: &Key, pairs: &'t [Pair], catalogue: &Catalogue, problems:
                 [] => unknown_kind(first, catalogue, problems),
                 [kind] => {
                     let stranger = if kind.text == first.text { second } else { first };
-                    let message = format!("`{}` stands beside the kind `{}`", stranger.text, kind.text);
-                    let help = format!("options go inside: {} = {{ {} = ... }}", kind.text, stranger.text);
+                    let message = format!("`{}` is next to the kind `{}`, not inside it", stranger.text, kind.text);
+                    let help = format!("move options inside: {} = {{ {} = ... }}", kind.text, stranger.text);
                     problems.add(Problem::at(stranger.span.clone(), message).help(help));
                 }
                 [one, other, ..] => {
@@ -113,5 +113,5 @@ fn unknown_kind(kind: &Key, catalogue: &Catalogue, problems: &mut Problems) {
         }
         _ => suggestion(&kind.text, known()),
     };
-    problems.add(Problem::at(kind.span.clone(), format!("`{}` is no kind of workload", kind.text)).help(help));
+    problems.add(Problem::at(kind.span.clone(), format!("`{}` is not a workload kind", kind.text)).help(help));
 }

@@ -75,7 +75,7 @@ impl<'a> RealBench<'a> {
         let mut rows = specs.into_iter().map(RowBuilder::new).collect::<Result<Vec<_>>>()?;
         for row in &mut rows {
             match row.spec().way {
-                Way::FsyncWritethrough => row.cannot_be_had("Linux does not have it".to_owned()),
+                Way::FsyncWritethrough => row.cannot_be_had("not available on Linux".to_owned()),
                 Way::Msync => {}
                 _ if !setting.writable => {
                     row.cannot_be_had("this filesystem has no write(2), only mmap(2)".to_owned());
@@ -111,7 +111,7 @@ impl<'a> RealBench<'a> {
     pub fn close(self) -> (Vec<RowRecord>, Idle) {
         let mut rows = self.rows;
         for row in rows.iter_mut().filter(|row| !row.has_ended() && row.operations() == 0) {
-            row.cannot_be_had("the time was used up before its turn".to_owned());
+            row.cannot_be_had("time ran out before its turn".to_owned());
         }
         (rows.into_iter().map(RowBuilder::close).collect(), self.pauses)
     }

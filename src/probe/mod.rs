@@ -148,7 +148,9 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
     let mut notes = Vec::new();
     let strays = site::strays(&folder);
     notes.extend(
-        strays.iter().map(|stray| format!("{} was left by a probe that was killed: rm -r it", stray.display())),
+        strays
+            .iter()
+            .map(|stray| format!("{} was left behind by a killed probe: remove it with rm -r", stray.display())),
     );
     let mut counters = Counters::of(host, &place.devices);
     observer.stage(Stage::Idle);
@@ -171,8 +173,8 @@ pub fn measure(host: &Host, request: &Request, interrupt: &Interrupt, observer: 
         };
     if !is_there {
         let left = left_behind.map_or_else(String::new, |left| format!("; {left}"));
-        return Err(Error::host(format!("{} vanished while it was probed{left}", place.folder))
-            .hint("the figures of a folder that is not there any more are worth nothing: probe again"));
+        return Err(Error::host(format!("{} disappeared during the probe{left}", place.folder))
+            .hint("the results are not valid: probe again"));
     }
     Ok(ProbeRecord {
         format: FORMAT,

@@ -25,8 +25,8 @@ const OF_THE_KERNEL: [&str; 11] =
 /// When it does not exist, is not a directory or cannot be looked at.
 pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let seen = paths::stat(folder).map_err(|e| match e.kind() {
-        ErrorKind::NotFound => Error::user(format!("{}: there is no such folder", folder.display()))
-            .hint("name a folder on the filesystem that is to be probed; `mkdir` makes one"),
+        ErrorKind::NotFound => Error::user(format!("{}: no such folder", folder.display()))
+            .hint("name a folder on the filesystem to probe; create one with `mkdir`"),
         ErrorKind::NotADirectory | ErrorKind::InvalidFilename => Error::user(format!("{}: {e}", folder.display())),
         _ if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
             Error::user(format!("{}: {e}", folder.display()))
@@ -35,14 +35,13 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     })?;
     if seen.kind != paths::Kind::Directory {
         return Err(Error::user(format!("{}: is not a directory", folder.display()))
-            .hint("a device is probed through a folder of the filesystem on it"));
+            .hint("to probe a device, name a folder on its filesystem"));
     }
     let absolute = paths::resolve(folder)?;
     let mounted = mount::mount_of(host, &absolute).ok();
     if let Some(mount) = mounted.as_ref().filter(|mount| OF_THE_KERNEL.contains(&mount.fstype.as_str())) {
-        let what =
-            format!("{}: {} holds what the kernel shows of itself, and no files", folder.display(), mount.fstype);
-        return Err(Error::host(what).hint("name a folder on the filesystem that is to be probed"));
+        let what = format!("{}: {} is a kernel filesystem that cannot hold files", folder.display(), mount.fstype);
+        return Err(Error::host(what).hint("name a folder on the filesystem to probe"));
     }
     let below = devices::below(host, &absolute)?;
     let machine = machine::facts(host);
@@ -69,7 +68,7 @@ pub fn segment_bytes(place: &PlaceFacts, files: u64, free_over_files: u64) -> Re
     sizes.take_while(|bytes| *bytes >= SMALLEST_SEGMENT).find(fits).ok_or_else(|| {
         let least = SMALLEST_SEGMENT * files * free_over_files;
         Error::host(format!("{} has {} free, too little for a probe", place.folder, Bytes(free))).hint(format!(
-            "it writes {} at least and never more than {} % of what is free: make {} free",
+            "a probe writes at least {} and at most {} % of the free space: free up {}",
             Bytes(SMALLEST_SEGMENT * files),
             100 / free_over_files,
             Bytes(least)

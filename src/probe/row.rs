@@ -33,7 +33,7 @@ impl RowBuilder {
     pub fn new(spec: RowSpec) -> Result<RowBuilder> {
         const SIGNIFICANT_DIGITS: u8 = 2;
         let latencies =
-            Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))?;
+            Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))?;
         let record = RowRecord {
             spec,
             unavailable: None,
@@ -75,7 +75,7 @@ impl RowBuilder {
             self.second = second;
         }
         let recorded = self.latencies.record(done.latency_ns);
-        recorded.map_err(|e| Error::bug(format!("recording a latency of {} ns: {e}", done.latency_ns)))?;
+        recorded.map_err(|e| Error::bug(format!("cannot record a latency of {} ns: {e}", done.latency_ns)))?;
         let slowest = &mut self.record.slowest;
         if slowest.len() < SLOWEST || slowest.last().is_some_and(|last| last.latency_ns < done.latency_ns) {
             let slow = Slow { at_us: (done.ended_ns - done.latency_ns) / 1000, latency_ns: done.latency_ns };
@@ -164,25 +164,25 @@ fn refusal(spec: &RowSpec, failed: &Failed) -> Option<String> {
     const EOPNOTSUPP: i32 = 95;
     let errno = failed.error.raw_os_error();
     match (failed.call, errno) {
-        ("open", Some(EINVAL)) if spec.direct => Some("the filesystem refuses O_DIRECT".to_owned()),
+        ("open", Some(EINVAL)) if spec.direct => Some("the filesystem does not support O_DIRECT".to_owned()),
         ("write", Some(EINVAL)) if spec.direct => Some(format!(
-            "a direct write of {} bytes is refused: it is no multiple of the device's sector or the filesystem's block",
+            "a direct write of {} bytes is rejected: not a multiple of the device's sector size or the filesystem's block size",
             spec.write_bytes
         )),
         ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) if spec.direct => {
-            Some("no RWF_DSYNC (Linux 4.7) or no direct write of this size here".to_owned())
+            Some("RWF_DSYNC (Linux 4.7) or a direct write of this size is not supported".to_owned())
         }
-        ("io_uring write", Some(EINVAL)) => Some("no IORING_OP_WRITE: Linux 5.6 brought it".to_owned()),
-        ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) => Some("no RWF_DSYNC here: Linux 4.7 brought it".to_owned()),
+        ("io_uring write", Some(EINVAL)) => Some("no IORING_OP_WRITE: needs Linux 5.6".to_owned()),
+        ("pwritev2", Some(EINVAL | EOPNOTSUPP | ENOSYS)) => Some("no RWF_DSYNC: needs Linux 4.7".to_owned()),
         ("io_uring_setup", _) => Some(match errno {
-            Some(ENOSYS) => "no io_uring: Linux 5.1 brought it".to_owned(),
-            Some(EPERM) => "io_uring is forbidden (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
+            Some(ENOSYS) => "no io_uring: needs Linux 5.1".to_owned(),
+            Some(EPERM) => "io_uring is disabled (kernel.io_uring_disabled, or seccomp in a container)".to_owned(),
             _ => format!("io_uring cannot be set up: {}", failed.error),
         }),
         ("clone", _) => Some(format!("its threads cannot be started: {}", failed.error)),
-        ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem refuses shared mappings".to_owned()),
+        ("mmap", Some(ENODEV | EINVAL)) => Some("the filesystem does not support shared mappings".to_owned()),
         ("madvise(MADV_POPULATE_WRITE)", Some(EINVAL)) => {
-            Some("no MADV_POPULATE_WRITE (Linux 5.14): without it a full disk would end the process".to_owned())
+            Some("no MADV_POPULATE_WRITE (needs Linux 5.14): without it a full disk would kill the process".to_owned())
         }
         _ if failed.error.kind() == ErrorKind::Unsupported => Some(format!("{}: {}", failed.call, failed.error)),
         _ => None,
@@ -238,7 +238,7 @@ mod tests {
         let mut refused = row("one_write.open_datasync");
         refused.failed(&failed("open", 22), 5);
         assert!(refused.record().failure.is_none() && refused.has_ended());
-        assert_eq!(refused.record().unavailable.as_deref(), Some("the filesystem refuses O_DIRECT"));
+        assert_eq!(refused.record().unavailable.as_deref(), Some("the filesystem does not support O_DIRECT"));
         let mut broken = row("one_write.fdatasync");
         broken.failed(&failed("fdatasync", 5), 7);
         let failure = broken.record().failure.clone().unwrap();

@@ -65,8 +65,8 @@ impl RowChoice {
             };
             chosen.extend(ids.iter().filter(|id| is_meant(id)).cloned());
             if chosen.len() == known && !ids.iter().any(|id| is_meant(id)) {
-                return Err(Error::user(format!("no row is called `{name}`"))
-                    .hint(format!("there are main, all, and {}", ids.join(", "))));
+                return Err(Error::user(format!("no row is named `{name}`"))
+                    .hint(format!("valid names: main, all, {}", ids.join(", "))));
             }
         }
         Ok(RowChoice::Chosen(chosen))

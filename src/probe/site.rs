@@ -59,24 +59,24 @@ impl ProbeSite {
     /// # Errors
     /// When it cannot be made, with what would make it go.
     pub fn make(parent: &Path) -> Result<ProbeSite> {
-        let facts = fs::metadata(parent).or_host(|| format!("look at {}", parent.display()))?;
+        let facts = fs::metadata(parent).or_host(|| format!("stat {}", parent.display()))?;
         let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent_fd = openat(CWD, parent, path_only, Mode::empty());
         let parent_fd = parent_fd.or_host(|| format!("open {}", parent.display()))?;
         let name = format!("{PREFIX}{}", files::random_id()?);
         let folder = parent.join(&name);
         let made = mkdirat(&parent_fd, &name, Mode::RWXU);
-        made.map_err(|e| refused(&e.into(), format!("make the folder {}", folder.display()), parent))?;
+        made.map_err(|e| refused(&e.into(), format!("create the folder {}", folder.display()), parent))?;
         let folder_fd = open_folder(&parent_fd, &name).inspect_err(|_| {
             unlinkat(&parent_fd, &name, AtFlags::REMOVEDIR).ok();
         });
         let folder_fd = folder_fd.or_host(|| format!("open {}", folder.display()))?;
-        let owner = rustix::fs::fstat(&folder_fd).or_host(|| format!("look at {}", folder.display()))?;
+        let owner = rustix::fs::fstat(&folder_fd).or_host(|| format!("stat {}", folder.display()))?;
         // Who may rename in the folder probed may have put another one in this one's place.
         let ours = owner.st_uid == rustix::process::geteuid().as_raw() && owner.st_mode & 0o077 == 0;
         if !ours || !is_empty(&folder_fd) {
-            return Err(Error::host(format!("{} is not the folder that was made there", folder.display()))
-                .hint("somebody else changes names in the folder probed: name another one"));
+            return Err(Error::host(format!("{} is not the folder created by this probe", folder.display()))
+                .hint("another process renames files in the probed folder: choose a different folder"));
         }
         // Where the filesystem has no locks, nobody can tell a living probe's folder from a dead one's.
         flock(&folder_fd, FlockOperation::NonBlockingLockExclusive).ok();
@@ -171,7 +171,7 @@ impl ProbeSite {
         self.removed = true;
         self.remove_all().map_err(|e| {
             let path = self.folder.display();
-            Error::host(format!("{path} is left behind: {e}")).hint(format!("rm -r {path}"))
+            Error::host(format!("{path} could not be removed: {e}")).hint(format!("rm -r {path}"))
         })
     }
 
@@ -215,12 +215,10 @@ pub(crate) fn strays(parent: &Path) -> Vec<PathBuf> {
 /// What the filesystem refused, and what would make it go.
 fn refused(error: &io::Error, doing: String, parent: &Path) -> Error {
     let advice = match error.kind() {
-        io::ErrorKind::ReadOnlyFilesystem => {
-            "it is mounted read-only; name a folder on a filesystem that can be written"
-        }
+        io::ErrorKind::ReadOnlyFilesystem => "it is mounted read-only; choose a folder on a writable filesystem",
         io::ErrorKind::StorageFull => "its filesystem is full; free some space",
         io::ErrorKind::QuotaExceeded => "your quota on its filesystem is used up",
-        io::ErrorKind::PermissionDenied => "name a folder that you may write, or run as a user who may",
+        io::ErrorKind::PermissionDenied => "choose a folder that you can write to, or run as another user",
         _ => return Error::host(error.to_string()).while_doing(doing),
     };
     Error::host(error.to_string()).while_doing(doing).hint(format!("{}: {advice}", parent.display()))

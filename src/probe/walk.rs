@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
             self.site.remove(&self.name).map_err(|error| Failed { call: "unlink", error })?;
         }
         let made = self.site.fill(&self.name, self.segment_bytes, fill);
-        made.map_err(|error| Failed { call: "make a segment", error })?;
+        made.map_err(|error| Failed { call: "create a segment", error })?;
         self.file = Some(self.reopened()?);
         self.at = 0;
         self.made_us.push(micros(begun.elapsed()));

@@ -29,9 +29,9 @@ const RECIPE: Recipe = Recipe {
         least: 1,
         most: 64,
         groups: &[],
-        doc: "The devices that it stands on; by default whatever nothing else uses.",
+        doc: "The devices to use; default: all that are still unused.",
     }],
-    options: &[MKFS, MOUNT, profile("data", "Profile of the data."), profile("metadata", "Profile of the metadata.")],
+    options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile.")],
     capacity,
     // BTRFS_LABEL_SIZE is 256 with the closing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
@@ -53,7 +53,7 @@ const fn profile(key: &'static str, doc: &'static str) -> OptionSpec {
         key,
         kind: OptionKind::OneOf(PROFILES),
         required: false,
-        default: Some("that of mkfs.btrfs for the number of devices"),
+        default: Some("the mkfs.btrfs default for the number of devices"),
         doc,
     }
 }

@@ -16,7 +16,7 @@ const OPTIONS: &[OptionSpec] = &[OptionSpec {
     kind: OptionKind::Path,
     required: true,
     default: None,
-    doc: "A folder that is there; the data go into a private folder within it.",
+    doc: "Existing folder; the data go into a private subfolder.",
 }];
 
 impl Layer for Directory {
@@ -25,7 +25,7 @@ impl Layer for Directory {
     }
 
     fn doc(&self) -> &'static str {
-        "A folder on whatever is there; nothing is formatted, no root is needed."
+        "A folder on an existing filesystem; nothing is formatted, no root needed."
     }
 
     fn offers(&self) -> GroundKind {
@@ -54,8 +54,8 @@ impl Layer for Directory {
         match files::may_write_in(path) {
             Ok(()) => Vec::new(),
             Err(e) => unmet(
-                format!("leave to write in {}: {e}", path.display()),
-                "choose a folder of yours, or change its owner".to_owned(),
+                format!("permission to write in {}: {e}", path.display()),
+                "choose a folder that you own, or change its owner".to_owned(),
             ),
         }
     }

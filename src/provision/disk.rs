@@ -35,14 +35,17 @@ const OPTIONS: &[OptionSpec] = &[
         default: None,
         doc: "Full path of the device: /dev/disk/by-id/nvme-... ALL ITS DATA ARE LOST.",
     },
-    text("serial", "Its serial, as `lsblk --output NAME,SERIAL` prints it; this or `wwn` must be given and fit."),
-    text("wwn", "Its world wide name, as `lsblk --output NAME,WWN` prints it."),
+    text(
+        "serial",
+        "Serial number, as printed by `lsblk --output NAME,SERIAL`; either this or `wwn` must be given and match.",
+    ),
+    text("wwn", "World Wide Name, as printed by `lsblk --output NAME,WWN`."),
     OptionSpec {
         key: "overwrite",
         kind: OptionKind::Boolean,
         required: false,
         default: Some("false"),
-        doc: "Take the device even if it carries data; the run shows them and asks. A device in use is never taken.",
+        doc: "Use the device even if it holds data; the run shows the data and asks first. A device in use is never used.",
     },
     knobs::QUEUE,
 ];
@@ -83,7 +86,7 @@ impl Layer for Disk {
     }
 
     fn doc(&self) -> &'static str {
-        "A real disk or partition, named by path and serial; it is formatted."
+        "A real disk or partition, identified by path and serial; it is formatted."
     }
 
     fn offers(&self) -> GroundKind {
@@ -98,13 +101,13 @@ impl Layer for Disk {
         let path = options.text("disk").unwrap_or_default();
         if !path.starts_with("/dev/") || Path::new(path).components().any(|part| part.as_os_str() == "..") {
             return Err(OptionProblem::at("disk", format!("`{path}` is not the full path of a device"))
-                .help("write it as /dev/disk/by-id/..., as `ls -l /dev/disk/by-id` shows it"));
+                .help("write it as /dev/disk/by-id/..., as shown by `ls -l /dev/disk/by-id`"));
         }
         let given = |key: &str| options.text(key).is_some_and(|text| !text.trim().is_empty());
         if given("serial") || given("wwn") {
             Ok(())
         } else {
-            Err(OptionProblem::at("disk", format!("`{path}` is given without its serial or WWN"))
+            Err(OptionProblem::at("disk", format!("`{path}` has no `serial` or `wwn`"))
                 .help("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows them; add `serial = \"...\"`"))
         }
     }
@@ -116,7 +119,7 @@ impl Layer for Disk {
             let refused = find(options).and_then(|device| admit(host, &device, options)).err();
             unmet.extend(refused.map(|e| Unmet {
                 what: e.to_string(),
-                hint: e.hint_text().unwrap_or("look at `lsblk --output NAME,SERIAL,WWN,FSTYPE,MOUNTPOINTS`").to_owned(),
+                hint: e.hint_text().unwrap_or("check `lsblk --output NAME,SERIAL,WWN,FSTYPE,MOUNTPOINTS`").to_owned(),
             }));
         }
         unmet
@@ -142,7 +145,7 @@ impl Layer for Disk {
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             USED => mark_used(host, Path::new(thing.mark("device")?), thing.mark("serial")?, thing.mark("wwn")?),
-            kind => Err(Error::bug(format!("the layer disk makes no {kind}"))),
+            kind => Err(Error::bug(format!("the layer `disk` does not create a {kind}"))),
         }
     }
 }
@@ -173,13 +176,13 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     let shown = device.path.display();
     let identity = Identity::of(host, device.node);
     if let Some(difference) = guard::mistaken(&identity, options.text("serial"), options.text("wwn")) {
-        return Err(Error::user(format!("{shown} is not the disk of the plan: {difference}"))
-            .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk tells of itself"));
+        return Err(Error::user(format!("{shown} is not the disk named in the plan: {difference}"))
+            .hint("`lsblk --nodeps --output NAME,SERIAL,WWN,MODEL` shows what each disk reports"));
     }
     let uses = guard::uses(host, device)?;
     if !uses.is_empty() {
         return Err(Error::host(format!("{shown} is in use: {}", uses.join("; ")))
-            .hint("pgstrata never takes a device that is in use"));
+            .hint("pgstrata never uses a device that is already in use"));
     }
     let mut carried = guard::contents(host, device)?;
     if carried.is_empty() && options.boolean("overwrite") != Some(true) {
@@ -188,8 +191,9 @@ fn admit(host: &Host, device: &BlockDevice, options: &Options) -> Result<()> {
     if carried.is_empty() || options.boolean("overwrite") == Some(true) {
         Ok(())
     } else {
-        Err(Error::host(format!("{shown} carries data: {}", carried.join("; ")))
-            .hint("if all of it may be lost, say `overwrite = true` beside the disk; the run then shows it and asks"))
+        Err(Error::host(format!("{shown} holds data: {}", carried.join("; "))).hint(
+            "if all of it may be lost, set `overwrite = true` for the disk; the run then shows the data and asks",
+        ))
     }
 }
 
@@ -204,7 +208,7 @@ fn wipe(host: &Host, device: &BlockDevice) -> Result<()> {
     if left.is_empty() {
         Ok(())
     } else {
-        Err(Error::host(format!("{} still carries, after wipefs: {}", device.path.display(), left.join("; "))))
+        Err(Error::host(format!("{} still holds data after wipefs: {}", device.path.display(), left.join("; "))))
     }
 }
 

@@ -16,19 +16,19 @@ use std::path::Path;
 
 /// ext2: no journal.
 pub static EXT2: OnDevice = OnDevice {
-    doc: "ext2: without a journal; a crash needs fsck.",
+    doc: "ext2: no journal; needs fsck after a crash.",
     recipe: recipe("ext2", "mkfs.ext2", &["ext4", "ext2"], &[Take::ONE_DEVICE]),
 };
 
 /// ext3.
 pub static EXT3: OnDevice = OnDevice {
-    doc: "ext3: a journal, but no extents and no delayed allocation.",
+    doc: "ext3: journal, but no extents and no delayed allocation.",
     recipe: recipe("ext3", "mkfs.ext3", &["ext4", "ext3"], &[Take::ONE_DEVICE, JOURNAL]),
 };
 
 /// ext4.
 pub static EXT4: OnDevice = OnDevice {
-    doc: "ext4: the default of Debian.",
+    doc: "ext4: the default on Debian.",
     recipe: recipe("ext4", "mkfs.ext4", &["ext4"], &[Take::ONE_DEVICE, JOURNAL]),
 };
 
@@ -39,7 +39,7 @@ const JOURNAL: Take = Take {
     least: 0,
     most: 1,
     groups: &[],
-    doc: "A device of its own for the journal.",
+    doc: "Separate device for the journal.",
 };
 
 /// Block size of a filesystem whose journal lies elsewhere, where the plan gives none: both must have the same

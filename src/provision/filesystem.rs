@@ -82,7 +82,7 @@ impl Layer for OnDevice {
             "mount" => mount::undo(host, thing),
             "filesystem" => wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
             LOG => (self.recipe.wipe_log)(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
-            kind => Err(Error::bug(format!("a filesystem makes no {kind}"))),
+            kind => Err(Error::bug(format!("a filesystem does not create a {kind}"))),
         }
     }
 }
@@ -102,7 +102,7 @@ impl<'a> FilesystemDevices<'a> {
     fn of(inputs: &'a [GivenGround], recipe: &Recipe) -> Result<FilesystemDevices<'a>> {
         let data = devices_for(inputs, Role::Data);
         if data.is_empty() {
-            return Err(Error::bug(format!("{} stands on no block device", recipe.name)));
+            return Err(Error::bug(format!("{} has no block device", recipe.name)));
         }
         Ok(FilesystemDevices { data, log: devices_for(inputs, Role::Log).first().copied() })
     }
@@ -176,7 +176,7 @@ pub(super) const MKFS: OptionSpec = OptionSpec {
     kind: OptionKind::TextList,
     required: false,
     default: Some("none"),
-    doc: "Arguments for mkfs, one each: [\"-E\", \"lazy_itable_init=0\"].",
+    doc: "mkfs arguments, one string each: [\"-E\", \"lazy_itable_init=0\"].",
 };
 
 /// The option `mount` of every filesystem.
@@ -185,7 +185,7 @@ pub(super) const MOUNT: OptionSpec = OptionSpec {
     kind: OptionKind::TextList,
     required: false,
     default: Some("none"),
-    doc: "Mount options, one each: [\"noatime\", \"discard\"].",
+    doc: "Mount options, one string each: [\"noatime\", \"discard\"].",
 };
 
 /// What a filesystem on one device offers.
@@ -204,19 +204,19 @@ fn check(options: &Options, recipe: &Recipe) -> Result<(), OptionProblem> {
     for argument in options.texts("mkfs") {
         let problem = |why: &str| Err(OptionProblem::at("mkfs", format!("the mkfs argument `{argument}` {why}")));
         if argument.is_empty() || argument.chars().any(char::is_control) {
-            return problem("is empty or has control characters in it");
+            return problem("is empty or contains control characters");
         }
         if argument.contains('/') {
-            return problem("holds a path: only the stack's own device may be reached");
+            return problem("contains a path: only the stack's own device may be accessed");
         }
         if let Some(other) = OTHER_DEVICES.iter().find(|other| argument.to_ascii_lowercase().contains(**other)) {
-            return problem(&format!("names another device (`{other}`): only the stack's own may be reached"));
+            return problem(&format!("names another device (`{other}`): only the stack's own may be accessed"));
         }
         if recipe.copies.are_in(&argument) {
             return problem("copies files of this machine into the filesystem");
         }
         if OWN_ARGUMENTS.iter().any(|own| argument.starts_with(own)) {
-            return problem("sets label or UUID, by which pgstrata knows its filesystems again");
+            return problem("sets the label or UUID, by which pgstrata recognizes its filesystems");
         }
     }
     mount::check(options, &[])
@@ -291,8 +291,8 @@ pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     }
     let shown = path.display();
     if ours < signatures.len() {
-        return Err(Error::host(format!("{shown} carries something else beside the filesystem that pgstrata made"))
-            .hint(format!("look at `wipefs {shown}` and clear it by hand")));
+        return Err(Error::host(format!("{shown} holds something other than the filesystem that pgstrata created"))
+            .hint(format!("check `wipefs {shown}` and clear it manually")));
     }
     if guard::is_mounted(host, &device)? {
         return Err(Error::host(format!("{shown} is still mounted")));
@@ -325,7 +325,7 @@ pub(super) fn run_mkfs(host: &Host, command: &Command) -> Result<()> {
         said.lines().take_while(|line| !line.starts_with("Usage:")).map(|l| format!("{l}\n")).collect();
     let said = if reason.trim().is_empty() { &*said } else { &reason };
     let how = output.status.code().map_or("was killed".to_owned(), |code| format!("failed with exit code {code}"));
-    Err(Error::tool(format!("`{}` {how}; it said:\n{}", command.shown(), last_lines(said, 12))))
+    Err(Error::tool(format!("`{}` {how}; output:\n{}", command.shown(), last_lines(said, 12))))
 }
 
 /// The longest start of `name` that has at most `bytes`.
@@ -406,6 +406,6 @@ mod tests {
     fn the_reason_of_mkfs_is_not_lost_in_its_usage() {
         let usage = "echo 'Invalid value 999 for -b size' >&2; echo 'Usage: mkfs' >&2; seq 40 >&2; exit 1";
         let error = run_mkfs(&Host::this(), &Command::new("sh").args(["-c", usage])).unwrap_err().to_string();
-        assert!(error.ends_with("it said:\n  Invalid value 999 for -b size"), "{error}");
+        assert!(error.ends_with("output:\n  Invalid value 999 for -b size"), "{error}");
     }
 }

@@ -38,7 +38,7 @@ pub fn make(ledger: &Ledger, owner: &str, path: &Path) -> Result<u64> {
     check_name(path)?;
     // What is there already is somebody else's: an entry would have it removed.
     if paths::exists(path) {
-        return Err(Error::host(format!("the folder {} exists already", path.display()))
+        return Err(Error::host(format!("the folder {} already exists", path.display()))
             .hint("if a killed run left it: `pgstrata clean`, with the --state folder of that run, removes it"));
     }
     let entry = ledger.enter(Thing::new(owner, "folder").with_path("path", path)?)?;
@@ -55,12 +55,12 @@ pub fn undo(host: &Host, thing: &Thing) -> Result<()> {
     check_name(path)?;
     let Some(found) = paths::look_for(path)? else { return Ok(()) };
     if found.kind != paths::Kind::Directory {
-        return Err(Error::host(format!("{} is not the folder that pgstrata made", path.display())));
+        return Err(Error::host(format!("{} is not the folder that pgstrata created", path.display())));
     }
     let real = paths::resolve(path)?;
     if let Some(mounted) = mount::table(host)?.iter().find(|mount| Path::new(&mount.target).starts_with(&real)) {
         return Err(Error::host(format!("{} is still mounted on {}", mounted.source, mounted.target))
-            .hint("end what uses it, then run `pgstrata clean`"));
+            .hint("stop what uses it, then run `pgstrata clean`"));
     }
     folders::remove_all(path)
 }
@@ -79,7 +79,7 @@ fn check_name(path: &Path) -> Result<()> {
     if plain && ours {
         Ok(())
     } else {
-        Err(Error::bug(format!("{} is not a path of a folder named {PREFIX}...", path.display())))
+        Err(Error::bug(format!("{} is not the path of a folder named {PREFIX}...", path.display())))
     }
 }
 

@@ -130,7 +130,7 @@ fn one_disk_for_two_nodes_is_refused_before_anything_is_formatted() {
     spec.nodes.push(node("again", "disk", disk("/dev/../dev/null"), &[]));
     let unmet = stack::unmet(&crate::host::Host::this(), &spec, &super::images::Images::default());
     assert!(
-        unmet.iter().any(|unmet| unmet.what == "a disk of its own for `again`: `disk` has /dev/null already"),
+        unmet.iter().any(|unmet| unmet.what == "a separate disk for `again`: `disk` already uses /dev/null"),
         "{unmet:?}"
     );
 }
@@ -142,7 +142,7 @@ fn an_image_or_folder_that_is_there_already_is_neither_taken_nor_removed() {
     let theirs = place.path().join(format!("pgstrata-{}-1-ext4.loop.img", place.run_id));
     fs::write(&theirs, "precious").unwrap();
     let error = place.build(&spec).unwrap_err().to_string();
-    assert!(error.contains("exists already"), "{error}");
+    assert!(error.contains("already exists"), "{error}");
     assert!(undo_from(place.ledger(), 0, &Undoers::new(), &place.host).is_empty());
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "precious");
     fs::remove_file(&theirs).unwrap();

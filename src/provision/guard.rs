@@ -48,8 +48,8 @@ pub(super) fn mistaken(identity: &Identity, serial: Option<&str>, wwn: Option<&s
     let compare = |what: &str, wanted: Option<&str>, found: &Option<String>| match (wanted, found) {
         (None, _) => None,
         (Some(wanted), Some(found)) if wanted == found => None,
-        (Some(wanted), Some(found)) => Some(format!("its {what} is `{found}`, not `{wanted}`")),
-        (Some(wanted), None) => Some(format!("it tells no {what}, where `{wanted}` is asked for")),
+        (Some(wanted), Some(found)) => Some(format!("its {what} is `{found}`, expected `{wanted}`")),
+        (Some(wanted), None) => Some(format!("it reports no {what}; expected `{wanted}`")),
     };
     let neither = || Some("neither its serial nor its WWN is given".to_owned());
     match (serial, wwn) {
@@ -102,7 +102,7 @@ pub(super) fn unknown_bytes(host: &Host, device: &BlockDevice) -> Result<Option<
         }
         if let Some(at) = found.iter().position(|byte| *byte != 0) {
             let place = offset + at as u64;
-            return Ok(Some(format!("bytes of unknown meaning, the first that was found at {place}")));
+            return Ok(Some(format!("unknown data, first found at {place}")));
         }
     }
     Ok(None)
@@ -134,16 +134,16 @@ pub(super) fn uses(host: &Host, device: &BlockDevice) -> Result<Vec<String>> {
     let mut uses = mounts(host, device, &nodes)?;
     for node in &nodes {
         let name = node.name(host).unwrap_or_default();
-        uses.extend(node.holders(host).into_iter().map(|holder| format!("{holder} stands on {name}")));
+        uses.extend(node.holders(host).into_iter().map(|holder| format!("{holder} uses {name}")));
     }
     for area in swaps::parse(&host.read("/proc/swaps")?)? {
         if leads_to(&area, &nodes) {
-            uses.push(format!("{area} is swap"));
+            uses.push(format!("{area} is used for swap"));
         }
     }
     for (node, file) in sysfs::loops(host) {
         if leads_to(&file, &nodes) {
-            uses.push(format!("{} has it as its file", node.name(host).unwrap_or_default()));
+            uses.push(format!("{} uses it as its backing file", node.name(host).unwrap_or_default()));
         }
     }
     if device.node.flag(host, "ro") == Some(true) {

@@ -65,17 +65,13 @@ impl Noise {
 /// # Errors
 /// With the path; interrupted, at once.
 pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'_>) -> Result<()> {
-    let writing = || format!("write the image {} of {size} in full", path.display());
+    let writing = || format!("fully write the image {} of {size}", path.display());
     let full = |e: io::Error| {
         let storage_full = e.kind() == ErrorKind::StorageFull;
         let error = Error::host(e.to_string()).while_doing(writing());
-        if storage_full {
-            error.hint("give the stack a smaller image or another folder, or free some space")
-        } else {
-            error
-        }
+        if storage_full { error.hint("use a smaller image or another folder, or free some space") } else { error }
     };
-    let gone = || Error::host(format!("the image {} is gone", path.display()));
+    let gone = || Error::host(format!("the image {} no longer exists", path.display()));
     let file = files::open_to_change(path)?.ok_or_else(gone)?;
     // Whole extents first, where the filesystem can: pieces that grow one by one lie scattered.
     match files::reserve(&file, size.0) {
@@ -117,8 +113,8 @@ pub(super) fn fill(path: &Path, size: Bytes, interrupt: &Interrupt, tell: Tell<'
 /// # Errors
 /// With the path.
 pub(super) fn blank(path: &Path) -> Result<()> {
-    let blanking = || format!("overwrite what the trial before left in {}", path.display());
-    let gone = || Error::host(format!("the image {} is gone", path.display()));
+    let blanking = || format!("overwrite the data of the previous trial in {}", path.display());
+    let gone = || Error::host(format!("the image {} no longer exists", path.display()));
     let file = files::open_to_change(path)?.ok_or_else(gone)?;
     let found = paths::look_at_open(&file, path)?;
     let mut noise = Noise::new(found.inode);
@@ -150,8 +146,8 @@ pub(super) struct Refilled {
 /// # Errors
 /// With the path; interrupted.
 pub(super) fn refill(path: &Path, interrupt: &Interrupt) -> Result<Refilled> {
-    let refilling = || format!("write the holes of {} again", path.display());
-    let gone = || Error::host(format!("the image {} is gone", path.display()));
+    let refilling = || format!("rewrite the holes of {}", path.display());
+    let gone = || Error::host(format!("the image {} no longer exists", path.display()));
     let file = files::open_to_change(path)?.ok_or_else(gone)?;
     let mut refilled = Refilled::default();
     let mut chunk = vec![0; CHUNK];
@@ -189,7 +185,7 @@ pub(super) fn unwritten_of(path: &Path) -> Result<Option<Vec<FileRange>>> {
 
 fn unwritten(file: &File, path: &Path) -> Result<Option<Vec<FileRange>>> {
     let bytes = paths::look_at_open(file, path)?.bytes;
-    extents::unwritten(file, bytes).or_host(|| format!("ask where {} lies", path.display()))
+    extents::unwritten(file, bytes).or_host(|| format!("query the extents of {}", path.display()))
 }
 
 /// Bytes a second at which a folder takes an image, by writing some into a file without a name; `None` where that cannot

@@ -217,7 +217,7 @@ fn a_host_filesystem_that_tells_no_extents_is_named() {
     ]);
     let built = place.build(&stack("one", vec![("loop", image), ("ext2", Options::default())])).unwrap();
     let details = &built.facts.nodes[0].details;
-    assert_eq!(details["holes and unwritten ranges"], "not known: tmpfs tells no extents");
+    assert_eq!(details["holes and unwritten ranges"], "unknown: tmpfs does not report extents");
     assert_eq!(details["allocated"], "40 MiB");
     place.clean();
 }

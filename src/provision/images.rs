@@ -127,11 +127,11 @@ pub(super) fn make_file(ledger: &Ledger, place: &Path, name: &str, written: bool
     // The kernel shows the path of the file without symlinks, and by that the device is found again.
     let image = paths::resolve(place)?.join(name);
     if paths::exists(&image) {
-        return Err(Error::host(format!("the image {} exists already", image.display())));
+        return Err(Error::host(format!("the image {} already exists", image.display())));
     }
     let thing = Thing::new("loop", "image").with_path("path", &image)?;
     ledger.enter(if written { thing.with(WRITTEN, "in full") } else { thing })?;
-    files::create_new(&image, 0o600).or_host(|| format!("make the image {}", image.display()))?;
+    files::create_new(&image, 0o600).or_host(|| format!("create the image {}", image.display()))?;
     Ok(image)
 }
 

@@ -86,43 +86,43 @@ pub const QUEUE: OptionSpec = OptionSpec {
     kind: OptionKind::Table(&[
         option("scheduler", &OptionKind::Text, "I/O scheduler: none, mq-deadline, kyber, bfq."),
         // The kernel makes 4 of anything less (BLKDEV_MIN_RQ).
-        option(NR_REQUESTS, &OptionKind::Integer { min: 4 }, "Most requests in the queue."),
-        option(READ_AHEAD, &OptionKind::Integer { min: 0 }, "Read-ahead, KiB, in whole pages."),
+        option(NR_REQUESTS, &OptionKind::Integer { min: 4 }, "Maximum number of requests in the queue."),
+        option(READ_AHEAD, &OptionKind::Integer { min: 0 }, "Read-ahead in KiB, a multiple of the page size."),
         option(
             WRITE_CACHE,
             &OptionKind::OneOf(&["write back", "write through"]),
-            "Whether the kernel sends flushes: with `write through` it sends none, whatever the device holds.",
+            "Whether the kernel sends flushes: with `write through` it sends none, even if the device has a volatile cache.",
         ),
     ]),
     required: false,
     default: None,
-    doc: "Knobs of the device's queue in the kernel, set for the trial and put back.",
+    doc: "Kernel knobs of the device queue, set for the trial and restored afterwards.",
 };
 
 /// What the table `[machine]` of a plan can hold.
 pub const MACHINE: &[OptionSpec] = &[
-    option(DIRTY_BYTES, &OptionKind::Size, "Dirty pages above which a writer has to write itself."),
-    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the available memory."),
-    option(BACKGROUND_BYTES, &OptionKind::Size, "Dirty pages above which the kernel begins to write."),
-    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as percent of the available memory."),
+    option(DIRTY_BYTES, &OptionKind::Size, "Dirty bytes above which a writing process must do writeback itself."),
+    option(DIRTY_RATIO, &OptionKind::Integer { min: 1 }, "Same, as a percentage of available memory."),
+    option(BACKGROUND_BYTES, &OptionKind::Size, "Dirty bytes above which the kernel starts background writeback."),
+    option(BACKGROUND_RATIO, &OptionKind::Integer { min: 1 }, "Same, as a percentage of available memory."),
     option(
         "vm.dirty_expire_centisecs",
         &OptionKind::Integer { min: 0 },
-        "Age at which a dirty page is written, hundredths of a second.",
+        "Age at which a dirty page is written back, in hundredths of a second.",
     ),
     option(
         "vm.dirty_writeback_centisecs",
         &OptionKind::Integer { min: 0 },
-        "How often the kernel looks for such pages, hundredths of a second; 0 = never.",
+        "Interval between writeback passes, in hundredths of a second; 0 = never.",
     ),
-    option("vm.swappiness", &OptionKind::Integer { min: 0 }, "Willingness to swap."),
-    option("vm.vfs_cache_pressure", &OptionKind::Integer { min: 0 }, "Willingness to drop cached names and inodes."),
+    option("vm.swappiness", &OptionKind::Integer { min: 0 }, "Tendency to swap, instead of dropping page cache."),
+    option("vm.vfs_cache_pressure", &OptionKind::Integer { min: 0 }, "Tendency to reclaim cached dentries and inodes."),
     option(
         "transparent_hugepage",
         &OptionKind::OneOf(&["always", "madvise", "never"]),
-        "Transparent huge pages (enabled).",
+        "Transparent huge pages (the file `enabled`).",
     ),
-    OptionSpec { doc: "Knobs of every device that a stack builds or names, unless the device has its own.", ..QUEUE },
+    OptionSpec { doc: "Queue knobs of every device in a stack, unless the device sets its own.", ..QUEUE },
 ];
 
 /// The most that the kernel takes of knobs that have an end (the tables of kernel/sysctl.c and mm/page-writeback.c).
@@ -161,18 +161,21 @@ pub fn check(machine: &Options) -> Result<(), OptionProblem> {
             // The plan has taken the devices' knobs out.
             return match name {
                 QUEUE_KEY => Ok(()),
-                _ => Err(OptionProblem::at(name, "there is no such knob")),
+                _ => Err(OptionProblem::at(name, "this knob does not exist")),
             };
         };
         let most = MOST.iter().find(|(limited, _)| *limited == name).map(|(_, most)| *most);
         if let Some(most) = most.filter(|most| machine.integer(name).is_some_and(|value| value > *most)) {
-            return Err(OptionProblem::at(name, format!("the kernel takes at most {most}")));
+            return Err(OptionProblem::at(name, format!("the kernel accepts at most {most}")));
         }
         if let Drags::Rival(other) = knob.drags
             && machine.get(other).and_then(wanted).is_some()
         {
-            return Err(OptionProblem::at(name, format!("it excludes `{other}`: the kernel keeps one of the two"))
-                .help("leave one of them out"));
+            return Err(OptionProblem::at(
+                name,
+                format!("it conflicts with `{other}`: the kernel keeps only one of the two"),
+            )
+            .help("remove one of them"));
         }
     }
     Ok(())
@@ -184,12 +187,12 @@ pub fn unmet(host: &Host, machine: &Options) -> Vec<Unmet> {
     let mut unmet: Vec<Unmet> = Vec::new();
     for (name, _) in asked(machine) {
         if unmet.is_empty() {
-            unmet.extend(needs::root_to("to set knobs of the kernel", "or leave [machine] out of the plan"));
+            unmet.extend(needs::root_to("to set kernel knobs", "or remove [machine] from the plan"));
         }
         let missing = of_machine(name).filter(|knob| !host.exists(knob.file));
         unmet.extend(missing.map(|knob| Unmet {
             what: format!("the knob {name} in this kernel ({})", knob.file),
-            hint: format!("leave `{name}` out, or boot a kernel that has it"),
+            hint: format!("remove `{name}`, or boot a kernel that has it"),
         }));
     }
     unmet
@@ -211,7 +214,7 @@ pub fn set_machine(host: &Host, ledger: &Ledger, machine: &Options) -> Result<()
 fn of_queue(host: &Host, grounds: &[Ground], options: &Options) -> Result<Vec<(KnobOwner, &'static Knob, String)>> {
     let queue = options.table(QUEUE_KEY);
     if let Some((name, _)) = asked(&queue).find(|(name, _)| of_device(name).is_none()) {
-        return Err(Error::user(format!("there is no knob `{name}` of a device")));
+        return Err(Error::user(format!("there is no device knob `{name}`")));
     }
     let mut all = Vec::new();
     for ground in grounds {
@@ -236,7 +239,7 @@ pub(super) fn set_queue(host: &Host, ledger: &Ledger, grounds: &[Ground], option
             promises.push(Promise {
                 claim: Claim::HoldsFlushesBack,
                 source: format!("{QUEUE_KEY}.{WRITE_CACHE} = {value}"),
-                why: "the plan has the kernel send no flushes to a device that says write back".to_owned(),
+                why: "the plan stops the kernel from sending flushes to a device with a write-back cache".to_owned(),
             });
         }
     }
@@ -252,7 +255,9 @@ pub(super) fn still_set(host: &Host, grounds: &[Ground], options: &Options) -> R
         let path = device.path_of(knob);
         let shown = setting::shown(host, &path).unwrap_or_default();
         if shown != value {
-            return Err(Error::host(format!("{path} was set to `{value}` and shows `{shown}` once the stack stands")));
+            return Err(Error::host(format!(
+                "{path} was set to `{value}` but reads `{shown}` after the stack was built"
+            )));
         }
     }
     Ok(())

@@ -145,8 +145,8 @@ fn state_by(variable: impl Fn(&str) -> Option<PathBuf>, is_root: bool) -> Result
             .map(|state| state.join("pgstrata")),
     };
     state.ok_or_else(|| {
-        Error::host("there is no folder for the ledger: neither HOME nor XDG_STATE_HOME is set")
-            .hint("set PGSTRATA_STATE to a folder of yours")
+        Error::host("no folder for the ledger: neither HOME nor XDG_STATE_HOME is set")
+            .hint("set PGSTRATA_STATE to a folder that you own")
     })
 }
 
@@ -186,7 +186,7 @@ impl Ledger {
     /// When there is none, a live run holds it, or it holds anything but whole lines of a ledger.
     pub fn take(folder: &Path, run_id: &str) -> Result<Ledger> {
         let path = file_of(folder, run_id)?;
-        let gone = || Error::user(format!("there is no ledger of the run {run_id} in {}", folder.display()));
+        let gone = || Error::user(format!("no ledger for the run {run_id} in {}", folder.display()));
         let mut file = files::open_to_change(&path)?.ok_or_else(gone)?;
         let ours = believable(&file, &path)?.inode;
         lock_soon(&file, run_id)?;
@@ -199,7 +199,7 @@ impl Ledger {
         let (replayed, bytes) = replay(&content, &path)?;
         file.set_len(bytes)
             .and_then(|()| file.seek(SeekFrom::End(0)))
-            .or_host(|| format!("cut off the unfinished last line of {}", path.display()))?;
+            .or_host(|| format!("truncate the incomplete last line of {}", path.display()))?;
         Ok(Ledger::of(path, file, bytes, replayed))
     }
 
@@ -244,7 +244,7 @@ impl Ledger {
             return Err(Error::bug("the test ends here"));
         }
         let line = LedgerLine { made: Some(number), thing: Some(thing.clone()), ..LedgerLine::default() };
-        book.append(&line, true).map_err(|e| e.while_doing(format!("write {thing} into {}", self.path.display())))?;
+        book.append(&line, true).map_err(|e| e.while_doing(format!("write {thing} to {}", self.path.display())))?;
         book.replayed.open.insert(number, thing);
         book.replayed.next += 1;
         #[cfg(test)]
@@ -264,7 +264,7 @@ impl Ledger {
             return Ok(());
         }
         let line = LedgerLine { undone: Some(number), ..LedgerLine::default() };
-        book.append(&line, false).map_err(|e| e.while_doing(format!("write into {}", self.path.display())))?;
+        book.append(&line, false).map_err(|e| e.while_doing(format!("write to {}", self.path.display())))?;
         book.replayed.open.remove(&number);
         Ok(())
     }
@@ -320,7 +320,7 @@ impl Book {
             self.file
                 .set_len(self.bytes)
                 .and_then(|()| self.file.seek(SeekFrom::End(0)))
-                .or_host(|| format!("take back a line that could not be written ({e})"))?;
+                .or_host(|| format!("remove a partially written line ({e})"))?;
             return Err(Error::host(e.to_string()));
         }
         self.bytes += text.len() as u64;
@@ -359,7 +359,7 @@ fn file_of(folder: &Path, run_id: &str) -> Result<PathBuf> {
         Ok(folder.join(format!("{run_id}.jsonl")))
     } else {
         Err(Error::user(format!("`{run_id}` is not the id of a run"))
-            .hint("ids hold letters, digits, `-`, `_` and `.`"))
+            .hint("ids consist of letters, digits, `-`, `_` and `.`"))
     }
 }
 
@@ -370,8 +370,8 @@ fn believable(file: &File, path: &Path) -> Result<paths::PathFacts> {
     if found.kind == Kind::RegularFile && found.uid == ours && found.mode & 0o022 == 0 {
         return Ok(found);
     }
-    Err(Error::host(format!("the ledger {} is not ours alone: others own it or may write to it", path.display()))
-        .hint("look at it; if it is genuine, chown it to yourself and chmod it to 600"))
+    Err(Error::host(format!("the ledger {} is owned or writable by another user", path.display()))
+        .hint("inspect it; if it is genuine, chown it to yourself and chmod it to 600"))
 }
 
 /// Only its owner may write there: `clean` does, as root, what the ledgers in it say.
@@ -386,7 +386,7 @@ fn make_private(folder: &Path) -> Result<()> {
 }
 
 fn create_at(part: &Path, path: &Path) -> Result<(File, u64)> {
-    let making = || format!("make the ledger {}", path.display());
+    let making = || format!("create the ledger {}", path.display());
     files::remove(part)?;
     let mut file = files::create_new(part, 0o600).or_host(making)?;
     files::lock(&file).or_host(making)?;
@@ -401,12 +401,13 @@ fn lock_soon(file: &File, run_id: &str) -> Result<()> {
     if files::soon(|| files::lock(file)).is_ok() {
         return Ok(());
     }
-    Err(Error::user(format!("the run {run_id} is still alive")).hint("interrupt it with Ctrl-C and let it tear down"))
+    Err(Error::user(format!("the run {run_id} is still active"))
+        .hint("interrupt it with Ctrl-C and wait until it has cleaned up"))
 }
 
 fn text_of(line: &LedgerLine) -> Result<Vec<u8>> {
     let mut text =
-        serde_json::to_vec(line).map_err(|e| Error::bug(format!("a ledger line does not serialise: {e}")))?;
+        serde_json::to_vec(line).map_err(|e| Error::bug(format!("a ledger line cannot be serialized: {e}")))?;
     text.push(b'\n');
     Ok(text)
 }
@@ -419,10 +420,9 @@ fn replay(content: &[u8], path: &Path) -> Result<(Replayed, u64)> {
     for (index, line) in lines.enumerate() {
         let wrong = |what: String| {
             Error::host(format!("{}, line {}: {what}", path.display(), index + 1))
-                .hint("the ledger is damaged; look at what it lists, undo that by hand, then remove the file")
+                .hint("the ledger is damaged; clean up what it lists manually, then remove the file")
         };
-        let line: LedgerLine =
-            serde_json::from_slice(line).map_err(|e| wrong(format!("not a line of a ledger: {e}")))?;
+        let line: LedgerLine = serde_json::from_slice(line).map_err(|e| wrong(format!("not a ledger line: {e}")))?;
         replayed.take_in(index, line).map_err(wrong)?;
     }
     Ok((replayed, whole as u64))
@@ -433,7 +433,7 @@ impl Replayed {
         match (index, line) {
             (0, LedgerLine { ledger: Some(FORMAT), made: None, thing: None, undone: None }) => Ok(()),
             (0, LedgerLine { ledger: Some(format), .. }) => {
-                Err(format!("a ledger of format {format}; this program knows {FORMAT}"))
+                Err(format!("ledger format {format} is not supported; this program reads {FORMAT}"))
             }
             (1.., LedgerLine { ledger: None, made: Some(number), thing: Some(thing), undone: None })
                 if number >= self.next =>
@@ -442,10 +442,12 @@ impl Replayed {
                 self.next = number + 1;
                 Ok(())
             }
-            (1.., LedgerLine { ledger: None, made: None, thing: None, undone: Some(number) }) => {
-                self.open.remove(&number).map(drop).ok_or_else(|| format!("entry {number} is undone, but was not open"))
-            }
-            _ => Err("neither an entry made nor an entry undone, or out of order".to_owned()),
+            (1.., LedgerLine { ledger: None, made: None, thing: None, undone: Some(number) }) => self
+                .open
+                .remove(&number)
+                .map(drop)
+                .ok_or_else(|| format!("entry {number} is marked undone, but was not open")),
+            _ => Err("invalid or out-of-order entry".to_owned()),
         }
     }
 }

@@ -35,28 +35,28 @@ const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Size,
         required: true,
         default: None,
-        doc: "Size of the image file, and of the device.",
+        doc: "Size of the image file and of the device.",
     },
     OptionSpec {
         key: "in",
         kind: OptionKind::Path,
         required: false,
         default: Some(DEFAULT_FOLDER),
-        doc: "Folder for the image file: the device under test is the one that holds this folder.",
+        doc: "Folder for the image file; the device that holds it is the one under test.",
     },
     OptionSpec {
         key: "sparse",
         kind: OptionKind::Boolean,
         required: false,
         default: Some("false"),
-        doc: "Make a sparse file anew for each trial, which takes discards; else the image is written in full once a run.",
+        doc: "Create a new sparse file for each trial, which supports discard; otherwise the image is fully written once per run.",
     },
     OptionSpec {
         key: "direct_io",
         kind: OptionKind::Boolean,
         required: false,
         default: Some("true"),
-        doc: "Pass the page cache of the filesystem below by (O_DIRECT); refused where that filesystem cannot.",
+        doc: "Bypass the page cache of the filesystem below (O_DIRECT); an error if that filesystem does not support it.",
     },
     knobs::QUEUE,
 ];
@@ -75,7 +75,7 @@ impl Layer for LoopImage {
     }
 
     fn doc(&self) -> &'static str {
-        "A loop device on an image file, with direct I/O: what the disk below can do, without giving it away."
+        "A loop device on an image file, with direct I/O: uses the disk below without formatting it."
     }
 
     fn offers(&self) -> GroundKind {
@@ -89,7 +89,7 @@ impl Layer for LoopImage {
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         match options.size("loop") {
             Some(Bytes(bytes)) if bytes < 1 << 20 || bytes % 4096 != 0 => {
-                Err(OptionProblem::at("loop", "an image has at least 1 MiB and is a multiple of 4 KiB"))
+                Err(OptionProblem::at("loop", "an image must be at least 1 MiB and a multiple of 4 KiB"))
             }
             Some(_) => Ok(()),
             None => Err(OptionProblem::at("loop", "the size of the image is missing").help("write it as 6GiB")),
@@ -142,12 +142,12 @@ impl Layer for LoopImage {
                 0 => "0".to_owned(),
                 bytes => format!("{} ({})", holes.len(), Bytes(bytes)),
             },
-            None => format!("not known: {} tells no extents", mount::mount_of(host, &image)?.fstype),
+            None => format!("unknown: {} does not report extents", mount::mount_of(host, &image)?.fstype),
         };
         let discards = match node.number::<u64>(host, "queue/discard_max_bytes") {
             Some(0) => "off",
             Some(_) => "punch holes into the image",
-            None => "not known: the kernel shows no queue/discard_max_bytes",
+            None => "unknown: the kernel has no queue/discard_max_bytes",
         };
         details.insert("allocated".to_owned(), Bytes(paths::look_at(&image)?.allocated_bytes).to_string());
         details.insert("holes and unwritten ranges".to_owned(), holes);
@@ -162,11 +162,11 @@ impl Layer for LoopImage {
             "loop" => {
                 let image = thing.mark("image")?;
                 if !folder::has_our_name(Path::new(image)) {
-                    return Err(Error::host(format!("{image} is no image of pgstrata's")));
+                    return Err(Error::host(format!("{image} is not an image of pgstrata")));
                 }
                 detach(host, image)
             }
-            kind => Err(Error::bug(format!("the layer loop makes no {kind}"))),
+            kind => Err(Error::bug(format!("the layer `loop` does not create a {kind}"))),
         }
     }
 }
@@ -175,16 +175,17 @@ impl Layer for LoopImage {
 fn make_image(site: &Site<'_>, place: &Path, size: Bytes, sparse: bool) -> Result<PathBuf> {
     let free = Bytes(files::free_bytes(&files::nearest_existing(place))?);
     if size > free {
-        return Err(Error::host(format!("an image of {size} does not fit into {}: {free} are free", place.display()))
-            .hint("give the stack a smaller image or another folder, or free some space"));
+        return Err(Error::host(format!("an image of {size} does not fit into {}: {free} free", place.display()))
+            .hint("use a smaller image or another folder, or free some space"));
     }
     let image = images::make_file(site.ledger, place, &format!("{}.img", site.name), !sparse)?;
     if !sparse {
         image_file::fill(&image, size, site.interrupt, &|_| Ok(()))?;
         return Ok(image);
     }
-    let making = || format!("make the image {} of {size}", image.display());
-    let file = files::open_to_change(&image)?.ok_or_else(|| Error::host(format!("{} is gone", image.display())))?;
+    let making = || format!("create the image {} of {size}", image.display());
+    let file =
+        files::open_to_change(&image)?.ok_or_else(|| Error::host(format!("{} no longer exists", image.display())))?;
     file.set_len(size.0).and_then(|()| file.sync_all()).or_host(making)?;
     Ok(image)
 }
@@ -229,7 +230,7 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     };
     let refused = |e: Error| {
         if wish.direct_io {
-            e.hint("where the filesystem below refuses direct I/O, say `direct_io = false`")
+            e.hint("if the filesystem below does not support direct I/O, set `direct_io = false`")
         } else {
             e
         }
@@ -238,7 +239,11 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     let device = own.unwrap_or_else(|| PathBuf::from(output.stdout.trim()));
     let node = guard::BlockDevice::find(&device)?.node;
     if node.backing_file(site.host).as_deref().map(Path::new) != Some(image) {
-        return Err(Error::tool(format!("losetup made {}, but its file is not {}", device.display(), image.display())));
+        return Err(Error::tool(format!(
+            "losetup created {}, but its backing file is not {}",
+            device.display(),
+            image.display()
+        )));
     }
     if !wish.discards {
         refuse_discards(site.host, node);
@@ -246,12 +251,12 @@ pub(super) fn attach(site: &Site<'_>, image: &Path, wish: &LoopWish) -> Result<P
     match node.flag(site.host, "loop/dio") {
         Some(really) if really == wish.direct_io => Ok(device),
         Some(really) => Err(refused(Error::host(format!(
-            "direct I/O of {} is {} although it was asked to be {}",
+            "direct I/O of {} is {}, but {} was requested",
             device.display(),
             on(really),
             on(wish.direct_io)
         )))),
-        None => Err(Error::host(format!("the kernel does not tell whether {} uses direct I/O", device.display()))),
+        None => Err(Error::host(format!("the kernel does not report whether {} uses direct I/O", device.display()))),
     }
 }
 
@@ -347,7 +352,7 @@ fn facts(host: &Host, image: &Path, device: &Path, sparse: bool) -> Result<BTree
     let mut details: BTreeMap<String, String> =
         details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     if COPY_ON_WRITE.contains(&below.fstype.as_str()) {
-        let moved = format!("go to new places: {} does not write in place", below.fstype);
+        let moved = format!("not overwritten in place: {} is copy-on-write", below.fstype);
         details.insert("overwrites".to_owned(), moved);
     }
     Ok(details)
@@ -373,7 +378,7 @@ fn detach(host: &Host, image: &str) -> Result<()> {
             return Ok(());
         }
         if attempt >= mount::BUSY_TRIES {
-            let open = || Err(Error::host(format!("{} on {image} is held open by somebody", path.display())));
+            let open = || Err(Error::host(format!("{} on {image} is held open by another process", path.display())));
             return detached.map(drop).and_then(|()| open());
         }
         sleep(mount::BUSY_PAUSE);
@@ -385,17 +390,17 @@ fn in_use(host: &Host, device: &guard::BlockDevice) -> Result<Option<String>> {
     if guard::is_mounted(host, device)? {
         return Ok(Some("it is mounted".to_owned()));
     }
-    Ok(device.node.holders(host).first().map(|holder| format!("{holder} stands on it")))
+    Ok(device.node.holders(host).first().map(|holder| format!("{holder} uses it")))
 }
 
 fn remove_image(host: &Host, image: &Path) -> Result<()> {
     let name = image.file_name().unwrap_or_default().to_string_lossy();
     if !image.is_absolute() || !name.starts_with(folder::PREFIX) || !name.ends_with(".img") {
-        return Err(Error::bug(format!("{} is not the name of an image of pgstrata", image.display())));
+        return Err(Error::bug(format!("{} is not the name of a pgstrata image", image.display())));
     }
     let Some(found) = paths::look_for(image)? else { return Ok(()) };
     if found.kind != paths::Kind::RegularFile {
-        return Err(Error::host(format!("{} is not the file that pgstrata made", image.display())));
+        return Err(Error::host(format!("{} is not the file that pgstrata created", image.display())));
     }
     if !devices_on(host, &image.to_string_lossy()).is_empty() {
         return Err(Error::host(format!("the image {} still has a loop device", image.display())));

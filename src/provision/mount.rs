@@ -26,19 +26,19 @@ pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// Options that are instructions to mount(8) or to other tools, or that defeat the purpose; by start of the option.
 const REFUSED: &[(&str, &str)] = &[
     ("ro", "PostgreSQL could not write"),
-    ("loop", "the layer `loop` makes loop devices, so that they are undone"),
-    ("loop=", "the layer `loop` makes loop devices, so that they are undone"),
-    ("offset=", "it makes mount(8) set up a loop device that nobody would undo"),
-    ("sizelimit=", "it makes mount(8) set up a loop device that nobody would undo"),
+    ("loop", "use the layer `loop`, which cleans up its loop devices"),
+    ("loop=", "use the layer `loop`, which cleans up its loop devices"),
+    ("offset=", "it makes mount(8) set up a loop device that nothing would clean up"),
+    ("sizelimit=", "it makes mount(8) set up a loop device that nothing would clean up"),
     ("bind", "it mounts something else"),
     ("rbind", "it mounts something else"),
     ("move", "it mounts something else"),
     ("remount", "it mounts something else"),
     ("subset=", "it mounts something else"),
-    ("user", "who may mount is no matter here"),
-    ("users", "who may mount is no matter here"),
-    ("owner", "who may mount is no matter here"),
-    ("group", "who may mount is no matter here"),
+    ("user", "it only controls who may mount"),
+    ("users", "it only controls who may mount"),
+    ("owner", "it only controls who may mount"),
+    ("group", "it only controls who may mount"),
     ("helper=", "it calls another program"),
     ("uhelper=", "it calls another program"),
     ("x-", "it is for other tools"),
@@ -48,11 +48,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("auto", "it is for fstab"),
     ("_netdev", "it is for fstab"),
     ("comment=", "it is for fstab"),
-    ("device=", "it reaches a device that is not in the stack"),
-    ("logdev=", "it reaches a device that is not in the stack"),
-    ("rtdev=", "it reaches a device that is not in the stack"),
-    ("journal_dev=", "it reaches a device that is not in the stack"),
-    ("journal_path=", "it reaches a device that is not in the stack"),
+    ("device=", "it accesses a device that is not in the stack"),
+    ("logdev=", "it accesses a device that is not in the stack"),
+    ("rtdev=", "it accesses a device that is not in the stack"),
+    ("journal_dev=", "it accesses a device that is not in the stack"),
+    ("journal_path=", "it accesses a device that is not in the stack"),
 ];
 
 /// What is to be mounted.
@@ -93,10 +93,10 @@ pub(super) fn check(options: &Options, own: &[(&str, &str)]) -> Result<(), Optio
             return problem("an empty mount option".to_owned());
         }
         if option.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return problem(format!("the mount option `{}` has blanks in it", option.escape_debug()));
+            return problem(format!("the mount option `{}` contains whitespace", option.escape_debug()));
         }
         if let Some((_, why)) = own.iter().chain(REFUSED).find(|(start, _)| begins(start)) {
-            return problem(format!("the mount option `{option}` is not for plans: {why}"));
+            return problem(format!("the mount option `{option}` is not allowed in plans: {why}"));
         }
     }
     Ok(())
@@ -139,7 +139,7 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
             wanted.fstype,
             shown.join(",")
         ))
-        .hint("leave the option out, or write it as this kernel prints it")),
+        .hint("remove the option, or write it as this kernel prints it")),
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn mount(site: &Site<'_>, wanted: &WantedMount<'_>) -> Result<PathBuf
 pub(super) fn undo(host: &Host, thing: &Thing) -> Result<()> {
     let target = thing.mark("target")?;
     if !folder::has_our_name(Path::new(target)) {
-        return Err(Error::host(format!("{target} is no place where pgstrata mounts anything")));
+        return Err(Error::host(format!("{target} is not a mount point of pgstrata")));
     }
     for attempt in 0.. {
         // The topmost mount on the target is the last in the table.
@@ -187,7 +187,7 @@ fn who_uses(host: &Host, target: &Path) -> String {
     let named: Vec<String> = users.iter().map(|process| format!("{} {}", process.pid, process.comm)).collect();
     match named.is_empty() {
         true => format!("`fuser -vm {}` shows who uses it", target.display()),
-        false => format!("these processes use it: {}; end them or let them leave", named.join(", ")),
+        false => format!("these processes use it: {}; stop them", named.join(", ")),
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn holding<'a>(table: &'a [Mount], path: &Path) -> Result<&'a Mount> 
     let above = table.iter().filter(|mount| path.starts_with(&mount.target));
     above
         .max_by_key(|mount| Path::new(&mount.target).components().count())
-        .ok_or_else(|| Error::host(format!("no mount in the mount table holds {}", path.display())))
+        .ok_or_else(|| Error::host(format!("no mount in the mount table contains {}", path.display())))
 }
 
 fn facts(host: &Host, mount: &Mount) -> MountFacts {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Root, where we are not.
 pub(super) fn root() -> Option<Unmet> {
-    root_to("to make devices, filesystems and mounts", "or use a `directory` stack")
+    root_to("to create devices, filesystems and mounts", "or use a `directory` stack")
 }
 
 /// Same, with what for and how to do without.
@@ -40,7 +40,7 @@ pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> 
 pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
     (!paths::exists(Path::new("/dev/loop-control")) && !has_module(host, "loop")).then(|| Unmet {
         what: "loop devices (/dev/loop-control)".to_owned(),
-        hint: "boot a kernel with loop devices; in a container, hand /dev/loop-control and /dev/loop* in".to_owned(),
+        hint: "boot a kernel with loop devices; in a container, pass in /dev/loop-control and /dev/loop*".to_owned(),
     })
 }
 
@@ -87,8 +87,8 @@ pub fn lacking_space(host: &Host, spaces: &[Space]) -> Vec<Unmet> {
 
 fn too_little(needed: u64, free: u64, place: &str) -> Unmet {
     Unmet {
-        what: format!("{} of space {place}, where {} are free", Bytes(needed), Bytes(free)),
-        hint: "give the stack a smaller size or another place, or free some space".to_owned(),
+        what: format!("{} of space {place} ({} free)", Bytes(needed), Bytes(free)),
+        hint: "use a smaller size or another location, or free some space".to_owned(),
     }
 }
 

@@ -18,7 +18,7 @@ const OPTIONS: &[OptionSpec] = &[OptionSpec {
     kind: OptionKind::TextList,
     required: false,
     default: Some("none"),
-    doc: "Mount options, one each. ramfs takes any word and ignores it; what it does not show is an error.",
+    doc: "Mount options, one string each. ramfs ignores unknown options; an option that does not show up afterwards is an error.",
 }];
 
 /// fs/ramfs/inode.c, `ramfs_show_options`: the mode is all that it knows.
@@ -30,7 +30,7 @@ impl Layer for Ramfs {
     }
 
     fn doc(&self) -> &'static str {
-        "ramfs: files in memory without a limit; fills the machine's memory if the data do."
+        "ramfs: files in memory without a size limit; large data can exhaust the machine's memory."
     }
 
     fn offers(&self) -> GroundKind {

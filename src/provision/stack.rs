@@ -94,7 +94,7 @@ fn stand_up(
         }
         if built.grounds.len() != names.len() {
             return Err(Error::bug(format!(
-                "the layer {} gave {} grounds for {names:?}",
+                "the layer {} returned {} grounds for {names:?}",
                 node.layer,
                 built.grounds.len()
             )));
@@ -117,7 +117,7 @@ fn stand_up(
 /// What a node stands on.
 fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
     let given = node.inputs.iter().map(|input| {
-        let missing = || Error::bug(format!("`{}` stands on `{}`, which nothing offers", node.name, input.from));
+        let missing = || Error::bug(format!("`{}` uses `{}`, which does not exist", node.name, input.from));
         let ground = grounds.get(&input.from).ok_or_else(missing)?.clone();
         Ok(GivenGround { role: input.role, group: input.group.clone(), ground })
     });
@@ -126,7 +126,7 @@ fn inputs(node: &NodeSpec, grounds: &Grounds) -> Result<Vec<GivenGround>> {
         let fitting = given.iter().filter(|given| given.role == take.role && given.ground.kind() == take.kind).count();
         if !(take.least..=take.most).contains(&fitting) {
             let (least, most, kind) = (take.least, take.most, take.kind.word());
-            let message = format!("`{}` needs {least} to {most} times a {kind}, and has {fitting}", node.name);
+            let message = format!("`{}` needs {least} to {most} inputs of kind {kind}, but has {fitting}", node.name);
             return Err(Error::user(message));
         }
     }
@@ -170,8 +170,8 @@ fn claimed_twice(spec: &StackSpec) -> Vec<Unmet> {
     for node in &spec.nodes {
         let Some(claim) = layer(&node.layer).and_then(|layer| layer.claims(&node.options)) else { continue };
         if let Some(first) = claimed.get(claim.as_str()) {
-            let what = format!("a disk of its own for `{}`: `{first}` has {claim} already", node.name);
-            twice.push(Unmet { what, hint: "give each node of the stack another disk".to_owned() });
+            let what = format!("a separate disk for `{}`: `{first}` already uses {claim}", node.name);
+            twice.push(Unmet { what, hint: "give each node of the stack its own disk".to_owned() });
         }
         claimed.insert(claim, &node.name);
     }

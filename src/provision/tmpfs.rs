@@ -19,14 +19,14 @@ const OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Size,
         required: true,
         default: None,
-        doc: "The most that its files may take, of memory and swap.",
+        doc: "Size limit for its files, in memory and swap.",
     },
     OptionSpec {
         key: "mount",
         kind: OptionKind::TextList,
         required: false,
         default: Some("none"),
-        doc: "Further mount options, one each: [\"huge=always\", \"noatime\"].",
+        doc: "Extra mount options, one string each: [\"huge=always\", \"noatime\"].",
     },
 ];
 
@@ -56,7 +56,7 @@ impl Layer for Tmpfs {
     }
 
     fn doc(&self) -> &'static str {
-        "tmpfs: files in memory; the upper bound of what storage can give, and nothing survives."
+        "tmpfs: files in memory, the upper bound for any storage; nothing survives a power loss."
     }
 
     fn offers(&self) -> GroundKind {
@@ -111,7 +111,7 @@ impl Layer for Tmpfs {
                 let details = [("limit".to_owned(), Bytes(limit).to_string())].into();
                 Ok(Built::one(Ground::Folder(target), details))
             }
-            other => Err(Error::host(format!("asked for a tmpfs of {size}, but the kernel gives {other:?} bytes"))),
+            other => Err(Error::host(format!("requested a tmpfs of {size}, but the kernel reports {other:?} bytes"))),
         }
     }
 

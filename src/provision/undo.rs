@@ -48,8 +48,8 @@ impl Undoers {
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         let unknown = || {
-            Error::host(format!("this pgstrata does not know what `{}` made", thing.owner))
-                .hint("clean up with the version that made it")
+            Error::host(format!("this version of pgstrata does not know the layer `{}`", thing.owner))
+                .hint("clean up with the version that created it")
         };
         self.0.get(thing.owner.as_str()).ok_or_else(unknown).and_then(|undo| undo(host, thing))
     }

@@ -16,7 +16,7 @@ use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-pub static XFS: OnDevice = OnDevice { doc: "XFS: the default of Red Hat; needs 300 MiB.", recipe: RECIPE };
+pub static XFS: OnDevice = OnDevice { doc: "XFS: the default on Red Hat; needs at least 300 MiB.", recipe: RECIPE };
 
 const RECIPE: Recipe = Recipe {
     name: "xfs",
@@ -33,7 +33,7 @@ const RECIPE: Recipe = Recipe {
             least: 0,
             most: 1,
             groups: &[],
-            doc: "A device of its own for the log.",
+            doc: "Separate device for the log.",
         },
     ],
     options: &[MKFS, MOUNT],
@@ -89,8 +89,8 @@ fn wipe_log(host: &Host, path: &Path, uuid: &str) -> Result<()> {
     match ours {
         0 => Ok(()),
         _ if ours < signatures.len() => {
-            Err(Error::host(format!("{} carries something else beside the log that pgstrata made", path.display()))
-                .hint(format!("look at `wipefs {}` and clear it by hand", path.display())))
+            Err(Error::host(format!("{} holds something other than the log that pgstrata created", path.display()))
+                .hint(format!("check `wipefs {}` and clear it manually", path.display())))
         }
         _ => filesystem::wipe_all(host, path),
     }

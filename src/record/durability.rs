@@ -77,10 +77,10 @@ const fn row(fact: Fact, claim: Claim, why: &'static str, source: &'static str) 
     DurabilityRow { fact, claim, why, source }
 }
 
-const IN_MEMORY: &str = "it keeps its files in memory";
-const MEMORY_DEVICE: &str = "it keeps its blocks in memory";
+const IN_MEMORY: &str = "its files are in memory";
+const MEMORY_DEVICE: &str = "its blocks are in memory";
 const NO_FLUSHES: &str = "the filesystem sends no flushes";
-const NO_JOURNAL: &str = "a power cut may cost the filesystem itself";
+const NO_JOURNAL: &str = "a power cut may destroy the filesystem itself";
 const REMOTE: &str = "it is on another machine";
 const WAL_SETTINGS: &str = "PostgreSQL's manual, Write Ahead Log, Settings";
 
@@ -92,7 +92,7 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
     row(Fact::Filesystem(Name::Is("hugetlbfs")), Claim::Volatile, IN_MEMORY, "fs/hugetlbfs/inode.c"),
     row(Fact::Filesystem(Name::Is("mfs")), Claim::Volatile, IN_MEMORY, "mount_mfs(8), NetBSD and OpenBSD"),
     row(Fact::Filesystem(Name::Is("tmpmfs")), Claim::Volatile, IN_MEMORY, "rc.conf(5), FreeBSD"),
-    row(Fact::Filesystem(Name::Is("ramdisk")), Claim::Volatile, IN_MEMORY, "what people call one in a report"),
+    row(Fact::Filesystem(Name::Is("ramdisk")), Claim::Volatile, IN_MEMORY, "common name in published reports"),
     row(
         Fact::Filesystem(Name::Is("overlay")),
         Claim::HiddenBelow,
@@ -110,7 +110,7 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
     row(
         Fact::Filesystem(Name::Begins("fuse")),
         Claim::HiddenBelow,
-        "a program in user space serves it",
+        "it is served by a user-space program",
         "mount.fuse(8)",
     ),
     row(Fact::MountOption("nobarrier", &[]), Claim::HoldsFlushesBack, NO_FLUSHES, "ext4(5), btrfs(5); xfs(5) to 4.18"),
@@ -154,7 +154,7 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
     row(
         Fact::WriteCache(WriteCache::WriteThrough),
         Claim::DeclaredStable,
-        "the kernel sends it no flushes, and whether it keeps what it acknowledged cannot be seen from here",
+        "the kernel sends it no flushes; whether it keeps what it acknowledged cannot be seen from here",
         "Documentation/block/writeback_cache_control.rst",
     ),
     row(
@@ -166,7 +166,7 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
     row(
         Fact::NoQueue,
         Claim::FlushesUncounted,
-        "its driver takes requests without the queue at which the kernel counts flushes",
+        "its driver bypasses the request queue where the kernel counts flushes",
         "block/blk-flush.c; Documentation/block/blk-mq.rst",
     ),
     row(
@@ -175,7 +175,7 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
         "this kernel does not count its flushes",
         "Documentation/admin-guide/iostats.rst: since Linux 5.5",
     ),
-    row(Fact::Setting("fsync", "off"), Claim::HoldsFlushesBack, "PostgreSQL forces nothing out", WAL_SETTINGS),
+    row(Fact::Setting("fsync", "off"), Claim::HoldsFlushesBack, "PostgreSQL syncs nothing", WAL_SETTINGS),
     row(
         Fact::Setting("full_page_writes", "off"),
         Claim::MayTear,

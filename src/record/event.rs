@@ -71,14 +71,14 @@ impl Step {
     pub(crate) fn doing(self) -> &'static str {
         match self {
             Step::Check => "checking requirements",
-            Step::Template => "making the data",
-            Step::Images => "writing the images in full",
+            Step::Template => "creating the data",
+            Step::Images => "fully writing the images",
             Step::Build => "building the stack",
             Step::Load => "copying the data in and starting the server",
             Step::Settle => "waiting for a quiet machine",
             Step::WarmUp => "warming up",
             Step::Measure => "measuring",
-            Step::ReadBack => "reading back what the measurement left",
+            Step::ReadBack => "reading back the state after the measurement",
             Step::TearDown => "tearing down",
             Step::Store => "storing",
         }

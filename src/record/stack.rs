@@ -84,7 +84,7 @@ impl Take {
         least: 1,
         most: 1,
         groups: &[],
-        doc: "The device that it stands on; by default whatever nothing else uses.",
+        doc: "The device to use; default: the one that is still unused.",
     };
 }
 

@@ -72,7 +72,7 @@ fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
     let refusal = |spot, what: String, reason: &str| Refusal {
         spot,
         message: format!("{what} is pgstrata's own: {reason}"),
-        help: Some("leave it out of [postgres]".to_owned()),
+        help: Some("remove it from [postgres]".to_owned()),
     };
     let of_settings = names.into_iter().filter_map(|name| {
         let reason = server::reserved_setting(name)?;

@@ -138,20 +138,20 @@ fn refuse_reserved_settings(cases: &[CaseSpec]) -> Result<()> {
         cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| postgres.settings.keys()).collect();
     let refused = names.into_iter().filter_map(|name| {
         let reason = server::reserved_setting(name)?;
-        Some(format!("the setting `{name}` is pgstrata's own: {reason}"))
+        Some(format!("the setting `{name}` is reserved for pgstrata: {reason}"))
     });
     let arguments: BTreeSet<&String> =
         cases.iter().filter_map(|case| case.postgres.as_ref()).flat_map(|postgres| &postgres.initdb).collect();
     let of_initdb = arguments.into_iter().filter_map(|argument| {
         let reason = server::reserved_argument(argument)?;
-        Some(format!("the initdb argument `{argument}` is pgstrata's own: {reason}"))
+        Some(format!("the initdb argument `{argument}` is reserved for pgstrata: {reason}"))
     });
     let twice: BTreeSet<String> = cases.iter().flat_map(set_twice).collect();
     let refused: Vec<String> = refused.chain(of_initdb).chain(twice).collect();
     if refused.is_empty() {
         return Ok(());
     }
-    Err(Error::user(refused.join("\n")).hint("leave it out of [postgres]"))
+    Err(Error::user(refused.join("\n")).hint("remove it from [postgres]"))
 }
 
 /// Settings of a case that its workload sets by an option, and the plan by itself.

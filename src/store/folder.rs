@@ -52,13 +52,13 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<RunFolder> {
         if !path.join(RUN).exists() {
             return Err(Error::user(format!("{} is not a run folder: it has no {RUN}", path.display()))
-                .hint("name a folder below results/, or start a run with `pgstrata run PLAN`"));
+                .hint("name a folder in results/, or start a run with `pgstrata run PLAN`"));
         }
         let record: RunRecord = read_versioned(&path.join(RUN), run::FORMAT).map_err(|e| match e.hint_text() {
             Some(_) => e,
-            None => {
-                e.hint("the file is cut short or was changed: take it from a copy; without it the run cannot be read")
-            }
+            None => e.hint(
+                "the file is truncated or was changed: restore it from a copy; the run cannot be read without it",
+            ),
         })?;
         sound(&record).map_err(|e| Error::store(format!("{} is damaged: {e}", path.join(RUN).display())))?;
         Ok(RunFolder { path: path.to_path_buf(), record })
@@ -192,12 +192,14 @@ impl Writer {
     /// When `results` cannot be written (read-only, full), with what would make it go.
     pub fn create(results: &Path, record: RunRecord, plan_text: &str) -> Result<Writer> {
         let writable = |e: Error| e.hint("choose another place with --results DIR");
-        fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(writable)?;
+        fs::create_dir_all(results)
+            .or_store(|| format!("create the folder {}", results.display()))
+            .map_err(writable)?;
         // Named by the run, not by its folder: another run of the same minute is preparing one of that name, too.
         let beside = results.join(format!(".{}.part", record.id));
         let made = (|| {
-            fs::create_dir(&beside).or_store(|| format!("make the folder {}", beside.display()))?;
-            fs::create_dir(beside.join(TRIALS)).or_store(|| format!("make a folder in {}", beside.display()))?;
+            fs::create_dir(&beside).or_store(|| format!("create the folder {}", beside.display()))?;
+            fs::create_dir(beside.join(TRIALS)).or_store(|| format!("create a folder in {}", beside.display()))?;
             files::write_whole(&beside.join(PLAN), plan_text.as_bytes())?;
             files::write_whole(&beside.join(EVENTS), b"")?;
             files::write_whole(&beside.join(RUN), &json(&record)?)?;
@@ -321,17 +323,13 @@ fn sound(record: &RunRecord) -> Result<(), String> {
     };
     let ids = record.cases.iter().map(|case| &case.id).chain(record.order.iter().map(|key| &key.case));
     if let Some(id) = ids.into_iter().find(|id| !plain(id)) {
-        return Err(format!("`{id}` is not the id of a case"));
+        return Err(format!("`{id}` is not a case id"));
     }
     if !plain(&record.id) {
-        return Err(format!("`{}` is not the id of a run", record.id));
+        return Err(format!("`{}` is not a run id", record.id));
     }
     if record.blocks > MOST_BLOCKS || record.order.len() > MOST_TRIALS {
-        return Err(format!(
-            "{} blocks and {} trials are more than a plan can have",
-            record.blocks,
-            record.order.len()
-        ));
+        return Err(format!("{} blocks and {} trials exceed the limits of a plan", record.blocks, record.order.len()));
     }
     Ok(())
 }
@@ -364,7 +362,7 @@ fn rename_to_free_name(folder: &Path, results: &Path, name: &str) -> Result<Path
             }
         }
     }
-    Err(Error::store(format!("{} has no name left for a run", results.display())))
+    Err(Error::store(format!("no free name for a run in {}", results.display())))
 }
 
 /// Cuts off a last line without its line end: it was being written when the program died.
@@ -394,7 +392,7 @@ fn read_text(path: &Path) -> Result<String> {
     let reading = || format!("read {}", path.display());
     let found = fs::metadata(path).or_store(reading)?;
     if !found.is_file() || found.len() > MOST_BYTES {
-        return Err(Error::store("it is no regular file, or larger than a run can have written").while_doing(reading()));
+        return Err(Error::store("it is not a regular file, or larger than any run writes").while_doing(reading()));
     }
     fs::read_to_string(path).or_store(reading)
 }
@@ -409,7 +407,7 @@ pub(super) fn read_versioned<T: DeserializeOwned>(path: &Path, known: u32) -> Re
     let version: Version = serde_json::from_str(&text).or_store(|| format!("read {}", path.display()))?;
     if version.format > known {
         return Err(Error::store(format!(
-            "{} has format version {}; this pgstrata ({}) knows up to {known}",
+            "{} has format version {}; this pgstrata ({}) reads up to {known}",
             path.display(),
             version.format,
             env!("CARGO_PKG_VERSION")

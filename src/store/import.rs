@@ -46,8 +46,8 @@ impl ImportFolder {
     /// When it is none, is damaged, or was written by a newer pgstrata.
     pub fn open(path: &Path) -> Result<ImportFolder> {
         if !ImportFolder::is_one(path) {
-            return Err(Error::user(format!("{} is not the folder of an import: it has no {IMPORT}", path.display()))
-                .hint("make one with `pgstrata import FILE...`"));
+            return Err(Error::user(format!("{} is not an import folder: it has no {IMPORT}", path.display()))
+                .hint("create one with `pgstrata import FILE...`"));
         }
         let record: ImportRecord = read_versioned(&path.join(IMPORT), imported::FORMAT)?;
         let bad = record
@@ -57,7 +57,7 @@ impl ImportFolder {
             .find(|trial| trial.outputs.iter().any(|output| output.file >= trial.files.len()));
         match bad {
             Some(_) => Err(Error::store(format!(
-                "{} is damaged: an output is of a file that is not there",
+                "{} is damaged: an output refers to a missing file",
                 path.join(IMPORT).display()
             ))),
             None => Ok(ImportFolder { record }),
@@ -99,7 +99,9 @@ impl ImportStaging {
     /// # Errors
     /// When `results` cannot be written, with what would make it go.
     pub fn begin(results: &Path, started: &str, name: &str) -> Result<ImportStaging> {
-        fs::create_dir_all(results).or_store(|| format!("make the folder {}", results.display())).map_err(elsewhere)?;
+        fs::create_dir_all(results)
+            .or_store(|| format!("create the folder {}", results.display()))
+            .map_err(elsewhere)?;
         let _alone = wait_for(results);
         let name = folder_name(started, &format!("{PREFIX}{name}"));
         let numbered = (2u32..).map(|n| results.join(format!("{name}-{n}")));
@@ -109,7 +111,7 @@ impl ImportStaging {
         let place = places.find(is_new).unwrap_or_default();
         let beside = files::beside(&place);
         fs::create_dir_all(beside.join(RAW))
-            .or_store(|| format!("make the folder {}", beside.display()))
+            .or_store(|| format!("create the folder {}", beside.display()))
             .map_err(elsewhere)?;
         let held = File::open(&beside).or_store(|| format!("open {}", beside.display()))?;
         // Where the filesystem has no locks, nobody clears anything.
@@ -133,7 +135,7 @@ impl ImportStaging {
             match made {
                 // A file or a folder of the name, or a file where its folder should be.
                 Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory) => {}
-                Err(error) => return Err(error).or_store(|| format!("make {}", path.display())).map_err(elsewhere),
+                Err(error) => return Err(error).or_store(|| format!("create {}", path.display())).map_err(elsewhere),
                 Ok(file) => return Ok((file, name.to_string_lossy().into_owned())),
             }
         }
@@ -167,7 +169,7 @@ impl ImportStaging {
 /// What makes it go when a folder of results cannot be written.
 #[must_use]
 pub fn elsewhere(error: Error) -> Error {
-    error.hint("nothing is stored; free some space there and make it writable, or choose another place with -o DIR")
+    error.hint("nothing was stored; free some space there or make it writable, or choose another folder with -o DIR")
 }
 
 /// What killed imports have left in `results`: each with why it could not be removed, where that is so. Never what

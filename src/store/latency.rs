@@ -48,7 +48,8 @@ pub fn write(
         .or_store(doing)?;
     for interval in intervals {
         let LatencyInterval { measure, start_us, length_us, latencies } = interval?;
-        let tag = Tag::new(&measure).ok_or_else(|| fault(format!("the measure's name `{measure}` is no tag")))?;
+        let tag =
+            Tag::new(&measure).ok_or_else(|| fault(format!("the measure name `{measure}` is not a valid tag")))?;
         log.write_histogram(&latencies, Duration::from_micros(start_us), Duration::from_micros(length_us), Some(tag))
             .map_err(|e| fault(format!("{e:?}")))?;
     }
@@ -82,7 +83,7 @@ impl<I: Iterator<Item = LatencyInterval>> Iterator for Merged<I> {
             }
             open.length_us = next.start_us + next.length_us - open.start_us;
             if let Err(e) = open.latencies.add(&next.latencies) {
-                return Some(Err(Error::bug(format!("adding latencies: {e}"))));
+                return Some(Err(Error::bug(format!("cannot add latencies: {e}"))));
             }
         }
         (!self.open.is_empty()).then(|| Ok(self.open.remove(0)))

@@ -133,7 +133,7 @@ fn write_group(file: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<()
     let mut index = 0;
     while let Some(mut column) = group.next_column()? {
         let values = rows.iter().map(|row| row[index].as_ref());
-        let mismatch = || ParquetError::General(format!("column {index} got a value of another type"));
+        let mismatch = || ParquetError::General(format!("column {index} got a value of the wrong type"));
         match column.untyped() {
             ColumnWriter::Int64ColumnWriter(writer) => {
                 let (values, levels) = levelled(values, |value| match value {

@@ -30,13 +30,16 @@ impl Staging {
     pub(super) fn begin(place: &Path, aside: PathBuf) -> Result<Staging> {
         let case = place.parent().unwrap_or(Path::new("/"));
         if case.exists() && !is_real_folder(case) {
-            return Err(Error::store(format!("{} is a symlink: nothing is written through it", case.display())));
+            return Err(Error::store(format!(
+                "{} is a symlink, and pgstrata does not write through symlinks",
+                case.display()
+            )));
         }
         let beside = files::beside(place);
         if beside.exists() {
-            fs::remove_dir_all(&beside).or_store(|| format!("remove the left-over {}", beside.display()))?;
+            fs::remove_dir_all(&beside).or_store(|| format!("remove the leftover {}", beside.display()))?;
         }
-        fs::create_dir_all(beside.join("raw")).or_store(|| format!("make the folder {}", beside.display()))?;
+        fs::create_dir_all(beside.join("raw")).or_store(|| format!("create the folder {}", beside.display()))?;
         Ok(Staging { place: place.to_path_buf(), beside, aside })
     }
 
@@ -91,9 +94,12 @@ impl Staging {
     pub fn commit_repeat(self, record: &TrialRecord, counts: bool) -> Result<()> {
         self.write(record)?;
         let case = self.aside.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(case).or_store(|| format!("make the folder {}", case.display()))?;
+        fs::create_dir_all(case).or_store(|| format!("create the folder {}", case.display()))?;
         if !is_real_folder(case) {
-            return Err(Error::store(format!("{} is a symlink: nothing is written through it", case.display())));
+            return Err(Error::store(format!(
+                "{} is a symlink, and pgstrata does not write through symlinks",
+                case.display()
+            )));
         }
         let set_aside = if counts { &self.place } else { &self.beside };
         fs::rename(set_aside, &self.aside).or_store(|| format!("set {} aside", set_aside.display()))?;
@@ -151,13 +157,13 @@ pub(super) fn check_files(trial: &Path, record: &TrialRecord) -> Result<()> {
         // Looked at before it is opened: a pipe would be waited for, a huge file be read for hours.
         let found = fs::symlink_metadata(&path).map_err(|e| damaged(&format!("cannot be read: {e}")))?;
         if !found.is_file() {
-            return Err(damaged("is no regular file"));
+            return Err(damaged("is not a regular file"));
         }
         if found.len() != stored.bytes {
-            return Err(damaged(&format!("has {} bytes; when it was stored it had {}", found.len(), stored.bytes)));
+            return Err(damaged(&format!("has {} bytes, but had {} when it was stored", found.len(), stored.bytes)));
         }
         if mark(&path)? != *stored {
-            return Err(damaged("is not what was stored: it is damaged, or another trial's"));
+            return Err(damaged("does not match its checksum: it is damaged or belongs to another trial"));
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ pub fn write(path: &Path, key: &[(Column, Value)], began_us: Option<u64>, waits:
         }
         for (wait, backends) in &second.counts {
             let wait = waits.waits.get(*wait as usize);
-            let wait = wait.ok_or_else(|| Error::bug("a second of waits names a wait that was not counted"))?;
+            let wait = wait.ok_or_else(|| Error::bug("a second of waits refers to a wait that was not counted"))?;
             push(Some((&wait.class, &wait.event)), *backends)?;
         }
     }
@@ -56,12 +56,12 @@ pub fn read(trial: &Path, waits: &mut WaitFigures) -> Result<()> {
     let damaged = |what: &str| Error::store(format!("{}: {what}", path.display()));
     let mut counts = |column: &str| match data.remove(column) {
         Some(ColumnData::Count { values, .. }) => Ok(values),
-        _ => Err(damaged(&format!("no column `{column}` of numbers"))),
+        _ => Err(damaged(&format!("no numeric column `{column}`"))),
     };
     let (times, samples, backends) = (counts("time_us")?, counts("samples")?, counts("backends")?);
     let mut texts = |column: &str| match data.remove(column) {
         Some(ColumnData::Text { words, codes }) => Ok((words, codes)),
-        _ => Err(damaged(&format!("no column `{column}` of texts"))),
+        _ => Err(damaged(&format!("no text column `{column}`"))),
     };
     let (classes, events) = (texts("wait_class")?, texts("wait_event")?);
     let place: BTreeMap<(&str, &str), u32> =

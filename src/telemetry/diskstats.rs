@@ -64,7 +64,7 @@ impl Sampler for Diskstats {
 
     fn open(&self, host: &Host, target: &Target) -> Result<Box<dyn OpenSampler>> {
         if target.devices.is_empty() {
-            return Err(Error::host("the stack stands on no block device"));
+            return Err(Error::host("the stack has no block device"));
         }
         let known = diskstats::parse(&host.read("/proc/diskstats")?)?;
         let counted = |(_, device): &(_, DeviceFacts)| {
@@ -74,7 +74,7 @@ impl Sampler for Diskstats {
         let devices: Vec<Option<CountedDevice>> = target.devices.iter().map(counted).collect();
         if devices.iter().all(Option::is_none) {
             let names: Vec<&str> = target.devices.iter().map(|(_, device)| device.name.as_str()).collect();
-            let message = format!("the kernel counts nothing for {}", names.join(", "));
+            let message = format!("the kernel keeps no I/O statistics for {}", names.join(", "));
             return Err(Error::host(message).hint("echo 1 > /sys/block/DEVICE/queue/iostats"));
         }
         Ok(Box::new(OpenDiskstats { host: host.clone(), devices }))
@@ -122,7 +122,7 @@ fn identified(host: &Host, device: &DeviceFacts) -> CountedDevice {
 /// The counters of one device.
 fn counters(all: &[DiskStats], device: &CountedDevice) -> Result<DiskStats> {
     let found = all.iter().find(|stats| device.is(stats));
-    let stats = found.ok_or_else(|| Error::host(format!("{} has gone from /proc/diskstats", device.name)))?;
+    let stats = found.ok_or_else(|| Error::host(format!("{} disappeared from /proc/diskstats", device.name)))?;
     let mut stats = stats.clone();
     if device.partition {
         // The block layer counts flushes for whole disks only (iostats.rst, field 16).
@@ -223,18 +223,18 @@ mod tests {
         assert_eq!((value(&row, "dev_sdb_writes"), value(&row, "dev_sda_writes")), (count(400), None));
         assert_eq!((value(&row, "dev_sda_name"), value(&row, "dev_unlisted_name")), (None, None));
         let error = Diskstats.open(&host, &target(devices[1..].to_vec())).err().unwrap();
-        assert_eq!(error.to_string(), "the kernel counts nothing for sda, unlisted");
+        assert_eq!(error.to_string(), "the kernel keeps no I/O statistics for sda, unlisted");
     }
 
     #[test]
     fn a_stack_without_devices_and_a_device_that_vanishes_say_so() {
         let (_root, host) = machine();
         let error = Diskstats.open(&host, &Target::default()).err().unwrap();
-        assert_eq!(error.to_string(), "the stack stands on no block device");
+        assert_eq!(error.to_string(), "the stack has no block device");
         let target = target(vec![device(8, 0, "sda")]);
         let mut reading = Diskstats.open(&host, &target).unwrap();
         std::fs::write(host.path("/proc/diskstats"), "").unwrap();
-        assert!(reading.sample().unwrap_err().to_string().contains("sda has gone"));
+        assert!(reading.sample().unwrap_err().to_string().contains("sda disappeared"));
     }
 
     /// A loop device on a file, undone with the test.

@@ -63,7 +63,7 @@ pub(super) fn is_lock(wait: &Wait) -> bool {
 /// One row of [`sql`].
 pub(super) fn backend(row: &TextRow) -> Result<Backend> {
     let [pid, class, event, blocked_by, client] = row.as_slice() else {
-        return Err(Error::tool(format!("pg_stat_activity came as {} columns, not 5", row.len())));
+        return Err(Error::tool(format!("pg_stat_activity returned {} columns, expected 5", row.len())));
     };
     let number = |text: &str| {
         text.parse::<i64>().map_err(|_| Error::tool(format!("pg_stat_activity: `{text}` is not a process id")))

@@ -75,11 +75,11 @@ impl StatisticsSession {
 /// The one row of the answer to [`statistics_sql`]: a whole number or none for each figure.
 fn values(rows: &[TextRow]) -> Result<Vec<Option<Value>>> {
     let [row] = rows else {
-        return Err(Error::tool(format!("the server's statistics came as {} rows, not 1", rows.len())));
+        return Err(Error::tool(format!("the server's statistics returned {} rows, expected 1", rows.len())));
     };
     if row.len() != STATISTICS.len() {
         let (got, wanted) = (row.len(), STATISTICS.len());
-        return Err(Error::tool(format!("the server's statistics came as {got} columns, not {wanted}")));
+        return Err(Error::tool(format!("the server's statistics returned {got} columns, expected {wanted}")));
     }
     let number = |(figure, text): (&statistics::Statistic, &Option<String>)| {
         let number = text.as_deref().map(str::parse::<u64>).transpose();

@@ -138,7 +138,7 @@ impl Recorder {
             let late = now().saturating_duration_since(due(second));
             if late > LATE {
                 // Bounded reasons, so that the runs of missing rows merge.
-                clock.add(CLOCK, second, format!("the tick came more than {} ms late", LATE.as_millis()));
+                clock.add(CLOCK, second, format!("the reading was more than {} ms late", LATE.as_millis()));
             } else {
                 let values = self.row(second);
                 sink(Tick { second, wall_us: began.wall_us.saturating_add(micros(since)), values });
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(TAKEN.load(Ordering::SeqCst), ticks.len() as u64, "no reading for a row that is not taken");
         let rows = ticks.last().unwrap().second + 1;
         let clock: Vec<&Gap> = recording.gaps.iter().filter(|gap| gap.source == CLOCK).collect();
-        assert_eq!((clock[0].second, clock[0].reason.as_str()), (Some(1), "the tick came more than 500 ms late"));
+        assert_eq!((clock[0].second, clock[0].reason.as_str()), (Some(1), "the reading was more than 500 ms late"));
         assert_eq!(clock.iter().map(|gap| gap.rows).sum::<u64>() + ticks.len() as u64, rows);
         assert_eq!(recording.gaps[0], gap("absent", None, rows, "no such file (make one)"));
         assert!(ticks[1].wall_us >= 1_000_000_000 + 2_000_000, "{}", ticks[1].wall_us);
@@ -355,7 +355,7 @@ mod tests {
         let (ticks, recording) = run(&[&fine], &Host::this(), Duration::from_millis(2700), 3);
         let first = ticks[0].second;
         assert!(first >= 3);
-        assert_eq!(recording.gaps[0], gap(CLOCK, Some(0), first, "the tick came more than 500 ms late"));
+        assert_eq!(recording.gaps[0], gap(CLOCK, Some(0), first, "the reading was more than 500 ms late"));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub fn sample(server: &ServerAddress, stop: &AtomicBool) -> Result<Waits> {
         sleep((begun + step * due).saturating_duration_since(now()));
     }
     if seen.seconds.is_empty() {
-        return Err(trouble.while_doing("sample what the backends wait for"));
+        return Err(trouble.while_doing("sample the wait events of the backends"));
     }
     Ok(Waits { figures: seen.figures(), cpu_us: thread_cpu_us().saturating_sub(cpu_before) })
 }
@@ -160,7 +160,7 @@ fn look(session: &mut Option<Client>, server: &ServerAddress) -> Result<Vec<Wait
 /// One row of [`activity_sql`].
 fn grouped(row: &TextRow) -> Result<(Wait, u32)> {
     let [class, event, backends] = row.as_slice() else {
-        return Err(Error::tool(format!("pg_stat_activity came as {} columns, not 3", row.len())));
+        return Err(Error::tool(format!("pg_stat_activity returned {} columns, expected 3", row.len())));
     };
     let text = backends.as_deref().unwrap_or_default();
     let backends = text
@@ -235,7 +235,7 @@ mod tests {
             sleep(Duration::from_millis(50));
             stop.store(true, Ordering::SeqCst);
             let text = sampling.join().unwrap().unwrap_err().to_string();
-            assert!(text.starts_with("failed to sample what the backends wait for"), "{text}");
+            assert!(text.starts_with("failed to sample the wait events of the backends"), "{text}");
         });
     }
 

@@ -118,7 +118,7 @@ pub trait Listener: Sync {
 /// Never in practice: the number of digits is a constant that hdrhistogram takes.
 pub(crate) fn empty_histogram() -> Result<Histogram<u64>> {
     const SIGNIFICANT_DIGITS: u8 = 3;
-    Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("making a histogram: {e}")))
+    Histogram::new(SIGNIFICANT_DIGITS).map_err(|e| Error::bug(format!("cannot create a histogram: {e}")))
 }
 
 /// One kind of workload.

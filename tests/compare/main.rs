@@ -183,11 +183,11 @@ fn what_cannot_be_a_side_is_refused_with_what_could() {
         (vec!["shelf:wal-blocksize-2012:fdatasync-9k", "."], 2, "did you mean `fdatasync-8k`?"),
         (vec!["prose.tx", "."], 2, "did you mean `prose.txt`?"),
         (vec![&format!("{run}:ext5"), &run], 2, "did you mean `ext4`?"),
-        (vec![&format!("{run}/ext4"), &run], 2, "stands behind a colon"),
-        (vec![&run, ".", "--html", "nowhere/page.html"], 2, "there is no folder nowhere"),
+        (vec![&format!("{run}/ext4"), &run], 2, "write a case of a folder as"),
+        (vec![&run, ".", "--html", "nowhere/page.html"], 2, "the folder nowhere for --html"),
         (vec![".:ext4", "."], 2, "has no cases"),
         (vec!["prose.txt:x", "."], 2, "has no cases"),
-        (vec!["."], 2, "one side alone"),
+        (vec!["."], 2, "is the only side"),
         (vec![], 2, "SIDE"),
     ] {
         let (found, error) = refused(&args);

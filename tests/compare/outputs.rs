@@ -106,7 +106,7 @@ fn a_page_takes_the_place_of_its_own_kind_alone() {
         fs::write(at(name), &bytes).unwrap();
         let refused = written(name);
         assert_eq!(refused.status.code(), Some(2), "{name}: {}", stdout(&refused));
-        assert!(refused.stdout.is_empty() && stderr(&refused).contains("is no page of pgstrata"), "{name}");
+        assert!(refused.stdout.is_empty() && stderr(&refused).contains("is not a pgstrata page"), "{name}");
         assert_eq!(fs::read(at(name)).unwrap(), bytes, "{name}");
     }
     assert_eq!(written("other.txt").status.code(), Some(2), "a side of the comparison itself");

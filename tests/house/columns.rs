@@ -30,7 +30,7 @@ const KEPT_FOR_READERS: [(ColumnDef, &str); 30] = [
     (columns::VM_SWAP_OUT_PAGES, "whether swapping explains a slow second"),
     (columns::PSI_CPU_FULL_US, "the other half of the pressure that is shown"),
     (columns::PSI_MEMORY_FULL_US, "the other half of the pressure that is shown"),
-    (columns::PG_WAL_LSN_BYTES, "the WAL with its headers, exact at its moment"),
+    (columns::PG_WAL_LSN_BYTES, "the WAL with its headers, exact at the time of the reading"),
     (columns::PG_WAL_BUFFERS_FULL, "whether wal_buffers is too small"),
     (columns::PG_WAL_WRITES, "writes of the WAL in each sync"),
     (columns::PG_WAL_WRITE_US, "what a write of the WAL takes, where the server times it"),

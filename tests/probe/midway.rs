@@ -27,7 +27,7 @@ fn a_folder_that_is_removed_midway_is_said_to_be_gone() {
     // It makes new files meanwhile.
     while fs::remove_dir_all(&folder).is_err() {}
     let ended = running.end();
-    says_what_happened(&ended, &["ENOENT", "No such file", "gone", "vanished", "removed"]);
+    says_what_happened(&ended, &["ENOENT", "No such file", "gone", "disappeared", "removed"]);
     assert_eq!(fs::read_dir(mount.path()).unwrap().count(), 0, "made again");
 }
 
@@ -59,7 +59,7 @@ fn a_fuse_daemon_that_ends_midway_ends_the_probe() {
     let running = Running::midway(&fuse.mount, "4");
     fuse.go_away();
     let ended = running.end();
-    says_what_happened(&ended, &["ENOTCONN", "not connected", "ECONNABORTED", "vanished"]);
+    says_what_happened(&ended, &["ENOTCONN", "not connected", "ECONNABORTED", "disappeared"]);
     let left = left(below.path());
     assert_eq!(left.len(), 1, "{left:?}");
     let name = left[0].file_name().unwrap().to_str().unwrap();
@@ -76,5 +76,5 @@ fn a_daemon_that_is_slow_to_end_does_not_hold_the_probe() {
     let mut fuse = Fuse::mount(below.path(), Faults { delay: Duration::from_millis(5), ..Faults::default() });
     let running = Running::midway(&fuse.mount, "60");
     fuse.go_away();
-    says_what_happened(&running.end(), &["ENOTCONN", "not connected", "ECONNABORTED", "vanished"]);
+    says_what_happened(&running.end(), &["ENOTCONN", "not connected", "ECONNABORTED", "disappeared"]);
 }

@@ -71,7 +71,7 @@ fn a_device_that_is_not_there_is_an_error_of_the_case() {
     fails(&shop, &plan(stack, "", ""), 3, &["/dev/pgstrata-none", "nothing of this plan can run here"]);
 }
 
-/// A loop device that somebody else made. It tells no serial, so that it can never be named in full: the checks behind
+/// A loop device that somebody else made. It reports no serial, so that it can never be named in full: the checks behind
 /// that one (signatures, mounts, another serial) are tested beside the layer, in `src/provision/disk/tests.rs`.
 struct Foreign {
     device: String,
@@ -119,7 +119,7 @@ fn a_device_that_tells_no_serial_is_refused_and_its_filesystem_left_as_it_was() 
     let shop = Workshop::new();
     let foreign = Foreign::make(&shop, true, false);
     let before = fs::read(shop.path().join("foreign.img")).unwrap();
-    fails(&shop, &plan(&foreign.stack(""), "", ""), 3, &[foreign.device.as_str(), "tells no serial"]);
+    fails(&shop, &plan(&foreign.stack(""), "", ""), 3, &[foreign.device.as_str(), "reports no serial"]);
     assert!(before == fs::read(shop.path().join("foreign.img")).unwrap(), "the device was written to");
 }
 
@@ -130,7 +130,7 @@ fn a_mounted_device_that_tells_no_serial_is_refused_and_stays_mounted() {
     }
     let shop = Workshop::new();
     let foreign = Foreign::make(&shop, true, true);
-    fails(&shop, &plan(&foreign.stack(""), "", ""), 3, &[foreign.device.as_str(), "tells no serial"]);
+    fails(&shop, &plan(&foreign.stack(""), "", ""), 3, &[foreign.device.as_str(), "reports no serial"]);
     let precious = foreign.target.as_ref().unwrap().join("precious");
     assert_eq!(fs::read_to_string(precious).unwrap(), "precious");
 }
@@ -142,7 +142,7 @@ fn a_device_whose_serial_is_another_is_refused() {
     }
     let shop = Workshop::new();
     let foreign = Foreign::make(&shop, false, false);
-    fails(&shop, &plan(&foreign.stack(""), "", ""), 3, &["tells no serial", "X"]);
+    fails(&shop, &plan(&foreign.stack(""), "", ""), 3, &["reports no serial", "X"]);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn a_second_interrupt_leaves_at_once_and_clean_undoes_the_rest() {
     assert!(!traces(&id).is_empty(), "it had undone everything");
     let cleaned = shop.pgstrata(&["clean"]).output().unwrap();
     assert!(cleaned.status.success(), "{}", said(&cleaned));
-    assert!(String::from_utf8_lossy(&cleaned.stdout).contains(&format!("run {id}: undid")), "{}", said(&cleaned));
+    assert!(String::from_utf8_lossy(&cleaned.stdout).contains(&format!("run {id}: cleaned up")), "{}", said(&cleaned));
     nothing_is_left(&shop, &id);
     let complete: Vec<_> = trials(&folder).into_iter().filter(|(_, inode)| *inode != 0).collect();
     assert_eq!(complete.len(), 1, "{complete:?}");

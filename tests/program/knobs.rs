@@ -100,7 +100,7 @@ fn knobs_of_a_killed_run_are_put_back_by_clean_but_for_those_that_somebody_has_s
         assert!(cleaned.status.success(), "{}", said(&cleaned));
         assert_eq!(after, before);
         assert_eq!(kept, if somebody { theirs } else { before[0].clone() });
-        let told = String::from_utf8_lossy(&cleaned.stdout).contains("left as it is");
+        let told = String::from_utf8_lossy(&cleaned.stdout).contains("left unchanged");
         assert_eq!(told, somebody, "{}", said(&cleaned));
         assert!(fs::read_dir(shop.state().join("ledger")).unwrap().next().is_none());
     }

@@ -45,7 +45,7 @@ fn what_is_no_slip_gets_no_suggestion_and_a_size_no_unit_by_guess() {
             (on_loop("\"1GiB\"", "zfs"), 2, &["ZFS is not supported yet"], &["did you mean"]),
             (on_loop("\"1GiB\"", "ext5"), 2, &["`ext4`"], &["did you mean"]),
             (on_loop("\"1GiB\"", "ext44"), 2, &["did you mean `ext4`?"], &[]),
-            (on_loop("2048", "ext4"), 2, &["write the number with its unit: MiB, GiB"], &["2048GiB"]),
+            (on_loop("2048", "ext4"), 2, &["add a unit to the number: MiB, GiB"], &["2048GiB"]),
         ],
     );
 }
@@ -62,7 +62,7 @@ fn settings_that_the_server_refuses_are_pointed_at_before_anything_is_built() {
         (settings("wal_sync_method = [\"fdatasync\", \"opendatasync\"]"), 2, &["did you mean `open_datasync`?"], &[]),
         (settings("work_mem = \"128 megs\""), 2, &["work_mem", "\"kB\", \"MB\""], &[]),
         (settings("max_connections = -4"), 2, &["outside the valid range"], &[]),
-        (settings("include = \"x\""), 2, &["pgstrata's own", "plan.toml:6:14"], &[]),
+        (settings("include = \"x\""), 2, &["reserved for pgstrata", "plan.toml:6:14"], &[]),
     ];
     expect(&shop, &table);
     let path = shop.file("plan.toml", &settings("shard_buffers = \"16MB\""));
@@ -138,8 +138,8 @@ fn designs_that_cannot_answer_are_warned_of() {
     expect(
         &shop,
         &[
-            (two(2, "512MiB"), 0, &["2 blocks: if the trials"], &["what is below it"]),
-            (two(3, "600MiB"), 0, &["a and b differ in the filesystem and in what is"], &["3 blocks: if"]),
+            (two(2, "512MiB"), 0, &["2 blocks: if trials"], &["in both filesystem and device"]),
+            (two(3, "600MiB"), 0, &["a and b differ in both filesystem and device"], &["3 blocks: if"]),
         ],
     );
 }
@@ -201,7 +201,7 @@ fn wrong_flags_and_files_get_an_answer_in_the_trades_words() {
     says(&call(&["probe", &folder, "--server", "9.6"]), 2, &["too old", "from 12 to 18"]);
     says(&call(&["probe", &folder, "--writers", "1"]), 2, &["a whole number from 2 to 256"]);
     says(&call(&["probe", &folder, "--writers", "x"]), 2, &["a whole number from 2 to 256"]);
-    says(&call(&["probe", "/proc"]), 3, &["/proc: proc holds what the kernel shows of itself"]);
+    says(&call(&["probe", "/proc"]), 3, &["/proc: proc is a kernel filesystem that cannot hold files"]);
     says(&call(&["probe", "/etc/passwd"]), 2, &["is not a directory"]);
     let run = shop.path().join("run");
     fs::create_dir(&run).unwrap();
@@ -214,12 +214,12 @@ fn init_writes_a_plan_that_plan_takes_without_a_warning_and_overwrites_nothing()
     let shop = Workshop::new();
     let call = |args: &[&str]| shop.pgstrata(args).stdin(std::process::Stdio::null()).output().unwrap();
     let folder = shop.path().to_str().unwrap().to_owned();
-    says(&call(&["init"]), 2, &["nobody is there to be asked", "--on loop"]);
+    says(&call(&["init"]), 2, &["standard input is not a terminal", "--on loop"]);
     says(&call(&["init", "--on", &folder, "--question", "filesystem"]), 2, &["needs a disk or `loop`"]);
     let args = ["init", "--on", &folder, "--question", "wal-sync-method", "--out", "first.toml"];
     let output = call(&args);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    says(&call(&args), 2, &["first.toml is there already"]);
+    says(&call(&args), 2, &["first.toml already exists"]);
     if !has_postgres(&shop) || !can_build_stacks("plans of init") {
         return;
     }

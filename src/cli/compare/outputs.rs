@@ -24,9 +24,9 @@ pub(super) fn refuse(label: &str, folder: &Path) -> Result<()> {
     }
     let Some(found) = first(folder) else { return Ok(()) };
     let name = quoted(folder.as_os_str());
-    Err(Error::user(format!("{label} is no run folder, but it holds outputs of tools: {found}")).hint(format!(
-        "import it first: `pgstrata import {name} -o results`, and compare the folder that this names; \
-         to probe the place where it lies, write `{label}/.`"
+    Err(Error::user(format!("{label} is not a run folder, but holds tool output: {found}")).hint(format!(
+        "import it first with `pgstrata import {name} -o results` and compare the folder it prints; \
+         to probe the folder itself, write `{label}/.`"
     )))
 }
 

@@ -33,7 +33,7 @@ const EXT4: &[(&str, &str)] = &[("ext4", "\"ext4\"")];
 pub(super) const QUESTIONS: [Question; 5] = [
     Question {
         name: "filesystem",
-        doc: "ext4 or xfs, each as mkfs makes it",
+        doc: "ext4 or xfs, both with mkfs defaults",
         formats: true,
         stacks: &[("ext4", "\"ext4\""), ("xfs", "\"xfs\"")],
         baseline: "\"ext4\"",
@@ -51,7 +51,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
     },
     Question {
         name: "wal-sync-method",
-        doc: "how the server makes WAL durable: fdatasync or open_datasync",
+        doc: "which wal_sync_method: fdatasync or open_datasync",
         formats: false,
         stacks: EXT4,
         baseline: "{ wal_sync_method = \"fdatasync\" }",
@@ -69,7 +69,7 @@ pub(super) const QUESTIONS: [Question; 5] = [
     },
     Question {
         name: "clients",
-        doc: "how the commit rate grows with the clients",
+        doc: "how the commit rate scales with the number of clients",
         formats: false,
         stacks: EXT4,
         baseline: "{ clients = 1 }",
@@ -84,13 +84,13 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
         "# {}: {}.\n\
          # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example\n\
          name = \"{}\"\n\
-         blocks = 3        # each case once a block; 5 (the default) give narrower intervals\n\
-         baseline = {}  # ratios are to this case\n",
+         blocks = 3        # every case runs once per block; 5 (the default) gives narrower intervals\n\
+         baseline = {}  # ratios are relative to this case\n",
         question.name, question.doc, question.name, question.baseline
     );
     match place {
         Place::Folder(folder) => {
-            text.push_str("\n# In a folder of a filesystem that is there: nothing is formatted, no root is needed.\n");
+            text.push_str("\n# A folder on an existing filesystem: nothing is formatted, no root needed.\n");
             text.push_str(&format!("[stack.here]\ndirectory = {}\n", quoted(folder)));
         }
         _ => {
@@ -102,7 +102,7 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
     }
     text.push_str(&format!(
         "\n[postgres]\nbin = \"auto\"      # the newest installed; `pgstrata plan` shows which\n{}\
-         \n# pgbench's TPC-B-like transaction: each commit writes. Measured for two whole checkpoint cycles.\n\
+         \n# pgbench's TPC-B-like transaction: every commit writes. Measured over two full checkpoint cycles.\n\
          [workload.tpcb]\npgbench = {{ scale = 20, clients = {}, cycles = 2, warmup = \"30s\" }}\n",
         question.settings, question.clients
     ));
@@ -113,7 +113,7 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
 fn device(place: &Place) -> String {
     match place {
         Place::Disk { path, key, value } => format!(
-            "# ALL DATA ON THIS DISK ARE LOST. One that carries data is refused; `overwrite = true` lifts that, and asks.\n\
+            "# ALL DATA ON THIS DISK ARE LOST. A disk that holds data is refused; with `overwrite = true` the run asks first.\n\
              device = {{ disk = {}, {key} = {} }}",
             quoted(path),
             quoted(value)

@@ -29,14 +29,14 @@ fn few_blocks(plan: &Plan) -> Option<String> {
     }
     if plan.blocks == 1 {
         return Some(
-            "1 block: each case has a single trial, so nothing shows how far trials scatter; set blocks to 3 or more, \
-             5 is the default"
+            "1 block: a single trial per case says nothing about the variation between trials; set blocks to 3 or more, \
+             the default is 5"
                 .to_owned(),
         );
     }
     Some(format!(
-        "{} blocks: if the trials of a case scatter by ±{:.0} %, two cases must differ by more than about {} % to be \
-         told apart; with 5 blocks, {} % are enough",
+        "{} blocks: if trials of a case vary by ±{:.0} %, two cases must differ by more than about {} % to be \
+         distinguished; with 5 blocks, {} % is enough",
         plan.blocks,
         SCATTER * 100.0,
         smallest_difference(cases, plan.blocks),
@@ -86,7 +86,7 @@ fn confounded(plan: &Plan) -> Option<String> {
     }
     let names: Vec<&str> = groups.iter().take(4).map(|(.., name)| name.as_str()).collect();
     Some(format!(
-        "the stacks {} differ in the filesystem and in what is below it: a difference between them can come from \
+        "the stacks {} differ in both filesystem and device: a difference between them can come from \
          either; to compare filesystems, put them on the same device",
         names.join(" and ")
     ))

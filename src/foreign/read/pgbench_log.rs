@@ -220,7 +220,7 @@ impl Reader {
                     each(transaction);
                 }
                 None if bad.iter().all(u8::is_ascii_whitespace) => self.end.lines += 1,
-                None => self.unread(bad, error.to_string().rsplit("wanted ").next().unwrap_or_default()),
+                None => self.unread(bad, error.to_string().rsplit("expected ").next().unwrap_or_default()),
             }
         }
         self.transactions = transactions;

@@ -82,13 +82,13 @@ fn notice(what: &str, detail: String, advice: &str) -> Disturbance {
 }
 
 fn slow_clock(name: &str) -> Option<Disturbance> {
-    let detail = || format!("`{name}`: reading the time is a system call, so that timing slows what is timed");
-    let advice = "boot with clocksource=tsc where the CPU's counter is stable (see dmesg for why the kernel left it)";
+    let detail = || format!("`{name}`: reading the clock takes a system call, so timing slows down the workload");
+    let advice = "boot with clocksource=tsc if the TSC is stable (dmesg shows why the kernel rejected it)";
     (!FAST_CLOCKS.contains(&name)).then(|| warning("clock source", detail(), advice))
 }
 
 fn lazy_governor(names: &str) -> Option<Disturbance> {
-    let detail = || format!("`{names}`: CPUs clock down between requests, which adds to short latencies");
+    let detail = || format!("`{names}`: CPUs lower their clock between requests, which increases short latencies");
     (names != "performance").then(|| warning("CPU governor", detail(), "cpupower frequency-set -g performance"))
 }
 
@@ -97,8 +97,8 @@ fn boost(host: &Host) -> Option<Disturbance> {
     let says = |path: &str, value: &str| host.read_optional(path).is_some_and(|text| text == value);
     let on = says("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
         || says("/sys/devices/system/cpu/cpufreq/boost", "1");
-    let detail = "the CPUs boost their clock as heat allows: the same work runs faster on a cool machine".to_owned();
-    on.then(|| notice("CPU boost", detail, "interleaved trials even it out; switch it off for the steadiest figures"))
+    let detail = "the CPU clock depends on temperature: the same work runs faster on a cool machine".to_owned();
+    on.then(|| notice("CPU boost", detail, "interleaved trials average it out; disable it for the most stable results"))
 }
 
 /// From 10 % of all CPUs on.
@@ -109,9 +109,8 @@ fn load_of_others(before: &ProcStat, after: &ProcStat, busiest: Option<&(String,
         let share = *ns as f64 / WATCHED.as_nanos() as f64 * 100.0;
         format!(" (busiest: `{name}`, {share:.0} % of one CPU)")
     });
-    let detail =
-        || format!("the CPUs were busy {:.0} % of the time just now, before anything was run{who}", busy * 100.0);
-    (total > 0 && busy >= 0.1).then(|| warning("load of others", detail(), "stop what else runs here; see top"))
+    let detail = || format!("the CPUs were {:.0} % busy just now, before anything was started{who}", busy * 100.0);
+    (total > 0 && busy >= 0.1).then(|| warning("other load", detail(), "stop other programs; see top"))
 }
 
 /// The process other than this one that took the most CPU time, nanoseconds.
@@ -129,9 +128,9 @@ fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
     let now = share(stolen_after.saturating_sub(stolen_before), after.all.total().saturating_sub(before.all.total()));
     let detail = || {
         let (now, ever) = (now * 100.0, ever * 100.0);
-        format!("the hypervisor gave {now:.1} % of the CPU time to other guests just now, {ever:.1} % since the start")
+        format!("the hypervisor gave {now:.1} % of CPU time to other guests just now, {ever:.1} % since boot")
     };
-    let advice = "other guests of the same machine will show in the figures; more blocks make the intervals honest";
+    let advice = "other guests on the host affect the results; use more blocks for reliable intervals";
     (now >= 0.01 || ever >= 0.01).then(|| warning("steal time", detail(), advice))
 }
 
@@ -139,34 +138,34 @@ fn stolen_time(before: &ProcStat, after: &ProcStat) -> Option<Disturbance> {
 fn cpu_quota() -> Option<Disturbance> {
     let allowed = rustix::thread::sched_getaffinity(None).ok()?.count() as usize;
     let usable = std::thread::available_parallelism().ok()?.get();
-    let detail =
-        || format!("a control group lets us use {usable} of {allowed} CPUs, and stops us when we used them up");
+    let detail = || format!("a cgroup limits CPU use to {usable} of {allowed} CPUs and throttles beyond that");
     (usable < allowed).then(|| warning("CPU quota", detail(), "lift the quota (cpu.max) of the container or slice"))
 }
 
 fn swap_in_use(memory: &Meminfo) -> Option<Disturbance> {
     let used = memory.swap_used_bytes().filter(|bytes| *bytes > 0)?;
-    let detail = format!("{} of programs lie in swap: coming back costs reads in the middle of a trial", Bytes(used));
-    Some(warning("swap", detail, "swapoff -a, when the memory suffices"))
+    let detail = format!("{} of process memory is swapped out: swapping in causes reads during a trial", Bytes(used));
+    Some(warning("swap", detail, "swapoff -a, if there is enough memory"))
 }
 
 /// Below a quarter of the memory.
 fn little_memory(memory: &Meminfo) -> Option<Disturbance> {
     let (available, total) = (memory.available_bytes?, memory.total_bytes?);
-    let detail = || format!("{} of {} are still available: the page cache is cramped", Bytes(available), Bytes(total));
-    (available < total / 4).then(|| warning("free memory", detail(), "stop what else holds memory here"))
+    let detail = || format!("only {} of {} available: little room for the page cache", Bytes(available), Bytes(total));
+    (available < total / 4).then(|| warning("free memory", detail(), "stop programs that use memory"))
 }
 
 /// From 1 % of the memory on.
 fn much_to_write(memory: &Meminfo) -> Option<Disturbance> {
     let waiting = memory.dirty_bytes?.saturating_add(memory.writeback_bytes?);
-    let detail = || format!("{} wait to be written: somebody is writing, and the devices will be busy", Bytes(waiting));
-    (waiting > memory.total_bytes? / 100).then(|| notice("dirty pages", detail(), "wait, or type sync"))
+    let detail =
+        || format!("{} waiting for writeback: something is writing, and the devices will be busy", Bytes(waiting));
+    (waiting > memory.total_bytes? / 100).then(|| notice("dirty pages", detail(), "wait, or run sync"))
 }
 
 /// `always` has the kernel collapse pages in the background; PostgreSQL's manual advises against it.
 fn huge_pages(modes: &str) -> Option<Disturbance> {
-    let detail = "transparent huge pages are `always`: khugepaged works, and memory is compacted, at odd moments";
+    let detail = "transparent huge pages are `always`: khugepaged and memory compaction run at unpredictable times";
     let advice = "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
     modes.contains("[always]").then(|| notice("huge pages", detail.to_owned(), advice))
 }

@@ -118,16 +118,16 @@ pub(super) fn read<'t, 'c>(
                     Written::new(slot, entry, key, None, inner.iter().chain(siblings).collect())
                 }
                 Value::Table(_) => {
-                    let message = format!("options of `{}` stand inside its table and beside it", key.text);
+                    let message = format!("options of `{}` are given both inside its table and next to it", key.text);
                     let problem = Problem::at(siblings[0].0.span.clone(), message);
-                    problems.add(problem.also(value.span.clone(), "its table").help("put all of them inside"));
+                    problems.add(problem.also(value.span.clone(), "its table").help("move all of them inside"));
                     None
                 }
                 _ => Written::new(slot, entry, key, Some(value), siblings),
             }
         }
         _ => {
-            let message = format!("`{}` wants a layer, found {}", slot.key(), node.noun());
+            let message = format!("`{}` must be a layer, found {}", slot.key(), node.noun());
             problems.add(Problem::at(node.span.clone(), message).help(spellings(slot, catalogue)));
             None
         }
@@ -150,13 +150,13 @@ fn layer_key<'a>(
         };
         let stranger = |key: &Key| key.text != first.text && !knows(&key.text);
         if let Some((second, _)) = pairs.iter().find(|(key, _)| slot.has(&key.text, catalogue) && stranger(key)) {
-            let message = format!("`{}` and `{}` are two layers where one belongs", first.text, second.text);
+            let message = format!("`{}` and `{}`: two layers where only one is allowed", first.text, second.text);
             let problem = Problem::at(second.span.clone(), message).also(first.span.clone(), "the other one");
             problems.add(problem.help("to compare them, write a stack for each"));
             return None;
         }
     } else if pairs.is_empty() {
-        let problem = Problem::at(node.span.clone(), format!("`{}` names no layer", slot.key()));
+        let problem = Problem::at(node.span.clone(), format!("`{}` does not name a layer", slot.key()));
         problems.add(problem.help(spellings(slot, catalogue)));
     }
     found.or_else(|| pairs.first())

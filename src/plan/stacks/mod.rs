@@ -72,7 +72,7 @@ pub(super) fn read_stacks<'c>(root: &[Pair], catalogue: &'c Catalogue, problems:
         match &node.value {
             Value::Table(pairs) => stacks.extend(read_stack(key, pairs, &all, catalogue, problems)),
             _ => {
-                let message = format!("stack `{}` wants a table, found {}", key.text, node.noun());
+                let message = format!("stack `{}` must be a table, found {}", key.text, node.noun());
                 problems.add(Problem::at(node.span.clone(), message));
             }
         }
@@ -97,8 +97,8 @@ pub(super) fn give_queue(stacks: &mut [StackDraft<'_>], queue: &[Axis], problems
             }
         }
         if !taken {
-            let message = format!("`{}` of [machine] is for no device of any stack", axis.name);
-            let help = "leave it out: stacks without a device have no queue, and a device's own knobs come first";
+            let message = format!("`{}` of [machine] applies to no device of any stack", axis.name);
+            let help = "remove it: stacks without a device have no queue, and a device's own knobs take precedence";
             problems.add(Problem::at(axis.span.clone(), message).help(help));
         }
     }
@@ -127,7 +127,7 @@ fn read_reuse(name: &Key, pairs: &[Pair], problems: &mut Problems) -> bool {
         None => false,
         Some(Node { value: Value::Boolean(reuse), .. }) => *reuse,
         Some(node) => {
-            let message = format!("`reuse` of stack `{}` wants true or false, found {}", name.text, node.noun());
+            let message = format!("`reuse` of stack `{}` must be true or false, found {}", name.text, node.noun());
             problems.add(Problem::at(node.span.clone(), message));
             false
         }
@@ -170,7 +170,7 @@ impl<'t, 'c> Parts<'t, 'c> {
                 _ => std::slice::from_ref(node),
             };
             if items.is_empty() {
-                problems.add(Problem::at(node.span.clone(), "`volume` is an empty list").help("leave it out"));
+                problems.add(Problem::at(node.span.clone(), "`volume` is an empty list").help("remove it"));
             }
             for item in items {
                 parts.push(Part::Volume, None, layer::read(Slot::Volume, item, catalogue, problems), problems);
@@ -190,7 +190,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             match node.text() {
                 Some(text) => name = Key { text: text.to_owned(), span: node.span.clone() },
                 None => {
-                    let message = format!("`name` of `{}` wants text, found {}", layer.key.text, node.noun());
+                    let message = format!("`name` of `{}` must be text, found {}", layer.key.text, node.noun());
                     problems.add(Problem::at(node.span.clone(), message));
                 }
             }
@@ -205,13 +205,13 @@ impl<'t, 'c> Parts<'t, 'c> {
             (Some((one, _)), Some((many, _))) => {
                 let message = format!("stack `{}` has both `device` and `devices`", stack.text);
                 let problem = Problem::at(many.span.clone(), message).also(one.span.clone(), "and this");
-                problems.add(problem.help("put all of them under `devices`, each with a name"));
+                problems.add(problem.help("move all of them under `devices`, each with a name"));
             }
             (Some((_, node)), None) => self.read_device(None, node, catalogue, problems),
             (None, Some((_, node))) => match &node.value {
                 Value::Table(named) if !named.iter().any(|(key, _)| Slot::Device.has(&key.text, catalogue)) => {
                     if named.is_empty() {
-                        problems.add(Problem::at(node.span.clone(), "`devices` names no device").help("leave it out"));
+                        problems.add(Problem::at(node.span.clone(), "`devices` is empty").help("remove it"));
                     }
                     for (key, node) in named {
                         names::check(key, "device", problems);
@@ -233,7 +233,7 @@ impl<'t, 'c> Parts<'t, 'c> {
             Some((Value::Integer(count @ 1..=MAX_COUNT), _)) => *count,
             Some((value, node)) => {
                 let found = if let Value::Integer(n) = value { n.to_string() } else { node.noun().to_owned() };
-                let message = format!("`count` wants a whole number from 1 to {MAX_COUNT}, found {found}");
+                let message = format!("`count` must be a whole number from 1 to {MAX_COUNT}, found {found}");
                 return problems.add(Problem::at(node.span.clone(), message));
             }
         };
@@ -253,12 +253,12 @@ impl<'t, 'c> Parts<'t, 'c> {
             (Some((key, _)), Some((directory, _))) => {
                 let message = format!("stack `{}` has both `filesystem` and `directory`", stack.text);
                 let problem = Problem::at(directory.span.clone(), message).also(key.span.clone(), "and this");
-                problems.add(problem.help("`directory` alone means: use what is there, build nothing"));
+                problems.add(problem.help("`directory` alone uses an existing folder and builds nothing"));
                 None
             }
             (None, None) => {
                 let message = format!("stack `{}` has no filesystem", stack.text);
-                let help = "add filesystem = \"NAME\", or directory = \"/PATH\" to use what is there";
+                let help = "add filesystem = \"NAME\", or directory = \"/PATH\" to use an existing folder";
                 problems.add(Problem::at(stack.span.clone(), message).help(help));
                 None
             }
@@ -268,9 +268,8 @@ impl<'t, 'c> Parts<'t, 'c> {
                 let lone = get(pairs, "wal").is_none() && get(pairs, "tablespace").is_none();
                 if let Some((key, _)) = get(pairs, key).filter(|_| lone) {
                     let (name, stack) = (layer.entry.name, &stack.text);
-                    let message =
-                        format!("`{name}` stands on nothing, so stack `{stack}` has no use for a {}", key.text);
-                    let help = format!("leave out `{}`", key.text);
+                    let message = format!("`{name}` needs no device, so stack `{stack}` cannot have a {}", key.text);
+                    let help = format!("remove `{}`", key.text);
                     problems.add(Problem::at(key.span.clone(), message).help(help));
                 }
             }
@@ -292,18 +291,24 @@ impl<'t, 'c> Parts<'t, 'c> {
                 let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
                 return self.push(Part::Wal, Some(key), layer, problems);
             }
-            let message =
-                format!("`wal` of stack `{}` wants the name of a stack or a layer, found {}", stack.text, node.noun());
+            let message = format!(
+                "`wal` of stack `{}` must be the name of a stack or a layer, found {}",
+                stack.text,
+                node.noun()
+            );
             return problems.add(Problem::at(node.span.clone(), message));
         };
         if other == stack.text {
             let message = format!("`wal` of stack `{}` names the stack itself", stack.text);
-            problems.add(Problem::at(node.span.clone(), message).help("leave it out: the WAL is with the data then"));
+            problems.add(
+                Problem::at(node.span.clone(), message)
+                    .help("remove it: without `wal`, the WAL is stored with the data"),
+            );
         } else if !all.contains(&other) {
-            let message = format!("`wal` of stack `{}` names the unknown stack `{other}`", stack.text);
+            let message = format!("`wal` of stack `{}` refers to an unknown stack `{other}`", stack.text);
             let problem = Problem::at(node.span.clone(), message);
             problems.add(if Slot::Filesystem.has(other, catalogue) {
-                problem.help(format!("for a filesystem of its own write wal = {{ {other} = {{ on = \"DEVICE\" }} }}"))
+                problem.help(format!("for a separate filesystem write wal = {{ {other} = {{ on = \"DEVICE\" }} }}"))
             } else {
                 problem.help(suggestion(other, all.iter().copied().filter(|name| *name != stack.text)))
             });
@@ -314,17 +319,17 @@ impl<'t, 'c> Parts<'t, 'c> {
     fn read_tablespaces(&mut self, stack: &Key, pairs: &'t [Pair], catalogue: &'c Catalogue, problems: &mut Problems) {
         let Some((_, node)) = get(pairs, "tablespace") else { return };
         let Value::Table(named) = &node.value else {
-            let message = format!("`tablespace` of stack `{}` wants a table, found {}", stack.text, node.noun());
+            let message = format!("`tablespace` of stack `{}` must be a table, found {}", stack.text, node.noun());
             let help = "write tablespace = { NAME = { ext4 = { on = \"DEVICE\" } } }";
             return problems.add(Problem::at(node.span.clone(), message).help(help));
         };
         for (key, node) in named {
             names::check(key, "tablespace", problems);
             if key.text.starts_with("pg_") || key.text.contains('-') {
-                let message = format!("`{}` is no name for a tablespace", key.text);
+                let message = format!("`{}` is not a valid tablespace name", key.text);
                 problems.add(
                     Problem::at(key.span.clone(), message)
-                        .help("PostgreSQL keeps names in pg_ for itself, and a - needs quotes there"),
+                        .help("PostgreSQL reserves names that start with pg_, and a name with - needs quotes"),
                 );
             }
             let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
@@ -423,9 +428,9 @@ impl<'c> StackDraft<'c> {
         let Some(other) = all.iter().find(|other| other.name.text == key.text) else { return };
         if other.reuse != self.reuse {
             let (own, theirs) = (&self.name.text, &other.name.text);
-            let message = format!("`reuse` of stack `{own}` and of `{theirs}`, which holds its WAL, differ");
+            let message = format!("`reuse` differs between stack `{own}` and `{theirs}`, which holds its WAL");
             let problem = Problem::at(key.span.clone(), message).also(other.name.span.clone(), "the other one");
-            return problems.add(problem.help("give both the same: they age together or not at all"));
+            return problems.add(problem.help("set both to the same value: they age together or not at all"));
         }
         let own = |name: &str| format!("{}-{name}", other.name.text);
         let theirs = other.data_alone();
@@ -438,9 +443,9 @@ impl<'c> StackDraft<'c> {
             let renamed = |axis: Axis| Axis { name: format!("{}-{}", other.name.text, axis.name), ..axis };
             let axes = node.axes.into_iter().map(renamed).collect();
             if let Some(taken) = self.nodes.iter().find(|known| known.name == own(&node.name)) {
-                let message = format!("`{}` is also the name that a node of `wal = \"{}\"` gets", taken.name, key.text);
+                let message = format!("`{}` is also the name of a node of `wal = \"{}\"`", taken.name, key.text);
                 let problem = Problem::at(taken.place.clone(), message).also(key.span.clone(), "the WAL's stack");
-                return problems.add(problem.help("give the device or volume another name"));
+                return problems.add(problem.help("rename the device or volume"));
             }
             let alike = node.alike.as_deref().map(own);
             self.nodes.push(NodeDraft { name: own(&node.name), axes, inputs, alike, ..node });

@@ -83,15 +83,15 @@ impl<'a> Wiring<'a> {
             let offer = &mut self.offered[at];
             if offer.kind != take.kind {
                 let (is, wants) = (offer.kind.word(), take.kind.word());
-                let message = format!("`{}` wants a {wants}, and `{}` is a {is}", key.text, reference.text);
-                problems.add(Problem::at(reference.place, message).also(offer.place.clone(), "made here"));
+                let message = format!("`{}` needs a {wants}, but `{}` is a {is}", key.text, reference.text);
+                problems.add(Problem::at(reference.place, message).also(offer.place.clone(), "defined here"));
                 continue;
             }
             if let Some((user, place)) = offer.user.as_ref().filter(|_| offer.kind != GroundKind::Pool) {
                 let message = format!("`{}` is used twice: by `{user}` and by `{node}`", reference.text);
                 let problem = Problem::at(reference.place, message).also(place.clone(), "used here");
                 problems
-                    .add(problem.help("only one node can stand on a device; put a volume between, or add a device"));
+                    .add(problem.help("only one layer can use a device; add a volume between them, or another device"));
                 continue;
             }
             offer.user = Some((node.to_owned(), reference.place));
@@ -109,17 +109,17 @@ impl<'a> Wiring<'a> {
         let of_node: Vec<&Offer> = self.offered.iter().filter(|offer| offer.name.node() == *text).collect();
         if let [_, _, ..] = of_node.as_slice() {
             let names: Vec<String> = of_node.iter().map(|offer| format!("`{}`", offer.name)).collect();
-            let message = format!("`{text}` offers several: {}", names.join(", "));
-            problems.add(Problem::at(reference.place.clone(), message).help("name one of them"));
+            let message = format!("`{text}` provides several: {}", names.join(", "));
+            problems.add(Problem::at(reference.place.clone(), message).help("choose one of them"));
             return None;
         }
         let known: Vec<&str> = self.offered.iter().map(|offer| offer.name.0.as_str()).collect();
-        let message = format!("stack `{}` has nothing named `{text}` at this point", self.stack);
+        let message = format!("nothing named `{text}` is defined in stack `{}` at this point", self.stack);
         let help = match (self.nodes.contains(text), known.is_empty()) {
             (true, _) => {
-                format!("`{text}` comes later; a layer can only stand on what is built before it")
+                format!("`{text}` is defined later; a layer can only use what is built before it")
             }
-            (false, true) => "nothing stands below it yet: add device = { ... }".to_owned(),
+            (false, true) => "there is no layer below yet: add device = { ... }".to_owned(),
             (false, false) => suggestion(text, known),
         };
         let problem = Problem::at(reference.place.clone(), message).help(help);
@@ -165,16 +165,16 @@ impl<'a> Wiring<'a> {
         };
         match found {
             [] if take.kind == GroundKind::Device && layer.slot == Slot::Filesystem && self.offered.is_empty() => {
-                let message = format!("`{name}` needs a device, and stack `{}` has none", self.stack);
+                let message = format!("`{name}` needs a device, but stack `{}` has none", self.stack);
                 Problem::at(place.clone(), message).help("add device = { ... }")
             }
             [] => {
-                let message = format!("`{name}` needs {count}{what}, and none is left for it");
-                Problem::at(place.clone(), message).help(format!("say `{} = ...`, or add one", take.key))
+                let message = format!("`{name}` needs {count}{what}, but all are in use");
+                Problem::at(place.clone(), message).help(format!("set `{} = ...`, or add one", take.key))
             }
             _ => {
-                let message = format!("`{name}` takes {count}{what}, and would stand on {}", names.join(", "));
-                let help = format!("say `{} = ...`, or put a volume between", take.key);
+                let message = format!("`{name}` takes {count}{what}, but would get {}", names.join(", "));
+                let help = format!("set `{} = ...`, or add a volume between them", take.key);
                 Problem::at(place.clone(), message).help(help)
             }
         }
@@ -184,7 +184,7 @@ impl<'a> Wiring<'a> {
     pub fn refuse_unused(&self, ends: &[&GroundName], problems: &mut Problems) {
         for offer in self.offered.iter().filter(|offer| offer.user.is_none() && !ends.contains(&&offer.name)) {
             let message = format!("nothing in stack `{}` uses `{}`", self.stack, offer.name);
-            problems.add(Problem::at(offer.place.clone(), message).help("leave it out, or name it in a layer"));
+            problems.add(Problem::at(offer.place.clone(), message).help("remove it, or refer to it in a layer"));
         }
     }
 }
@@ -213,7 +213,7 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
             Value::Table(pairs) if !take.groups.is_empty() => {
                 for (key, members) in pairs {
                     if !take.groups.contains(&key.text.as_str()) {
-                        let message = format!("`{}` knows no group `{}`", take.key, key.text);
+                        let message = format!("`{}` has no group `{}`", take.key, key.text);
                         let help = suggestion(&key.text, take.groups.iter().copied());
                         problems.add(Problem::at(key.span.clone(), message).help(help));
                         continue;
@@ -229,14 +229,14 @@ fn references(take: &Take, node: &Node, problems: &mut Problems) -> Vec<Referenc
             _ => {
                 let wants =
                     if take.groups.is_empty() { "a name or a list of names" } else { "names, or groups of names" };
-                let message = format!("`{}` wants {wants}, found {}", take.key, item.noun());
+                let message = format!("`{}` must be {wants}, found {}", take.key, item.noun());
                 problems.add(Problem::at(item.span.clone(), message));
             }
         }
     }
     let empty = matches!(&node.value, Value::List(items) if items.is_empty());
     if empty {
-        problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", take.key)).help("leave it out"));
+        problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", take.key)).help("remove it"));
     }
     all
 }

@@ -200,7 +200,7 @@ fn every_mistake_is_shown_where_it_stands_with_what_to_do() {
 fn several_mistakes_are_told_at_once_in_the_order_of_the_file() {
     let text = MANUAL.replace("blocks = 3", "blocks = 0").replace("6GiB", "6").replace("[1, 4, 16]", "[]");
     let message = parse(&text, "plan.toml", &catalogue()).unwrap_err().to_string();
-    assert!(message.starts_with("plan.toml has 3 mistakes\n\n"), "{message}");
+    assert!(message.starts_with("plan.toml has 3 errors\n\n"), "{message}");
     let places: Vec<Option<usize>> =
         ["plan.toml:3:", "plan.toml:7:", "plan.toml:25:"].iter().map(|place| message.find(place)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{message}");

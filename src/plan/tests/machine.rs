@@ -83,14 +83,14 @@ fn mistakes_are_shown_where_they_stand() {
     for (machine, queue, line, words) in [
         ("\"vm.dirty_byte\" = \"1GiB\"", "", 3, "did you mean `vm.dirty_bytes`?"),
         ("[machine.vm]\ndirty_byte = \"1GiB\"", "", 4, "did you mean `vm.dirty_bytes`?"),
-        ("vm.dirty_bytes = 5", "", 3, "wants a size with its unit"),
-        ("huge = \"sometimes\"", "", 3, "wants \"always\" or \"never\""),
+        ("vm.dirty_bytes = 5", "", 3, "must be a size with its unit"),
+        ("huge = \"sometimes\"", "", 3, "must be \"always\" or \"never\""),
         ("vm.dirty_ratio = 0", "", 3, "at least 1, found 0"),
         ("vm.dirty_bytes = [\"default\", \"1GiB\"]\nvm.dirty_ratio = 10", "", 4, "it excludes `vm.dirty_bytes`"),
-        ("vm.dirty_ratio = 10\n\"vm.dirty_ratio\" = 20", "", 4, "given twice"),
+        ("vm.dirty_ratio = 10\n\"vm.dirty_ratio\" = 20", "", 4, "set twice"),
         ("queue = { schedular = \"none\" }", "", 3, "did you mean `scheduler`?"),
         ("huge = \"never\"", ", queue = { nr_requests = 1 }", 5, "at least 4, found 1"),
-        ("queue = { nr_requests = [64, 32] }", ", queue = { nr_requests = 8 }", 3, "is for no device of any stack"),
+        ("queue = { nr_requests = [64, 32] }", ", queue = { nr_requests = 8 }", 3, "applies to no device of any stack"),
     ] {
         let told = refusal(machine, queue);
         assert!(told.contains(words) && told.contains(&format!(":{line}:")), "{machine}: {told}");
@@ -101,7 +101,7 @@ fn mistakes_are_shown_where_they_stand() {
     );
     let told =
         parse(&format!("{clash}[stack.b]\ndevice = {{ loop = \"1GiB\" }}\nfilesystem = \"xfs\"\n"), "p", &catalogue());
-    assert!(told.unwrap_err().to_string().contains("is the name of a knob, too"));
+    assert!(told.unwrap_err().to_string().contains("is also the name of a knob"));
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn where_no_device_can_be_told_the_reason_is_kept() {
     let table = "1 0 0:30 / / rw - overlay overlay rw\n2 1 0:31 / /tmp rw - tmpfs none rw\n3 1 7:0 / /mnt rw - ext4 /dev/loop0 rw\n";
     let below = tree.below(table, "/mnt");
     assert_eq!(outline(&below), [(0, "loop0")]);
-    assert_eq!(below.ends[0].promise.to_string(), "nothing below /tmp (tmpfs): it keeps its files in memory");
+    assert_eq!(below.ends[0].promise.to_string(), "nothing below /tmp (tmpfs): its files are in memory");
     assert_eq!((below.ends.len(), below.ends[0].under), (1, Some(0)));
     assert!(tree.below(table, "/srv").ends[0].promise.source.contains("overlay"));
 }

@@ -99,7 +99,7 @@ fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
     file.sync_all().unwrap();
     drop(file);
     let error = bench.error(&bench.options("S5GX", false));
-    assert!(error.contains("carries data: bytes of unknown meaning") && error.contains("67108856"), "{error}");
+    assert!(error.contains("holds data: unknown data") && error.contains("67108856"), "{error}");
     bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     bench.place.clean();
 }
@@ -111,7 +111,7 @@ fn a_disk_with_another_serial_is_refused() {
     assert!(error.contains("its serial is `S5GX`, not `S5GY`"), "{error}");
     let real = Site { host: &bench.place.host, ..bench.place.site("x") };
     let error = Disk.build(&real, &[], &bench.options("S5GX", true)).unwrap_err().to_string();
-    assert!(error.contains("it tells no serial"), "{error}");
+    assert!(error.contains("it reports no serial"), "{error}");
     bench.place.clean();
 }
 
@@ -120,7 +120,7 @@ fn a_disk_that_carries_a_filesystem_is_refused_unless_it_may_be_overwritten() {
     let Some(bench) = Bench::new() else { return };
     bench.run("mkfs.ext4", &["-q", "-L", "precious"]);
     let error = bench.error(&bench.options("S5GX", false));
-    assert!(error.contains("carries data: ext4 labelled `precious`"), "{error}");
+    assert!(error.contains("holds data: ext4 labelled `precious`"), "{error}");
     assert_eq!(Disk.unmet(&bench.host(), &bench.options("S5GX", false)).len(), 1);
     assert_eq!(contents(&bench.host(), &bench.options("S5GX", false)).unwrap(), None);
     let shown = contents(&bench.host(), &bench.options("S5GX", true)).unwrap().unwrap();
@@ -142,7 +142,7 @@ fn partition_tables_and_raid_members_are_seen() {
     sector[510..].copy_from_slice(&[0x55, 0xaa]);
     fs::write(bench.path(), sector).unwrap();
     let error = bench.error(&bench.options("S5GX", false));
-    assert!(error.contains("carries data: dos"), "{error}");
+    assert!(error.contains("holds data: dos"), "{error}");
     bench.with_site(|site| Disk.build(site, &[], &bench.options("S5GX", true))).unwrap();
     // A member of an md array, superblock 1.2 at 4 KiB (drivers/md/md.c, struct mdp_superblock_1).
     let mut superblock = vec![0u8; 4096 + 256];
@@ -180,11 +180,11 @@ fn a_disk_that_something_else_stands_on_is_refused() {
     let upper = bench.place.host.run(&Command::new("losetup").args(["--show", "-f"]).arg(bench.path())).unwrap();
     let uses = guard::uses(&bench.place.host, &bench.device).unwrap();
     bench.place.host.run(&Command::new("losetup").args(["-d", upper.stdout.trim()])).unwrap();
-    assert!(uses.iter().any(|used| used.ends_with("has it as its file")), "{uses:?}");
+    assert!(uses.iter().any(|used| used.ends_with("uses it as its backing file")), "{uses:?}");
 
     let sys = bench.root.path().join(format!("sys/dev/block/{}:{}", bench.device.node.major, bench.device.node.minor));
     fs::create_dir_all(sys.join("holders/dm-0")).unwrap();
-    assert!(bench.error(&options).contains("dm-0 stands on loop"));
+    assert!(bench.error(&options).contains("dm-0 uses loop"));
     fs::remove_dir_all(sys.join("holders")).unwrap();
     fs::write(sys.join("ro"), "1\n").unwrap();
     assert!(bench.error(&options).contains("write-protected"));
@@ -206,7 +206,7 @@ fn a_disk_without_path_or_identity_is_refused_when_the_plan_is_read() {
         Disk.check(&options_of(&[("disk", text(disk)), ("serial", text(serial))])).map_err(|problem| problem.message)
     };
     assert_eq!(check("/dev/disk/by-id/x", "S5GX"), Ok(()));
-    assert!(check("/dev/sda", " ").unwrap_err().contains("without its serial"));
+    assert!(check("/dev/sda", " ").unwrap_err().contains("has no `serial` or `wwn`"));
     assert!(check("sda", "S5GX").unwrap_err().contains("full path"));
     assert!(check("/dev/../tmp/x", "S5GX").unwrap_err().contains("full path"));
     let missing = options_of(&[("disk", text("/dev/no-such-disk")), ("serial", text("1"))]);

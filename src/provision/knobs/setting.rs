@@ -67,9 +67,8 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 /// Returns whether it had another one.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
     let path = of.path_of(knob);
-    let lacks = || {
-        Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("leave it out, for this kernel")
-    };
+    let lacks =
+        || Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel");
     let old = shown(host, &path).ok_or_else(lacks)?;
     if old == ours {
         return Ok(false);
@@ -88,7 +87,7 @@ pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOw
     let refused = |why: String| {
         let offers =
             host.read_optional(&path).filter(|text| text.contains('[')).map(|text| text.replace(['[', ']'], ""));
-        let offers = offers.map_or_else(String::new, |offers| format!("; it offers: {}", offers.trim()));
+        let offers = offers.map_or_else(String::new, |offers| format!("; valid values: {}", offers.trim()));
         Error::host(format!("{} cannot be set to `{ours}` in {path}: {why}{offers}", knob.name))
     };
     host.write(&path, ours).map_err(|e| refused(e.to_string()))?;
@@ -100,7 +99,7 @@ pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOw
             if now != old {
                 put_back(host, knob, &thing)?;
             }
-            Err(refused(format!("the kernel shows `{now}` after it")))
+            Err(refused(format!("the kernel then reports `{now}`")))
         }
     }
 }
@@ -110,7 +109,7 @@ fn refuse_rounded(knob: &Knob, ours: &str) -> Result<()> {
     let page_kb = rustix::param::page_size() as u64 / 1024;
     match ours.parse::<u64>() {
         Ok(kb) if knob.name == super::READ_AHEAD && kb % page_kb != 0 => {
-            Err(Error::user(format!("{} = {kb} is no multiple of a page of {page_kb} KiB", knob.name)))
+            Err(Error::user(format!("{} = {kb} is not a multiple of the page size, {page_kb} KiB", knob.name)))
         }
         _ => Ok(()),
     }
@@ -135,7 +134,7 @@ pub fn strayed(host: &Host, ledger: &Ledger, mark: u64) -> Vec<String> {
     let stray = |thing: &Thing| {
         let (now, ours) = (still_there(host, thing).ok()??, thing.mark("ours").ok()?);
         let (kind, path) = (&thing.kind, thing.mark("path").ok()?);
-        (now != ours).then(|| format!("{kind} ({path}) shows `{now}`, not the `{ours}` of the run: left as it is"))
+        (now != ours).then(|| format!("{kind} ({path}) is `{now}`, not `{ours}` as set by the run: left unchanged"))
     };
     things.filter_map(|(_, thing)| stray(&thing)).collect()
 }
@@ -148,7 +147,7 @@ fn known(thing: &Thing) -> Result<&'static Knob> {
         let node = path.strip_prefix(SYSFS).and_then(|rest| rest.strip_suffix(knob.file)?.strip_suffix('/'));
         node.and_then(DeviceNumber::parse).is_some()
     });
-    of_machine.or(of_device).ok_or_else(|| Error::host(format!("{path} is no knob that pgstrata sets")))
+    of_machine.or(of_device).ok_or_else(|| Error::host(format!("{path} is not a knob that pgstrata sets")))
 }
 
 /// What the knob of an entry shows; `None` where it is gone, or another boot's or device's by now.
@@ -186,7 +185,7 @@ fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
     for (path, wanted) in back {
         let now = shown(host, &path).unwrap_or_default();
         if now != wanted {
-            return Err(Error::host(format!("{path} shows `{now}` after `{wanted}` was written back")));
+            return Err(Error::host(format!("{path} reads `{now}` after restoring `{wanted}`")));
         }
     }
     Ok(())

@@ -94,7 +94,7 @@ fn a_knob_that_somebody_set_meanwhile_is_left_and_told() {
     fake.set_swappiness(10).unwrap();
     fake.put(SWAPPINESS, "33\n");
     let told = strayed(&fake.host, &fake.ledger, 0);
-    assert_eq!(told, ["vm.swappiness (/proc/sys/vm/swappiness) shows `33`, not the `10` of the run: left as it is"]);
+    assert_eq!(told, ["vm.swappiness (/proc/sys/vm/swappiness) is `33`, not `10` as set by the run: left unchanged"]);
     fake.undo();
     assert_eq!(fake.get(SWAPPINESS), "33");
 }
@@ -149,7 +149,7 @@ fn rivals_and_unknown_knobs_are_refused() {
         options_of(&pairs.iter().map(|(name, value)| (*name, text(value))).collect::<Vec<_>>())
     };
     let refused = check(&of(&[("vm.dirty_bytes", "1GiB"), ("vm.dirty_ratio", "10")])).unwrap_err();
-    assert!(refused.message.contains("excludes"), "{refused:?}");
+    assert!(refused.message.contains("conflicts with"), "{refused:?}");
     assert_eq!(check(&of(&[("vm.dirty_bytes", "default"), ("vm.dirty_ratio", "10")])), Ok(()));
     assert_eq!(check(&of(&[("vm.dirty_bytes", "1GiB"), ("vm.dirty_background_ratio", "10")])), Ok(()));
     assert!(check(&of(&[("vm.no_such", "1")])).is_err());
@@ -293,9 +293,9 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
     for (knob, value, words) in [
         ("scheduler", text("no-such"), "it offers: none"),
         // Below the fewest that the kernel has: it takes the value and makes another one of it.
-        ("nr_requests", OptionValue::Integer(2), "the kernel shows `4` after it"),
+        ("nr_requests", OptionValue::Integer(2), "the kernel then reports `4`"),
         ("nr_requests", OptionValue::Integer(1 << 30), "Invalid argument"),
-        ("read_ahead_kb", OptionValue::Integer(130), "no multiple of a page"),
+        ("read_ahead_kb", OptionValue::Integer(130), "not a multiple of the page size"),
         ("elevator", text("none"), "no knob `elevator`"),
     ] {
         let error = set_queue(&place.host, place.ledger(), std::slice::from_ref(&device), &queue(&[(knob, value)]));

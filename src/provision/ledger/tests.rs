@@ -42,7 +42,7 @@ fn a_live_run_keeps_its_ledger_and_a_dead_one_loses_it() {
     let ledger = Ledger::create(folder.path(), "r1").unwrap();
     ledger.enter(image("/a")).unwrap();
     assert_eq!(list(folder.path()).unwrap(), [Listed { run_id: "r1".into(), held: true }]);
-    assert!(Ledger::take(folder.path(), "r1").unwrap_err().to_string().contains("still alive"));
+    assert!(Ledger::take(folder.path(), "r1").unwrap_err().to_string().contains("still active"));
     assert!(Ledger::create(folder.path(), "r1").is_err());
     drop(ledger);
     assert_eq!(list(folder.path()).unwrap(), [Listed { run_id: "r1".into(), held: false }]);

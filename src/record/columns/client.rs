@@ -8,8 +8,8 @@ pub const RUN: ColumnDef = gauge("run", "", "id of the run").text();
 pub const CASE: ColumnDef = gauge("case", "", "id of the case").text();
 pub const TRIAL: ColumnDef = gauge("trial", "", "number of the trial within its case, from 1");
 pub const SECOND: ColumnDef =
-    gauge("second", "s", "seconds since the measurement began; row 0 holds the counters at its start");
-pub const TIME_US: ColumnDef = gauge("time_us", "us", "wall clock at the row, microseconds since 1970-01-01 UTC");
+    gauge("second", "s", "seconds since the start of the measurement; row 0 holds the counters at its start");
+pub const TIME_US: ColumnDef = gauge("time_us", "us", "wall-clock time of the row, microseconds since 1970-01-01 UTC");
 
 /// Columns that every row starts with: which run, case, trial and second it is, and when.
 pub(crate) const KEY: [ColumnDef; 5] = [RUN, CASE, TRIAL, SECOND, TIME_US];
@@ -18,13 +18,13 @@ pub(crate) const CLIENT_DONE: ColumnDef =
     interval("client_done", "operations", "operations (transactions) completed in the second");
 pub const CLIENT_FAILED: ColumnDef = interval("client_failed", "operations", "operations that failed in the second");
 pub const CLIENT_SKIPPED: ColumnDef =
-    interval("client_skipped", "operations", "operations skipped because they were already late (-R -L)");
+    interval("client_skipped", "operations", "operations skipped because they were already too late (-R -L)");
 pub const CLIENT_LATE: ColumnDef =
     interval("client_late", "operations", "operations slower than the latency limit (-L)");
 pub const CLIENT_LATENCY_US_SUM: ColumnDef =
-    interval("client_latency_us_sum", "us", "sum of the latencies of the operations done");
+    interval("client_latency_us_sum", "us", "sum of the latencies of completed operations");
 pub const CLIENT_LATENCY_US_P50: ColumnDef =
-    interval("client_latency_us_p50", "us", "median latency of the second; absent when nothing was done");
+    interval("client_latency_us_p50", "us", "median latency of the second; absent if no operation completed");
 pub const CLIENT_LATENCY_US_P95: ColumnDef = interval("client_latency_us_p95", "us", "95th percentile");
 pub const CLIENT_LATENCY_US_P99: ColumnDef = interval("client_latency_us_p99", "us", "99th percentile");
 pub const CLIENT_LATENCY_US_P999: ColumnDef = interval("client_latency_us_p999", "us", "99.9th percentile");

@@ -10,22 +10,25 @@ pub(crate) const DEVICE_READS: DeviceColumn =
 pub(crate) const DEVICE_READ_BYTES: DeviceColumn =
     DeviceColumn(counter("read_bytes", "bytes", "/proc/diskstats: bytes read (sectors of 512 bytes)"));
 pub const DEVICE_READ_MS: DeviceColumn =
-    DeviceColumn(counter("read_ms", "ms", "/proc/diskstats: time of all reads added up"));
+    DeviceColumn(counter("read_ms", "ms", "/proc/diskstats: total time of all reads"));
 pub(crate) const DEVICE_WRITES: DeviceColumn =
     DeviceColumn(counter("writes", "operations", "/proc/diskstats: writes completed"));
 pub(crate) const DEVICE_WRITE_BYTES: DeviceColumn =
     DeviceColumn(counter("write_bytes", "bytes", "/proc/diskstats: bytes written (sectors of 512 bytes)"));
 pub const DEVICE_WRITE_MS: DeviceColumn =
-    DeviceColumn(counter("write_ms", "ms", "/proc/diskstats: time of all writes added up"));
+    DeviceColumn(counter("write_ms", "ms", "/proc/diskstats: total time of all writes"));
 pub const DEVICE_DISCARDS: DeviceColumn =
     DeviceColumn(counter("discards", "operations", "/proc/diskstats: discards completed; absent before Linux 4.18"));
 pub(crate) const DEVICE_FLUSHES: DeviceColumn = DeviceColumn(counter(
     "flushes",
     "operations",
-    "/proc/diskstats: flushes completed; absent before Linux 5.5 and for partitions, whose disk counts them",
+    "/proc/diskstats: flushes completed; absent before Linux 5.5 and for partitions (counted on the whole disk)",
 ));
-pub const DEVICE_FLUSH_MS: DeviceColumn =
-    DeviceColumn(counter("flush_ms", "ms", "/proc/diskstats: time of all flushes added up; absent as the flushes are"));
+pub const DEVICE_FLUSH_MS: DeviceColumn = DeviceColumn(counter(
+    "flush_ms",
+    "ms",
+    "/proc/diskstats: total time of all flushes; absent when the flush count is",
+));
 pub(crate) const DEVICE_BUSY_MS: DeviceColumn =
     DeviceColumn(counter("busy_ms", "ms", "/proc/diskstats: time with at least one request in flight"));
 pub const DEVICE_QUEUE_MS: DeviceColumn =
@@ -33,36 +36,27 @@ pub const DEVICE_QUEUE_MS: DeviceColumn =
 pub const DEVICE_IN_FLIGHT: DeviceColumn =
     DeviceColumn(gauge("in_flight", "operations", "/proc/diskstats: requests in flight now"));
 
-pub(crate) const CPU_USER_NS: ColumnDef = counter(
-    "cpu_user_ns",
-    "ns",
-    "/proc/stat user: time of all CPUs together in programs, guests' time included, in steps of 10 ms",
-);
-pub(crate) const CPU_NICE_NS: ColumnDef = counter(
-    "cpu_nice_ns",
-    "ns",
-    "/proc/stat nice: time of all CPUs together in programs of lowered priority, in steps of 10 ms",
-);
+pub(crate) const CPU_USER_NS: ColumnDef =
+    counter("cpu_user_ns", "ns", "/proc/stat user: user-mode time, including guests, all CPUs, in steps of 10 ms");
+pub(crate) const CPU_NICE_NS: ColumnDef =
+    counter("cpu_nice_ns", "ns", "/proc/stat nice: user-mode time at low priority, all CPUs, in steps of 10 ms");
 pub(crate) const CPU_SYSTEM_NS: ColumnDef =
-    counter("cpu_system_ns", "ns", "/proc/stat system: time of all CPUs together in the kernel, in steps of 10 ms");
+    counter("cpu_system_ns", "ns", "/proc/stat system: kernel-mode time, all CPUs, in steps of 10 ms");
 pub(crate) const CPU_IDLE_NS: ColumnDef =
-    counter("cpu_idle_ns", "ns", "/proc/stat idle: time of all CPUs together with nothing to do, in steps of 10 ms");
+    counter("cpu_idle_ns", "ns", "/proc/stat idle: idle time, all CPUs, in steps of 10 ms");
 pub(crate) const CPU_IOWAIT_NS: ColumnDef = counter(
     "cpu_iowait_ns",
     "ns",
-    "/proc/stat iowait: time of all CPUs together idle while a task waited for storage, in steps of 10 ms",
+    "/proc/stat iowait: idle time while a task waited for storage, all CPUs, in steps of 10 ms",
 );
 pub(crate) const CPU_IRQ_NS: ColumnDef =
-    counter("cpu_irq_ns", "ns", "/proc/stat irq: time of all CPUs together in hardware interrupts, in steps of 10 ms");
-pub(crate) const CPU_SOFTIRQ_NS: ColumnDef = counter(
-    "cpu_softirq_ns",
-    "ns",
-    "/proc/stat softirq: time of all CPUs together in soft interrupts, in steps of 10 ms",
-);
+    counter("cpu_irq_ns", "ns", "/proc/stat irq: time in hardware interrupts, all CPUs, in steps of 10 ms");
+pub(crate) const CPU_SOFTIRQ_NS: ColumnDef =
+    counter("cpu_softirq_ns", "ns", "/proc/stat softirq: time in soft interrupts, all CPUs, in steps of 10 ms");
 pub(crate) const CPU_STEAL_NS: ColumnDef = counter(
     "cpu_steal_ns",
     "ns",
-    "/proc/stat steal: time of all CPUs together taken by the hypervisor for other guests, in steps of 10 ms",
+    "/proc/stat steal: time taken by the hypervisor for other guests, all CPUs, in steps of 10 ms",
 );
 
 /// All states of the CPUs: their sum is the time of all CPUs.
@@ -72,55 +66,49 @@ pub(crate) const CPU_TIMES: [ColumnDef; 8] =
 pub(crate) const CPU_FULLEST_NS: ColumnDef = interval(
     "cpu_fullest_ns",
     "ns",
-    "/proc/stat cpuN: time since the row before in which the busiest single CPU had work, in steps of 10 ms; another CPU may \
-     be the busiest in each row; absent in row 0",
+    "/proc/stat cpuN: busy time of the busiest single CPU since the previous row, in steps of 10 ms; it may be a different \
+     CPU in each row; absent in row 0",
 );
 
 pub const CPU_COUNT: ColumnDef = gauge("cpu_count", "cpus", "/proc/stat: CPUs online");
 
 pub(crate) const MEM_DIRTY_BYTES: ColumnDef =
-    gauge("mem_dirty_bytes", "bytes", "/proc/meminfo: page cache that waits to be written");
+    gauge("mem_dirty_bytes", "bytes", "/proc/meminfo: dirty page cache waiting for writeback");
 pub(crate) const MEM_WRITEBACK_BYTES: ColumnDef =
-    gauge("mem_writeback_bytes", "bytes", "/proc/meminfo: page cache being written");
+    gauge("mem_writeback_bytes", "bytes", "/proc/meminfo: page cache under writeback");
 pub(crate) const MEM_CACHED_BYTES: ColumnDef =
-    gauge("mem_cached_bytes", "bytes", "/proc/meminfo: page cache, tmpfs and ramfs included");
+    gauge("mem_cached_bytes", "bytes", "/proc/meminfo: page cache, including tmpfs and ramfs");
 pub(crate) const MEM_AVAILABLE_BYTES: ColumnDef = gauge(
     "mem_available_bytes",
     "bytes",
-    "/proc/meminfo: what programs could still get without swapping (the kernel's estimate, Linux 3.14)",
+    "/proc/meminfo: memory available to programs without swapping (kernel estimate, Linux 3.14)",
 );
 pub const MEM_FREE_BYTES: ColumnDef = gauge("mem_free_bytes", "bytes", "/proc/meminfo: unused");
 pub const MEM_SWAP_USED_BYTES: ColumnDef = gauge("mem_swap_used_bytes", "bytes", "/proc/meminfo: swap space in use");
 pub const VM_PAGE_IN_BYTES: ColumnDef =
-    counter("vm_page_in_bytes", "bytes", "/proc/vmstat pgpgin: read by all block devices of the machine");
+    counter("vm_page_in_bytes", "bytes", "/proc/vmstat pgpgin: read from all block devices of the machine");
 pub const VM_PAGE_OUT_BYTES: ColumnDef =
-    counter("vm_page_out_bytes", "bytes", "/proc/vmstat pgpgout: written by all block devices of the machine");
+    counter("vm_page_out_bytes", "bytes", "/proc/vmstat pgpgout: written to all block devices of the machine");
 pub const VM_SWAP_IN_PAGES: ColumnDef =
     counter("vm_swap_in_pages", "pages", "/proc/vmstat pswpin: pages read back from swap");
 pub const VM_SWAP_OUT_PAGES: ColumnDef =
     counter("vm_swap_out_pages", "pages", "/proc/vmstat pswpout: pages written to swap");
 
-pub(crate) const PSI_CPU_SOME_US: ColumnDef = counter(
-    "psi_cpu_some_us",
-    "us",
-    "/proc/pressure/cpu: time in which at least one task of the machine waited for it",
-);
+pub(crate) const PSI_CPU_SOME_US: ColumnDef =
+    counter("psi_cpu_some_us", "us", "/proc/pressure/cpu: time in which at least one task waited for a CPU");
 pub const PSI_CPU_FULL_US: ColumnDef = counter(
     "psi_cpu_full_us",
     "us",
-    "/proc/pressure/cpu: time in which no task could go on for want of it; cpu has it since Linux 5.13",
+    "/proc/pressure/cpu: time in which all non-idle tasks waited for a CPU; since Linux 5.13",
 );
 pub(crate) const PSI_IO_SOME_US: ColumnDef =
-    counter("psi_io_some_us", "us", "/proc/pressure/io: time in which at least one task of the machine waited for it");
+    counter("psi_io_some_us", "us", "/proc/pressure/io: time in which at least one task waited for I/O");
 pub(crate) const PSI_IO_FULL_US: ColumnDef =
-    counter("psi_io_full_us", "us", "/proc/pressure/io: time in which no task could go on for want of it");
-pub(crate) const PSI_MEMORY_SOME_US: ColumnDef = counter(
-    "psi_memory_some_us",
-    "us",
-    "/proc/pressure/memory: time in which at least one task of the machine waited for it",
-);
+    counter("psi_io_full_us", "us", "/proc/pressure/io: time in which all non-idle tasks waited for I/O");
+pub(crate) const PSI_MEMORY_SOME_US: ColumnDef =
+    counter("psi_memory_some_us", "us", "/proc/pressure/memory: time in which at least one task waited for memory");
 pub const PSI_MEMORY_FULL_US: ColumnDef =
-    counter("psi_memory_full_us", "us", "/proc/pressure/memory: time in which no task could go on for want of it");
+    counter("psi_memory_full_us", "us", "/proc/pressure/memory: time in which all non-idle tasks waited for memory");
 
 /// Kernel threads and processes that have columns.
 pub(crate) const TOP: usize = 5;
@@ -142,8 +130,8 @@ const fn top_name(name: &'static str) -> ColumnDef {
     interval(
         name,
         "",
-        "/proc/PID/stat comm: name of the kernel thread or of the processes (all of one name together) that \
-         come at this rank in CPU time since the row before; absent in row 0 and where fewer ran",
+        "/proc/PID/stat comm: name of the kernel thread or the processes (grouped by name) that \
+         hold this rank in CPU time since the previous row; absent in row 0 and if fewer ran",
     )
     .text()
 }
@@ -152,23 +140,23 @@ const fn top_cpu(name: &'static str) -> ColumnDef {
     interval(
         name,
         "ns",
-        "CPU clock of the process (clock_getcpuclockid): CPU time since the row before of those that the \
-         rank's name names",
+        "CPU clock of the process (clock_getcpuclockid): CPU time since the previous row of the processes with \
+         this name",
     )
 }
 
 pub(crate) const OTHERS_NAME: ColumnDef = interval(
     "others_name",
     "",
-    "/proc/PID/stat comm: name of the processes (all of one name together) that used most CPU time since \
-     the row before of those that neither are pgstrata nor descend from it, threads of the kernel left \
-     out; absent in row 0 and where none ran",
+    "/proc/PID/stat comm: name of the processes (grouped by name) that used the most CPU time since \
+     the previous row, excluding pgstrata, its descendants and kernel threads; \
+     absent in row 0 and if none ran",
 )
 .text();
 pub(crate) const OTHERS_CPU_NS: ColumnDef = counter(
     "others_cpu_ns",
     "ns",
-    "CPU clocks: CPU time since the first reading of all processes that neither are pgstrata nor descend from it, \
-     threads of the kernel left out; those that ended between two rows are missed, and those that used \
-     less than 0.1 ms",
+    "CPU clocks: CPU time since the first reading of all processes except pgstrata, its descendants and \
+     kernel threads; processes that ended between two rows and those that used \
+     less than 0.1 ms are not counted",
 );

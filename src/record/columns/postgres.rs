@@ -7,8 +7,8 @@ use super::{ColumnDef, counter};
 pub const PG_WAL_LSN_BYTES: ColumnDef = counter(
     "pg_wal_lsn_bytes",
     "bytes",
-    "pg_current_wal_insert_lsn(): position in the WAL, headers and the rest of switched segments included; \
-              exact at its moment",
+    "pg_current_wal_insert_lsn(): position in the WAL, including headers and the unused rest of switched segments; \
+              exact at the time of the reading",
 );
 pub(crate) const PG_WAL_BYTES: ColumnDef = counter(
     "pg_wal_bytes",
@@ -17,11 +17,8 @@ pub(crate) const PG_WAL_BYTES: ColumnDef = counter(
 );
 pub(crate) const PG_WAL_RECORDS: ColumnDef =
     counter("pg_wal_records", "records", "pg_stat_wal.wal_records; absent before PostgreSQL 14");
-pub(crate) const PG_WAL_FPI: ColumnDef = counter(
-    "pg_wal_fpi",
-    "pages",
-    "pg_stat_wal.wal_fpi: pages written in full into the WAL; absent before PostgreSQL 14",
-);
+pub(crate) const PG_WAL_FPI: ColumnDef =
+    counter("pg_wal_fpi", "pages", "pg_stat_wal.wal_fpi: full-page images in the WAL; absent before PostgreSQL 14");
 pub const PG_WAL_BUFFERS_FULL: ColumnDef = counter(
     "pg_wal_buffers_full",
     "operations",
@@ -54,8 +51,8 @@ pub const PG_WAL_SYNC_US: ColumnDef = counter(
 pub(crate) const PG_XIDS: ColumnDef = counter(
     "pg_xids",
     "transactions",
-    "txid_snapshot_xmax(txid_current_snapshot()): numbers given to transactions that have ended, that is, to those that \
-              wrote, and to their subtransactions",
+    "txid_snapshot_xmax(txid_current_snapshot()): transaction ids of finished transactions, that is, of those that \
+              wrote, and of their subtransactions",
 );
 pub(crate) const PG_BUFFERS_CHECKPOINT: ColumnDef = counter(
     "pg_buffers_checkpoint",

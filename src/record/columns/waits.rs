@@ -5,21 +5,21 @@ use crate::record::seconds::{Column, ColumnKind, ColumnType};
 use std::collections::BTreeMap;
 
 const TIME_US: ColumnDef =
-    gauge("time_us", "us", "wall clock at which the sampled second began, microseconds since 1970-01-01 UTC");
+    gauge("time_us", "us", "wall-clock start of the sampled second, microseconds since 1970-01-01 UTC");
 const WAIT_CLASS: ColumnDef = interval(
     "wait_class",
     "",
-    "pg_stat_activity.wait_event_type; `CPU` for an active backend that waits for nothing, `Client` for one between \
-     statements; absent where no backend of a client was seen",
+    "pg_stat_activity.wait_event_type; `CPU` for an active backend that is not waiting, `Client` for one between \
+     statements; absent if no client backend was seen",
 )
 .text();
 const WAIT_EVENT: ColumnDef =
-    interval("wait_event", "", "pg_stat_activity.wait_event; the same as the class where there is none").text();
+    interval("wait_event", "", "pg_stat_activity.wait_event; same as the class if there is none").text();
 const SAMPLES: ColumnDef = interval("samples", "samples", "samples taken in the second, about ten");
 const BACKENDS: ColumnDef = interval(
     "backends",
     "backends",
-    "backends seen in this wait, added up over the samples: divided by them, the mean number of backends in it",
+    "backends seen in this wait, summed over the samples; divided by samples, the mean number of backends in it",
 );
 
 /// Columns of `waits.parquet`, one row a second and wait.
@@ -41,7 +41,7 @@ pub fn axes(axes: &BTreeMap<String, String>) -> Vec<(Column, &str)> {
             name = format!("{stem}_{number}");
             number += 1;
         }
-        let doc = format!("value of the case in the plan's axis `{axis}`");
+        let doc = format!("value of the plan's axis `{axis}` for this case");
         let kind = ColumnKind::Gauge;
         columns.push((Column { name, unit: String::new(), kind, of: ColumnType::Text, doc }, value));
     }

@@ -29,7 +29,7 @@ fn compatible() -> ProbeRecord {
         let spec = sample::spec("x.fsync_writethrough", family, "fsync_writethrough", Way::FsyncWritethrough);
         let mut row = sample::row(spec, 1, 1);
         row.slices.clear();
-        row.unavailable = Some("Linux does not have it".to_owned());
+        row.unavailable = Some("not available on Linux".to_owned());
         record.rows.push(row);
     }
     for (writes, kilobytes) in [(1, 16), (2, 8), (4, 4), (8, 2), (16, 1)] {
@@ -121,7 +121,7 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
     assert!(places.is_sorted(), "{places:?}");
     let row = text.lines().find(|line| line.starts_with("  fdatasync")).unwrap();
     assert!(row.contains(" 1001 ") && row.contains("1ms") && row.ends_with("1.0w 8k 1.0f"), "{row}");
-    assert!(text.contains("n/a: Linux does not have it"));
+    assert!(text.contains("n/a: not available on Linux"));
     assert!(text.contains("\u{2192}      1001  HERE"), "{text}");
 }
 
@@ -226,7 +226,7 @@ fn the_csv_has_a_line_for_each_row_and_as_many_fields_in_each() {
             .count()
     };
     assert!(lines.iter().all(|line| fields(line) == fields(lines[0])), "{text}");
-    let unavailable = lines.iter().find(|line| line.contains("Linux does not have it")).unwrap();
+    let unavailable = lines.iter().find(|line| line.contains("not available on Linux")).unwrap();
     assert!(unavailable.contains(",,,"), "absent is empty: {unavailable}");
 }
 

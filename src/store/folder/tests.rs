@@ -132,11 +132,11 @@ fn a_record_whose_ids_lead_out_of_the_folder_is_refused() {
         let evil = RunRecord { order: vec![key], ..record() };
         let writer = Writer::create(results.path(), evil, "").unwrap();
         let error = RunFolder::open(writer.folder().path()).unwrap_err();
-        assert!(error.to_string().contains("is not the id of a case"), "{id}: {error}");
+        assert!(error.to_string().contains("is not a case id"), "{id}: {error}");
     }
     let endless = RunRecord { blocks: u32::MAX, ..record() };
     let writer = Writer::create(results.path(), endless, "").unwrap();
-    assert!(RunFolder::open(writer.folder().path()).unwrap_err().to_string().contains("more than a plan"));
+    assert!(RunFolder::open(writer.folder().path()).unwrap_err().to_string().contains("exceed the limits of a plan"));
 }
 
 #[test]

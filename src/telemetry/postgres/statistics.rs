@@ -90,8 +90,7 @@ pub(super) const STATISTICS: &[Statistic] = &[
 /// For a version older than PostgreSQL 12.
 pub fn statistics_sql(version_num: u32) -> Result<String> {
     if version_num < OLDEST {
-        let message =
-            format!("the statistics of server version {version_num} are not known, only those of 12 and later");
+        let message = format!("server version {version_num} is not supported; statistics need version 12 or later");
         return Err(Error::host(message));
     }
     let expression = |figure: &Statistic| match figure.since.iter().rev().find(|(since, _)| *since <= version_num) {

@@ -60,8 +60,8 @@ const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Span,
         required: true,
         default: None,
-        doc: "at most 1 % of the transactions due may take longer, counted from when they were due, or be skipped because \
-              they are later already",
+        doc: "at most 1 % of scheduled transactions may take longer, measured from their scheduled time, or be skipped because \
+              they are already late",
     },
     of_pgbench("script"),
     of_pgbench("scale"),
@@ -70,7 +70,7 @@ const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Integer { min: 1 },
         required: false,
         default: Some("16"),
-        doc: "connections that transactions are sent on; one that is due waits for a free one",
+        doc: "number of connections; a scheduled transaction waits for a free one",
     },
     of_pgbench("jobs"),
     of_pgbench("mode"),
@@ -79,22 +79,22 @@ const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Integer { min: search::FEWEST as i64 },
         required: false,
         default: Some("14"),
-        doc: "rates that are tried in each trial, one after the other, each as the ones before came out",
+        doc: "number of rates tried in each trial; each depends on the results before it",
     },
     OptionSpec {
         key: "step",
         kind: OptionKind::Span,
         required: false,
-        default: Some("one whole checkpoint cycle; 20s for scripts that write no WAL"),
-        doc: "how long each rate is tried, in whole seconds; the checkpoints are then in a step or not by chance",
+        default: Some("one full checkpoint cycle; 20s for scripts that write no WAL"),
+        doc: "duration of each rate, in whole seconds; whether a step contains a checkpoint is then random",
     },
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
         required: false,
-        default: Some("until two whole checkpoint cycles agree, five at most; with `step` 10s"),
-        doc: "how long the script runs as fast as it can before, in whole seconds, at least one; the search begins at 0.7 of \
-              the rate that this shows",
+        default: Some("until two full checkpoint cycles agree, at most five; with `step` 10s"),
+        doc: "duration of the warm-up at full speed, in whole seconds, at least one; the search starts at 0.7 of \
+              the rate it reaches",
     },
     of_pgbench("tablespace"),
     of_pgbench("index_tablespace"),
@@ -128,7 +128,7 @@ impl Workload for Capacity {
             let Some(text) = options.text(key) else { continue };
             let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
             if span.0 == 0 || !span.0.is_multiple_of(SECOND_US) {
-                return Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds of at least 1s")));
+                return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
             }
         }
         Pgbench.check(&as_pgbench(options))
@@ -255,8 +255,8 @@ fn peak(place: &Place<'_>) -> Result<f64> {
     let warm_up = place.raw.join(format!("{}.out", drive::WARM_UP));
     let tps = pgbench_summary::parse(&files::read_text(&warm_up)?)?.tps;
     tps.filter(|tps| *tps > 0.0).ok_or_else(|| {
-        Error::tool("the warm-up completed no transaction, so that the search has no rate to begin with")
-            .hint("a longer `warmup`")
+        Error::tool("the warm-up completed no transaction, so the search has no starting rate")
+            .hint("use a longer `warmup`")
     })
 }
 

@@ -48,7 +48,7 @@ impl Running {
     }
 
     fn has_ended(&mut self) -> Result<Option<ExitStatus>> {
-        let status = self.child.try_wait().or_host(|| "ask whether pgbench still runs".to_owned())?;
+        let status = self.child.try_wait().or_host(|| "check whether pgbench is still running".to_owned())?;
         self.ended |= status.is_some();
         Ok(status)
     }
@@ -73,7 +73,7 @@ impl Running {
         // While it connects, the alarm would kill it.
         if !self.ended && processes::catches(host, self.child.id(), Signal::ALARM) {
             self.told_to_end = true;
-            kill_process(pid, Signal::ALARM).or_host(|| "tell pgbench that its time is over".to_owned())?;
+            kill_process(pid, Signal::ALARM).or_host(|| "stop pgbench at the end of its time".to_owned())?;
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl Drop for Running {
 
 /// The server of a place; a pgbench workload always has one.
 pub fn server_of<'a>(place: &Place<'a>) -> Result<&'a Server> {
-    place.server.ok_or_else(|| Error::bug("pgbench was asked to run without a server"))
+    place.server.ok_or_else(|| Error::bug("pgbench was started without a server"))
 }
 
 /// Arguments that say where the server is.
@@ -245,11 +245,11 @@ fn judged(place: &Place<'_>, status: ExitStatus, name: &str) -> Result<()> {
         Some(code) => format!("failed with exit code {code}"),
         None => format!("was killed ({status})"),
     };
-    let error = Error::tool(format!("pgbench {how}; it said:\n{}", last_lines(&said, ERROR_LINES)));
+    let error = Error::tool(format!("pgbench {how}; output:\n{}", last_lines(&said, ERROR_LINES)));
     Err(if said.contains("too many clients") || said.contains("connection slots are reserved") {
         error.hint("raise `max_connections` in the plan's settings above the number of clients")
     } else if said.contains("No space left on device") {
-        error.hint("the stack is too small for the data: make it larger, or the scale smaller")
+        error.hint("the stack is too small for the data: increase its size or reduce the scale")
     } else {
         error
     })

@@ -76,8 +76,8 @@ impl Workload for Pgbench {
             return Vec::new();
         }
         vec![format!(
-            "{clients} clients at scale {units}: every transaction of tpcb-like locks one of {units} rows of \
-             pgbench_branches, so clients wait for each other instead of for the stack; make the scale at least {clients}"
+            "{clients} clients at scale {units}: every tpcb-like transaction locks one of {units} rows of \
+             pgbench_branches, so clients wait for each other instead of storage; set the scale to at least {clients}"
         )]
     }
 

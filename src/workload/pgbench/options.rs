@@ -34,7 +34,7 @@ pub const SPECS: &[OptionSpec] = &[
         required: false,
         default: Some(DEFAULT_SCRIPT),
         doc: "built-in script (tpcb-like, simple-update, select-only) or a file `path.sql`, relative to the plan's \
-              folder; several are mixed, by weight where one is given: `select-only@9`",
+              folder; a list is mixed, with optional weights: `select-only@9`",
     },
     OptionSpec {
         key: "scale",
@@ -49,29 +49,29 @@ pub const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Integer { min: 1 },
         required: false,
         default: Some("1"),
-        doc: "clients that work at the same time, each on a connection of its own",
+        doc: "concurrent clients, each with its own connection",
     },
     OptionSpec {
         key: "jobs",
         kind: OptionKind::Integer { min: 1 },
         required: false,
-        default: Some("as many as CPUs, at most as many as clients"),
-        doc: "threads of pgbench that the clients share",
+        default: Some("number of CPUs, at most the number of clients"),
+        doc: "pgbench threads shared by the clients",
     },
     OptionSpec {
         key: "mode",
         kind: OptionKind::OneOf(&["simple", "extended", "prepared"]),
         required: false,
         default: Some("simple"),
-        doc: "protocol that queries are sent with",
+        doc: "protocol for queries",
     },
     OptionSpec {
         key: "rate",
         kind: OptionKind::Number,
         required: false,
         default: None,
-        doc: "transactions a second to aim at, for all clients together; latency then counts from when a transaction \
-              was due, and cases are ranked by their 99th percentile. Without it, as fast as possible: a closed loop, \
+        doc: "target rate in transactions per second for all clients together; latency then counts from when a transaction \
+              was scheduled, and cases are ranked by the 99th percentile. Without it, as fast as possible: a closed loop, \
               whose latencies are service times",
     },
     OptionSpec {
@@ -79,87 +79,87 @@ pub const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Span,
         required: false,
         default: None,
-        doc: "slower transactions count as late; with `rate`, those already later than this are skipped, and cases are \
-              ranked by the share done in time, too",
+        doc: "slower transactions count as late; with `rate`, transactions already later than this are skipped, and cases are \
+              also ranked by the share completed in time",
     },
     OptionSpec {
         key: "cycles",
         kind: OptionKind::Integer { min: 1 },
         required: false,
         default: Some("3"),
-        doc: "whole checkpoint cycles that are measured: from the start of a checkpoint to the start of the one so many \
-              later. Where the plan sets neither checkpoint_timeout nor max_wal_size, they come every 30 s. Scripts that \
-              write no WAL have none and are measured for `duration`",
+        doc: "number of full checkpoint cycles to measure: from the start of one checkpoint to the start of the one that many \
+              later. If the plan sets neither checkpoint_timeout nor max_wal_size, checkpoints run every 30 s. Scripts that \
+              write no WAL have no cycles and are measured for `duration`",
     },
     OptionSpec {
         key: "limit",
         kind: OptionKind::Span,
         required: false,
-        default: Some("twice the cycles by checkpoint_timeout"),
-        doc: "longest time that the measured cycles may take, in whole seconds; a trial that ends by it lacks cycles, and \
+        default: Some("twice the time of the cycles at checkpoint_timeout"),
+        doc: "maximum time for the measured cycles, in whole seconds; a trial that hits it has fewer cycles, and the report \
               says so",
     },
     OptionSpec {
         key: "duration",
         kind: OptionKind::Span,
         required: false,
-        default: Some("60s for scripts that write no WAL; whole cycles for all others"),
-        doc: "how long it is measured, in whole seconds, instead of whole checkpoint cycles: what the checkpoints cost is \
-              then not in the figures, or by chance",
+        default: Some("60s for scripts that write no WAL; full cycles for all others"),
+        doc: "measure for this time, in whole seconds, instead of full checkpoint cycles: the cost of checkpoints is \
+              then missing or random in the results",
     },
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
         required: false,
-        default: Some("with cycles, until two whole ones agree, five at most; with a duration 10s"),
-        doc: "how long the same runs unmeasured before, in whole seconds; `0s` for not at all. With cycles, the measurement \
-              then begins with the next checkpoint",
+        default: Some("with cycles, until two full ones agree, at most five; with a duration 10s"),
+        doc: "duration of the unmeasured warm-up, in whole seconds; `0s` for none. With cycles, the measurement \
+              then starts at the next checkpoint",
     },
     OptionSpec {
         key: "tablespace",
         kind: OptionKind::Text,
         required: false,
-        default: Some("none: with the data directory"),
-        doc: "tablespace of the stack that the tables are moved to before the measurement",
+        default: Some("none: in the data directory"),
+        doc: "tablespace of the stack to move the tables to before the measurement",
     },
     OptionSpec {
         key: "index_tablespace",
         kind: OptionKind::Text,
         required: false,
-        default: Some("none: with the data directory"),
-        doc: "tablespace of the stack that the indexes are moved to before the measurement",
+        default: Some("none: in the data directory"),
+        doc: "tablespace of the stack to move the indexes to before the measurement",
     },
     OptionSpec {
         key: "cache",
         kind: OptionKind::OneOf(&["warm", "cold"]),
         required: false,
         default: Some("warm"),
-        doc: "state of the operating system's page cache when the warm-up begins: warm from the copying of the data, or \
-              cold: dropped",
+        doc: "state of the OS page cache at the start of the warm-up: warm (from copying the data in) or \
+              cold (dropped)",
     },
     OptionSpec {
         key: "autovacuum",
         kind: OptionKind::OneOf(&["production", "deferred"]),
         required: false,
         default: Some("production"),
-        doc: "autovacuum as production has it, by the server's settings, or deferred: off in the warm-up and the measurement \
-              (`autovacuum = off`), so that it comes in at no time of its own. What it costs is then not in the figures, and \
+        doc: "autovacuum as in production, by the server's settings, or deferred: off during warm-up and measurement \
+              (`autovacuum = off`), so that it does not run at random times. Its cost is then missing in the results, and \
               the report says so",
     },
     OptionSpec {
         key: "log_sample",
         kind: OptionKind::Number,
         required: false,
-        default: Some("all; at high rates as few as keep the cost of logging below 1 %, the same for all stacks"),
-        doc: "share of the transactions whose latency is logged, above 0 and up to 1: `0.01` for one in a hundred. Counts \
-              stay exact, percentiles are of those logged, and the slowest transaction is not known",
+        default: Some("all; at high rates a share that keeps the cost of logging below 1 %, the same for all stacks"),
+        doc: "share of transactions whose latency is logged, above 0 and up to 1: `0.01` for 1 %. Counts \
+              stay exact, percentiles are computed from those logged, and the slowest transaction is unknown",
     },
     OptionSpec {
         key: "statements",
         kind: OptionKind::Boolean,
         required: false,
         default: Some("true"),
-        doc: "mean latency of each statement (pgbench -r; costs two readings of the clock a statement)",
+        doc: "mean latency of each statement (pgbench -r; costs two clock readings per statement)",
     },
 ];
 
@@ -232,23 +232,24 @@ impl Settings {
         let clients = count(options, "clients")?.unwrap_or(1);
         let jobs = match count(options, "jobs")? {
             Some(jobs) if jobs > clients => {
-                let message = format!("{jobs} threads are more than {clients} clients");
-                return Err(OptionProblem::at("jobs", message).help("leave `jobs` out: it follows the clients"));
+                let message = format!("{jobs} threads exceed {clients} clients");
+                return Err(OptionProblem::at("jobs", message)
+                    .help("remove `jobs`: it defaults to the number of clients or CPUs"));
             }
             Some(jobs) => jobs,
             None => clients.min(std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64)),
         };
         let rate = options.number("rate");
         if rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
-            return Err(OptionProblem::at("rate", "must be above 0 transactions a second"));
+            return Err(OptionProblem::at("rate", "must be greater than 0 transactions per second"));
         }
         let log_sample = options.number("log_sample");
         if log_sample.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-            return Err(OptionProblem::at("log_sample", "must be above 0 and not above 1"));
+            return Err(OptionProblem::at("log_sample", "must be greater than 0 and at most 1"));
         }
         let latency_limit = span(options, "latency_limit")?;
         if latency_limit == Some(Micros(0)) {
-            return Err(OptionProblem::at("latency_limit", "must be above 0"));
+            return Err(OptionProblem::at("latency_limit", "must be greater than 0"));
         }
         let scripts = scripts(options)?;
         Ok(Settings {
@@ -314,8 +315,8 @@ fn window(options: &Options, writes: Writes) -> Result<Window, OptionProblem> {
         }
     }
     if let (Some(_), Some(key)) = (duration, cycles.map(|_| "cycles").or(limit.map(|_| "limit"))) {
-        return Err(OptionProblem::at(key, "stands beside `duration`")
-            .help("`duration` measures for a time, `cycles` whole checkpoint cycles: leave one of them out"));
+        return Err(OptionProblem::at(key, "conflicts with `duration`")
+            .help("`duration` measures for a fixed time, `cycles` for full checkpoint cycles: remove one of them"));
     }
     let warm_up = whole_seconds(options, "warmup")?;
     Ok(match duration.or((writes == Writes::Never).then_some(DEFAULT_DURATION)) {
@@ -367,8 +368,8 @@ pub fn check_files(settings: &Settings) -> Result<(), OptionProblem> {
         if let ScriptSource::File(path) = &script.source
             && !paths::is_file(path)
         {
-            return Err(OptionProblem::at("script", format!("there is no file {}", path.display()))
-                .help("a relative path starts at the plan's folder"));
+            return Err(OptionProblem::at("script", format!("the file {} does not exist", path.display()))
+                .help("relative paths start at the plan's folder"));
         }
     }
     Ok(())
@@ -409,7 +410,7 @@ fn script(text: &str) -> Result<Script, OptionProblem> {
         }
         None => {
             let message = format!("`{what}` is neither a built-in script nor a file `path.sql`");
-            return Err(OptionProblem::at("script", message).help(format!("built in are {}", BUILTINS.join(", "))));
+            return Err(OptionProblem::at("script", message).help(format!("built-in scripts: {}", BUILTINS.join(", "))));
         }
     };
     Ok(Script { name: source.plain_name(), source, weight })
@@ -469,7 +470,7 @@ fn span(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionPr
 fn whole_seconds(options: &Options, key: &'static str) -> Result<Option<Micros>, OptionProblem> {
     match span(options, key)? {
         Some(span) if !span.0.is_multiple_of(1_000_000) => {
-            Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds, which pgbench wants")))
+            Err(OptionProblem::at(key, format!("{span} is not a whole number of seconds, as pgbench requires")))
         }
         span => Ok(span),
     }

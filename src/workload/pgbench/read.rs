@@ -13,8 +13,8 @@ pub const TRANSACTIONS: &str = "transactions";
 pub fn counts(settings: &Settings, tally: &Tally, summary: &str) -> Result<Counts> {
     let summary = pgbench_summary::parse(summary)?;
     let Some(began_us) = tally.began_us else {
-        return Err(Error::tool("pgbench completed no transaction at all during the measurement")
-            .hint("the stack is slower than the duration, or it stalled: look at the server's log"));
+        return Err(Error::tool("pgbench completed no transaction during the measurement")
+            .hint("a transaction takes longer than the measurement, or the stack stalled: check the server log"));
     };
     let elapsed_us = tally.last_us.saturating_sub(began_us);
     let log_sample = settings.log_sample.unwrap_or(1.0);

@@ -289,7 +289,7 @@ impl State {
         let mut all = empty_histogram()?;
         for (script, latencies) in self.scripts.iter().zip(bin.latencies) {
             let Some(latencies) = latencies else { continue };
-            all.add(&latencies).map_err(|e| Error::bug(format!("adding latencies: {e}")))?;
+            all.add(&latencies).map_err(|e| Error::bug(format!("cannot add latencies: {e}")))?;
             if self.scripts.len() > 1 {
                 self.tell_latencies(script, length_us, latencies);
             }
@@ -334,7 +334,7 @@ impl Bin {
             *latencies = Some(empty_histogram()?);
         }
         let Some(latencies) = latencies else { return Ok(()) };
-        latencies.record(latency_us).map_err(|e| Error::bug(format!("recording a latency of {latency_us} us: {e}")))
+        latencies.record(latency_us).map_err(|e| Error::bug(format!("cannot record a latency of {latency_us} us: {e}")))
     }
 }
 

@@ -32,28 +32,28 @@ const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Span,
         required: false,
         default: Some("10s"),
-        doc: "how long it is measured; all rows share it in short slices",
+        doc: "measuring time, shared by all rows in short slices",
     },
     OptionSpec {
         key: "warmup",
         kind: OptionKind::Span,
         required: false,
         default: Some("0s"),
-        doc: "how long the same runs unmeasured before",
+        doc: "duration of the unmeasured warm-up",
     },
     OptionSpec {
         key: "wal_block",
         kind: OptionKind::OneOf(&["1kB", "2kB", "4kB", "8kB", "16kB", "32kB", "64kB"]),
         required: false,
         default: Some("8kB"),
-        doc: "size of one write of the rows that write as a server writes its WAL",
+        doc: "write size for the rows that write as the server writes WAL",
     },
     OptionSpec {
         key: "writers",
         kind: OptionKind::Integer { min: 2 },
         required: false,
         default: Some("8"),
-        doc: "writers of the row whose commits share a sync",
+        doc: "number of writers in the group commit row",
     },
 ];
 
@@ -67,7 +67,7 @@ impl Workload for Sync {
     }
 
     fn doc(&self) -> &'static str {
-        "synced writes by every way to make them durable, as `pgstrata probe` measures them, where `pg_wal` lies; no server"
+        "synced writes with each method to make them durable, measured like `pgstrata probe`, on the filesystem of `pg_wal`; no server"
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -80,7 +80,7 @@ impl Workload for Sync {
             return Err(OptionProblem::at("writers", format!("must be at most {MOST_WRITERS}")));
         }
         match span(options, "duration")? {
-            Some(Micros(0)) => Err(OptionProblem::at("duration", "must be above 0")),
+            Some(Micros(0)) => Err(OptionProblem::at("duration", "must be greater than 0")),
             _ => span(options, "warmup").map(drop),
         }
     }
@@ -224,7 +224,7 @@ fn histogram(second: &SecondLatencies) -> Result<Histogram<u64>> {
     let mut histogram = empty_histogram()?;
     for (latency_ns, count) in &second.latencies {
         let recorded = histogram.record_n(latency_ns.div_ceil(1000), *count);
-        recorded.map_err(|e| Error::bug(format!("recording a latency of {latency_ns} ns: {e}")))?;
+        recorded.map_err(|e| Error::bug(format!("cannot record a latency of {latency_ns} ns: {e}")))?;
     }
     Ok(histogram)
 }
@@ -262,7 +262,7 @@ impl Observer for SecondReporter<'_> {
                 open.done += 1;
                 let latency_us = done.latency_ns.div_ceil(1000);
                 let recorded = open.latencies.record(latency_us);
-                recorded.map_err(|e| Error::bug(format!("recording a latency of {latency_us} us: {e}")))?;
+                recorded.map_err(|e| Error::bug(format!("cannot record a latency of {latency_us} us: {e}")))?;
             }
         }
         Ok(())
