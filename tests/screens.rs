@@ -53,7 +53,10 @@ fn probe_fits_and_answers_in_its_first_six_lines() {
 
 #[test]
 fn doctor_fits() {
-    fits("doctor --state state --results results", &["vm.swappiness", "CPU frequency governor", "Sources of disturbance"]);
+    fits(
+        "doctor --state state --results results",
+        &["vm.swappiness", "CPU frequency governor", "Sources of disturbance"],
+    );
 }
 
 #[test]

@@ -326,7 +326,7 @@ fn drivers_without_a_queue_are_accused_of_nothing() {
         let mut act = Act::on("ext4");
         act.stack.devices = vec![DeviceFacts { has_queue: Some(false), flushes_before: Some(0), ..disk(0, name) }];
         act.flushes = vec![Some(0.0)];
-        let why = format!("flushes at {name} are not counted: its driver takes requests without the queue");
+        let why = format!("flushes at {name} are not counted: its driver bypasses the request queue");
         assert_judged(&act, DurabilityClass::Unknown, &why);
     }
     // The hidden path of a multipath NVMe counts what the device in front does not.

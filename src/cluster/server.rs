@@ -428,7 +428,9 @@ mod tests {
         assert!(error.to_string().contains("unrecognized configuration parameter \"wal_snyc_method\""), "{error}");
         assert!(error.hint_text().unwrap().contains("`wal_snyc_method`"), "{error}");
         spec.settings = BTreeMap::from([("port".to_owned(), "1".to_owned())]);
-        assert!(Server::start(&host, spec, &Interrupt::never()).unwrap_err().to_string().contains("reserved for pgstrata"));
+        assert!(
+            Server::start(&host, spec, &Interrupt::never()).unwrap_err().to_string().contains("reserved for pgstrata")
+        );
     }
 
     #[test]

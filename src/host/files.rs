@@ -326,11 +326,11 @@ pub(crate) fn open_given(path: &Path, name: &str) -> Result<File> {
     let flags = if handed { OFlags::empty() } else { OFlags::NONBLOCK };
     let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = file.or_user(|| format!("open {name}"))?;
-    if handed || file.metadata().or_user(|| format!("look at {name}"))?.is_file() {
+    if handed || file.metadata().or_user(|| format!("stat {name}"))?.is_file() {
         return Ok(file);
     }
     Err(Error::user(format!("{name} is a pipe or a device, which may never end"))
-        .hint(format!("hand it over as standard input: pgstrata import - < {name}")))
+        .hint(format!("pass it on standard input: pgstrata import - < {name}")))
 }
 
 /// Tries to lock for half a second. Of a process that was killed, a child between fork and exec may hold its locks for as

@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(mistaken(&disk, Some("S5GX"), None), None);
         assert_eq!(mistaken(&disk, None, Some("eui.1")), None);
         assert_eq!(mistaken(&disk, Some("S5GX"), Some("eui.1")), None);
-        assert_eq!(mistaken(&disk, Some("S5G"), None).unwrap(), "its serial is `S5GX`, not `S5G`");
-        assert_eq!(mistaken(&disk, Some("S5GX"), Some("eui.2")).unwrap(), "its WWN is `eui.1`, not `eui.2`");
+        assert_eq!(mistaken(&disk, Some("S5G"), None).unwrap(), "its serial is `S5GX`, expected `S5G`");
+        assert_eq!(mistaken(&disk, Some("S5GX"), Some("eui.2")).unwrap(), "its WWN is `eui.1`, expected `eui.2`");
         assert!(mistaken(&disk, None, None).is_some());
         assert!(mistaken(&identity(None, None), Some(""), None).is_some());
     }

@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(lacking_space(&host, &[disk(60), disk(60)]).len(), 1);
         assert_eq!(lacking_space(&host, &[Space::Memory(Bytes(2 << 20))]), []);
         let unmet = lacking_space(&host, &[Space::Memory(Bytes(1 << 20)), Space::Memory(Bytes(2 << 20))]);
-        assert_eq!(unmet[0].what, "3 MiB of space in memory, where 2 MiB are free");
+        assert_eq!(unmet[0].what, "3 MiB of space in memory (2 MiB free)");
         assert_eq!(lacking_space(&host, &[Space::Disk(root.path().into(), Bytes(u64::MAX)), disk(1)]).len(), 1);
     }
 

@@ -104,7 +104,7 @@ mod tests {
         let ledger = Ledger::create(folder.path(), "r1").unwrap();
         ledger.enter(Thing::new("stratis", "pool").with("path", "tank")).unwrap();
         let failures = undo_from(&ledger, 0, &Undoers::new(), &Host::this());
-        assert!(failures[0].to_string().contains("does not know what `stratis` made"), "{}", failures[0]);
+        assert!(failures[0].to_string().contains("does not know the layer `stratis`"), "{}", failures[0]);
         assert_eq!(ledger.open_things().len(), 1);
     }
 }

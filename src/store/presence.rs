@@ -21,7 +21,7 @@ impl RunFolder {
         }
         Err(Error::store(format!("the run folder {} is gone: it was removed or moved", self.path().display())).hint(
             format!(
-                "put it back and go on with: pgstrata run --resume {}; or start the plan again",
+                "restore it and resume with: pgstrata run --resume {}; or start the plan again",
                 self.path().display()
             ),
         ))

@@ -145,7 +145,7 @@ fn of_very_many_lines_that_cannot_be_read_the_first_are_shown_and_the_rest_is_co
     let all = shown(&["x.txt", "--dry-run", "--rows"]);
     assert!(all > 20);
     let output = desk.import(&["x.txt", "--dry-run"]);
-    assert!(stdout(&output).contains(&format!("and {} lines more", all - 20)), "{}", said(&output));
+    assert!(stdout(&output).contains(&format!("and {} more lines", all - 20)), "{}", said(&output));
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn outputs_of_several_tools_in_one_text_are_taken_in_order_and_prose_is_left() {
         .collect();
     assert_eq!(numbers(&record), apart);
     let output = desk.import(&["mail.txt", "--dry-run"]);
-    assert!(stdout(&output).contains("look like figures, in no form that is known"), "{}", said(&output));
+    assert!(stdout(&output).contains("look like measurements, but in no known format"), "{}", said(&output));
     let stored = &record["cases"][0]["trials"][0]["files"][0]["lines_of_no_output"];
     assert_eq!((stored[0].clone(), stored.as_array().unwrap().len()), (serde_json::json!([3, 3]), parts.len()));
 }

@@ -62,21 +62,21 @@ pub(super) fn given(args: &[PathBuf]) -> Result<Vec<Given>> {
             let before = all.len();
             walk(path, path, DEEPEST, &mut all)?;
             if all.len() == before {
-                return Err(Error::user(format!("{} holds no file", path.display())));
+                return Err(Error::user(format!("{} contains no files", path.display())));
             }
         } else {
             all.push(Given::of(path, path, false));
         }
     }
     if all.iter().filter(|given| given.path.is_none()).count() > 1 {
-        return Err(Error::user("standard input is named twice").hint("name - once"));
+        return Err(Error::user("standard input is named twice").hint("give - only once"));
     }
     let mut known = BTreeSet::new();
     for file in &all {
         let whole = file.path.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         // Compared part by part, so that `./x` is `x`.
         if !known.insert(whole.map(|path| path.components().collect::<PathBuf>())) {
-            return Err(Error::user(format!("{} is given twice", file.name)).hint("name each file once"));
+            return Err(Error::user(format!("{} is given twice", file.name)).hint("give each file only once"));
         }
     }
     Ok(all)
@@ -91,10 +91,8 @@ pub(super) fn sorted(given: Vec<Given>, args: &[PathBuf]) -> Result<(Vec<Given>,
     let path = folder.join(manifest::NAME);
     let shown = path.display().to_string();
     if args.len() > 1 {
-        return Err(Error::user(format!(
-            "{shown} sorts the files of its folder, so nothing else can be given with it"
-        ))
-        .hint(format!("import {} alone", folder.display())));
+        return Err(Error::user(format!("{shown} assigns the files of its folder, so it must be imported alone"))
+            .hint(format!("import {} alone", folder.display())));
     }
     let text = fs::read_to_string(&path).or_user(|| format!("read {shown}"))?;
     let there: Vec<String> = given.iter().map(|given| given.in_folder.clone()).collect();
@@ -130,8 +128,9 @@ fn walk(given: &Path, folder: &Path, depth: usize, all: &mut Vec<Given>) -> Resu
             all.push(Given::of(&path, given, true));
         }
         if all.len() > MOST_FILES {
-            return Err(Error::user(format!("more than {MOST_FILES} files are given"))
-                .hint("import the folders below it one by one"));
+            return Err(
+                Error::user(format!("more than {MOST_FILES} files given")).hint("import its subfolders one at a time")
+            );
         }
     }
     Ok(())

@@ -40,11 +40,14 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
         }
         let most = if rows { usize::MAX } else { MOST_UNREAD };
         for Unread { line, text: found, wanted } in output.unread.iter().take(most) {
-            text.push_str(&format!("    line {line} could not be read: `{}`; wanted {wanted}\n", out::harmless(found)));
+            text.push_str(&format!(
+                "    line {line} could not be read: `{}`; expected {wanted}\n",
+                out::harmless(found)
+            ));
         }
         if output.unread.len() > most {
             let more = grouped((output.unread.len() - most) as u64);
-            text.push_str(&format!("    and {more} lines more: --rows shows them\n"));
+            text.push_str(&format!("    and {more} more lines: --rows shows them\n"));
         }
         for note in &output.notes {
             text.push_str(&format!("    {}\n", out::harmless(note)));
@@ -54,7 +57,7 @@ pub(super) fn file(reading: &Reading, rows: bool) -> Result<()> {
     if !other.is_empty() {
         let runs: Vec<String> = other.iter().take(10).map(|lines| range(*lines)).collect();
         let more = if other.len() > runs.len() { " and more" } else { "" };
-        text.push_str(&format!("  {}{more}: look like figures, in no form that is known\n", runs.join(", ")));
+        text.push_str(&format!("  {}{more}: look like measurements, but in no known format\n", runs.join(", ")));
     }
     out::bytes(text.as_bytes())
 }
@@ -83,12 +86,12 @@ fn log_in_words(log: &ImportedLog) -> String {
     };
     let span = match log.span_us {
         Some((first, last)) => format!("{} to {}", second(first), second(last)),
-        None => "without dates".to_owned(),
+        None => "without timestamps".to_owned(),
     };
     let done = format!("{} done{}", grouped(log.done), times(&log.latency, "latency"));
     let mut parts = vec![done, format!("{} skipped, {} failed", grouped(log.skipped), grouped(log.failed))];
     if let Some((transactions, retries)) = log.retried {
-        parts.push(format!("{} tried again, {} times in all", grouped(transactions), grouped(retries)));
+        parts.push(format!("{} retried, {} retries in total", grouped(transactions), grouped(retries)));
     }
     if let Some(lag) = log.lag.as_ref().filter(|lag| lag.count > 0) {
         parts.push(format!("behind the schedule{}", times(lag, "by")));
@@ -170,7 +173,7 @@ pub(super) fn end(record: &ImportRecord, remarks: &[Remark], folder: Option<&Pat
     }
     if !record.unknown.is_empty() {
         text.push_str(&format!("unknown: {}\n", record.unknown.join("; ")));
-        text.push_str("  what you know of it: --set origin.machine=... --set stack.filesystem=...\n");
+        text.push_str("  add what you know: --set origin.machine=... --set stack.filesystem=...\n");
     }
     text.push_str(&said(remarks));
     let Some(folder) = folder.map(|folder| out::harmless(&folder.display().to_string())) else {

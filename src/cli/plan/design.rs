@@ -127,7 +127,7 @@ mod tests {
     fn few_blocks_are_warned_of_with_the_difference_that_they_can_show() {
         assert!(few_blocks(&plan(&format!("blocks = 1\n{TWO}"))).unwrap().contains("single trial"));
         let two = few_blocks(&plan(&format!("blocks = 2\n{TWO}"))).unwrap();
-        assert!(two.contains("more than about 89 %") && two.contains("9 % are enough"), "{two}");
+        assert!(two.contains("more than about 89 %") && two.contains("9 % is enough"), "{two}");
         assert_eq!(few_blocks(&plan(&format!("blocks = 3\n{TWO}"))), None);
     }
 

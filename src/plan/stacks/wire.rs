@@ -169,7 +169,7 @@ impl<'a> Wiring<'a> {
                 Problem::at(place.clone(), message).help("add device = { ... }")
             }
             [] => {
-                let message = format!("`{name}` needs {count}{what}, but all are in use");
+                let message = format!("`{name}` needs {count}{what}, but none is left");
                 Problem::at(place.clone(), message).help(format!("set `{} = ...`, or add one", take.key))
             }
             _ => {

@@ -108,7 +108,7 @@ fn a_disk_with_bytes_but_no_signature_is_not_taken_for_blank() {
 fn a_disk_with_another_serial_is_refused() {
     let Some(bench) = Bench::new() else { return };
     let error = bench.error(&bench.options("S5GY", true));
-    assert!(error.contains("its serial is `S5GX`, not `S5GY`"), "{error}");
+    assert!(error.contains("its serial is `S5GX`, expected `S5GY`"), "{error}");
     let real = Site { host: &bench.place.host, ..bench.place.site("x") };
     let error = Disk.build(&real, &[], &bench.options("S5GX", true)).unwrap_err().to_string();
     assert!(error.contains("it reports no serial"), "{error}");

@@ -291,7 +291,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
     let device = device_of(&place);
     let before = queue_of(&place.host, &device);
     for (knob, value, words) in [
-        ("scheduler", text("no-such"), "it offers: none"),
+        ("scheduler", text("no-such"), "valid values: none"),
         // Below the fewest that the kernel has: it takes the value and makes another one of it.
         ("nr_requests", OptionValue::Integer(2), "the kernel then reports `4`"),
         ("nr_requests", OptionValue::Integer(1 << 30), "Invalid argument"),
