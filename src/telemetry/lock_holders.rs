@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_row_of_another_shape_is_an_error_that_names_the_item() {
-        assert!(backend(&vec![None]).unwrap_err().to_string().contains("1 columns, not 5"));
+        assert!(backend(&vec![None]).unwrap_err().to_string().contains("1 columns, expected 5"));
         let bad = backend(&row([Some("1"), LOCKED, None, Some("{x}"), TRUE])).unwrap_err().to_string();
         assert!(bad.contains("`x` is not a process id"), "{bad}");
     }

@@ -196,7 +196,7 @@ fn a_disk_that_something_else_stands_on_is_refused() {
     fs::write(proc.join("self/mountinfo"), "").unwrap();
     let swap = format!("Filename Type Size Used Priority\n{} partition 1 0 -2\n", bench.path().display());
     fs::write(proc.join("swaps"), swap).unwrap();
-    assert!(bench.error(&options).contains("is swap"));
+    assert!(bench.error(&options).contains("is used for swap"));
     bench.place.clean();
 }
 

@@ -296,7 +296,7 @@ fn a_value_that_a_device_does_not_take_is_an_error_that_says_what_it_offers() {
         ("nr_requests", OptionValue::Integer(2), "the kernel then reports `4`"),
         ("nr_requests", OptionValue::Integer(1 << 30), "Invalid argument"),
         ("read_ahead_kb", OptionValue::Integer(130), "not a multiple of the page size"),
-        ("elevator", text("none"), "no knob `elevator`"),
+        ("elevator", text("none"), "no device knob `elevator`"),
     ] {
         let error = set_queue(&place.host, place.ledger(), std::slice::from_ref(&device), &queue(&[(knob, value)]));
         let error = error.unwrap_err().to_string();

@@ -65,11 +65,11 @@ fn place(findings: &ProbeFindings) -> String {
     let Some(here) = entries.iter().position(|entry| entry.here) else { return "not compared".to_owned() };
     // Published are single writes, not the WAL writes of the first line.
     let own = rate(entries[here].fdatasync_per_s);
-    let nth = format!("{} of {} by one 8 kB write + fdatasync, {own}/s here", ordinal(here + 1), entries.len());
+    let nth = format!("{} of {}, {own} fdatasync/s", ordinal(here + 1), entries.len());
     match here.checked_sub(1).and_then(|above| entries.get(above)) {
         Some(above) => {
             let name = above.device.split(',').next().unwrap_or_default();
-            format!("{nth}; next faster: {name}, {}/s", rate(above.fdatasync_per_s))
+            format!("{nth}; above: {name}")
         }
         None => nth,
     }

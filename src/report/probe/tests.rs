@@ -143,7 +143,7 @@ fn the_answer_stands_in_the_first_six_lines() {
     assert!(head[0].starts_with("WAL writes      1001/s ±0.4% by one backend"), "{head:?}");
     assert!(head[1].contains("p99 1 ms, median 1 ms, maximum 1 ms"), "{head:?}");
     assert!(head[3].contains("wal_sync_method = fdatasync (the default), PostgreSQL 18"), "{head:?}");
-    assert!(head[4].contains("6th of 11; next faster: Samsung 970 Evo Plus 2 TB, 1417/s"), "{head:?}");
+    assert!(head[4].contains("6th of 11, 1001 fdatasync/s; above: Samsung 970 Evo Plus 2 TB"), "{head:?}");
     assert!(head[5].contains("/data/pg on ext4, nvme0n1, 9 s") && head[6].is_empty(), "{head:?}");
 }
 
