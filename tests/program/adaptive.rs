@@ -56,8 +56,13 @@ fn a_run_looks_after_each_block_and_takes_more_blocks_afterwards() {
     let folder_text = folder.to_str().unwrap();
     let plan_before = fs::read(folder.join("plan.toml")).unwrap();
     let output = shop.pgstrata(&["run", "--resume", folder_text, "--blocks", "4"]).output().unwrap();
-    assert!(stderr(&output).contains("has 4 blocks already"), "{}", said(&output));
+    assert!(stderr(&output).contains("may take up to 4 blocks already"), "{}", said(&output));
     let output = shop.pgstrata(&["run", "--resume", folder_text, "--blocks", "5"]).output().unwrap();
+    if stderr(&output).contains("no comparison of this run is open") {
+        // Noise decided the only pair at the last look: then more blocks are refused, and nothing is changed.
+        assert_eq!((output.status.code(), events(&folder, "run_extended").len()), (Some(2), 0));
+        return;
+    }
     assert!(output.status.success(), "{}", said(&output));
     assert!(said_of(&output).contains("extended from 4 to 5 blocks"), "{}", said(&output));
     assert!(said_of(&output).contains("tested by its e-value"), "{}", said(&output));
