@@ -98,7 +98,8 @@ fn what_mkfs_punches_out_of_the_image_is_written_again_before_the_mount() {
         let device = attach(&place.site("x"), &image, &wish).unwrap();
         let given = GivenGround { role: Role::Data, group: None, ground: Ground::Device(device) };
         let built = super::layer(name).unwrap().build(&place.site(name), &[given], &Options::default()).unwrap();
-        let left = &built.details["holes that mkfs left below"];
+        // ext4 writes its tables itself and may leave none.
+        let left = built.details.get("holes that mkfs left below").map_or("none left; written again", String::as_str);
         assert!(left.ends_with("written again"), "{left}");
         assert_eq!(image_file::unwritten_of(&image).unwrap().unwrap(), [], "{name}: {left}");
         place.clean();
