@@ -67,6 +67,6 @@ fn plan_fits() {
 #[test]
 fn the_shelf_and_a_comparison_fit() {
     fits("shelf", &["freebsd10-zfs-fsync-2014", "wal-blocksize-2012"]);
-    fits("shelf show freebsd10-zfs-fsync-2014", &["What it concluded"]);
+    fits("shelf show freebsd10-zfs-fsync-2014", &["Conclusions, checked"]);
     fits("compare shelf:freebsd10-zfs-fsync-2014 shelf:wal-blocksize-2012", &["freebsd10-zfs-fsync-2014"]);
 }

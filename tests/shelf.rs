@@ -38,7 +38,7 @@ fn of_wal_blocks_it_says_what_single_runs_can_carry() {
 fn of_wal_blocks_it_says_what_a_commit_writes() {
     let found = found("wal-blocksize-2012");
     let small = said(&found, "open_sync-8k", "commit_writes");
-    assert!(small.starts_with("for each commit cciss/c0d0 saw 1.02 writes of 8.3 KiB"), "{small}");
+    assert!(small.starts_with("cciss/c0d0: 1.02 writes of 8.3 KiB per commit"), "{small}");
     let large = said(&found, "fdatasync-64k", "commit_writes");
     assert!(large.contains("1.00 writes of 64.3 KiB") && large.contains("one WAL block of 64 KiB"), "{large}");
     let fine = found.remarks.iter().filter(|remark| remark.rule == "commit_writes").count();
@@ -64,7 +64,7 @@ fn of_zfs_it_says_the_price_of_durability_and_that_the_properties_contradict_the
     );
     let odd = found.remarks.first().unwrap();
     assert_eq!((odd.weight, odd.case.as_str()), (Weight::Contradiction, "sync-standard"));
-    assert!(odd.sentence.starts_with("zfs get lists sync=disabled, where the case is said to have sync=standard"));
+    assert!(odd.sentence.starts_with("zfs get lists sync=disabled, but the case states sync=standard"));
     assert_eq!(odd.at, [("zfs-get-all.txt".to_owned(), 46)]);
     assert!(said(&found, "sync-standard", "faster_than_a_turn").contains("0.15 ms"));
     assert!(said(&found, "sync-disabled", "too_many_syncs").contains("nothing is synced before the call returns"));
@@ -100,7 +100,7 @@ fn what_a_single_run_may_claim_is_one_rule_in_helps_and_outputs() {
     assert!(!found("sync-devices").caveats.contains(&rule), "it concludes nothing from a pair");
     assert!(
         said_of(&found("memory-filesystems-2018"), 0)
-            .ends_with("; more than runs on idle machines are known to scatter")
+            .ends_with("; more than the known scatter between runs on idle machines")
     );
 }
 
@@ -143,7 +143,7 @@ fn the_program_lists_and_shows_every_publication_in_100_columns() {
             let begin: String = case.name.chars().take(20).collect();
             assert!(shown.contains(begin.trim_end()), "{name}: {begin}");
         }
-        assert!(shown.contains("\nBefore you believe a figure\n") && shown.contains("\nNot told\n"), "{shown}");
+        assert!(shown.contains("\nCaveats\n") && shown.contains("\nNot published\n"), "{shown}");
     }
 }
 

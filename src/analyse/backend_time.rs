@@ -191,11 +191,11 @@ fn if_free(share: &Estimate) -> Option<Estimate> {
     })
 }
 
-/// "storage is 39 % of backend time (36 to 42): were it free, at most 1.6x".
+/// "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".
 #[must_use]
 pub fn storage_clause(found: &BackendTime) -> Option<String> {
     let storage = found.storage?;
-    let of = if found.without_client { "the backend time outside of waits for the client" } else { "backend time" };
+    let of = if found.without_client { "backend time outside client waits" } else { "backend time" };
     let ends = storage.low.zip(storage.high);
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     let ends = ends.map(|(low, high)| format!(" ({} to {})", bare(low), bare(high)));
@@ -204,7 +204,7 @@ pub fn storage_clause(found: &BackendTime) -> Option<String> {
     let mut text = format!("storage is {} of {of}{}", percent(storage.value), ends.unwrap_or_default());
     text.push_str(&behind.unwrap_or_default());
     if let Some(gain) = found.if_storage_were_free {
-        text.push_str(&format!(": were it free, at most {}", times(gain.value)));
+        text.push_str(&format!(": at most {} if storage were free", times(gain.value)));
     }
     Some(text)
 }
@@ -299,7 +299,7 @@ mod tests {
     fn waiting_for_anothers_flush_of_the_wal_is_waiting_for_storage() {
         let trial = waits(&[("IO", "WALSync", 30), ("LWLock", "WALWrite", 45), ("CPU", "CPU", 25)]);
         let found = found(&[trial], false);
-        assert_eq!(found.sentence, "storage is 75 % of backend time: were it free, at most 4.0x");
+        assert_eq!(found.sentence, "storage is 75 % of backend time: at most 4.0x if storage were free");
         assert_eq!(found.waits[0].event, "WALWrite");
     }
 
@@ -312,7 +312,7 @@ mod tests {
         assert!((found.storage.unwrap().value - 0.55).abs() < 1e-9 && (found.storage_behind_locks - 0.15).abs() < 1e-9);
         assert_eq!(
             found.sentence,
-            "storage is 55 % of backend time, 15 of these 55 behind locks: were it free, at most 2.2x"
+            "storage is 55 % of backend time, 15 of these 55 behind locks: at most 2.2x if storage were free"
         );
     }
 
@@ -320,7 +320,7 @@ mod tests {
     fn at_a_fixed_rate_the_clients_pauses_are_no_time_and_no_gain_is_promised() {
         let trial = waits(&[("Client", "ClientRead", 900), ("IO", "WALSync", 40), ("CPU", "CPU", 60)]);
         let found = found(&[trial], true);
-        assert_eq!(found.sentence, "storage is 40 % of the backend time outside of waits for the client");
+        assert_eq!(found.sentence, "storage is 40 % of backend time outside client waits");
         assert_eq!(found.if_storage_were_free, None);
     }
 
@@ -348,14 +348,17 @@ mod tests {
         assert!(width(&[with_seconds(&tied)]) > 1.5 * width(&[with_seconds(&loose)]), "neighbours say the same");
         let trials = [0.38, 0.39, 0.40].map(|share| with_seconds(&[(share * 100.0) as u32; 20]));
         let sentence = found(&trials, false).sentence;
-        assert_eq!(sentence, "storage is 39 % of backend time (37 to 42): were it free, at most 1.6x");
+        assert_eq!(sentence, "storage is 39 % of backend time (37 to 42): at most 1.6x if storage were free");
         assert_eq!(found(&[waits(&[("IO", "WALSync", 1)])], false).storage.unwrap().low, None);
     }
 
     #[test]
     fn storage_that_hardly_shows_is_a_number_and_no_verdict() {
         let trial = waits(&[("Client", "ClientRead", 600), ("IO", "WALSync", 30), ("CPU", "CPU", 370)]);
-        assert_eq!(found(&[trial], false).sentence, "storage is 3.0 % of backend time: were it free, at most 1.03x");
+        assert_eq!(
+            found(&[trial], false).sentence,
+            "storage is 3.0 % of backend time: at most 1.03x if storage were free"
+        );
     }
 
     #[test]

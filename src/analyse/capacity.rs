@@ -68,7 +68,7 @@ impl CapacitySums {
         let searches = self.holds.len();
         let sentence = match holds {
             Some(rate) => format!(
-                "holds {} {}: at most 1 % later than {}, three steps in a row{}",
+                "sustains {} {}: at most 1 % over {}, in three consecutive steps{}",
                 significant(rate),
                 operation.unit,
                 Micros(limit_us),
@@ -76,7 +76,7 @@ impl CapacitySums {
             ),
             None => {
                 let without = self.holds.iter().filter(|holds| holds.is_none()).count();
-                format!("no promise: in {without} of {searches} trials no rate passed three steps in a row")
+                format!("no sustained rate: in {without} of {searches} trials no rate passed three consecutive steps")
             }
         };
         Some(Capacity {
@@ -96,13 +96,12 @@ impl CapacitySums {
         let mut remarks = Vec::new();
         let all = self.steps.len() as u64;
         if self.by_client > 0 {
-            let words = "the client was the limit in {} steps: more than 1 % of the operations were begun late by pgbench itself, \
-                         by more than a tenth of the latency limit";
+            let words = "the client was the bottleneck in {} steps: pgbench itself started more than 1 % of the \
+                         operations late, by over 10 % of the latency limit";
             remarks.push(Remark::with(Weight::Elsewhere, words, Number::Of(self.by_client, all)));
         }
         if self.open > 0 {
-            let words =
-                "the steps of {} trials all passed or all failed, so that the case has no capacity and is not ranked";
+            let words = "in {} trials all steps passed or all steps failed: the case has no capacity and is not ranked";
             remarks.push(Remark::with(Weight::Unsure, words, Number::Of(self.open, self.holds.len() as u64)));
         }
         remarks
@@ -147,7 +146,7 @@ fn p99_of_due(done: &Histogram<u64>, due: u64) -> Option<u64> {
 
 fn failed_words(failed: Failed) -> &'static str {
     match failed {
-        Failed::Client => "client is the limit",
+        Failed::Client => "client is the bottleneck",
         Failed::Late => "late",
         Failed::Silent => "seconds without a commit",
         Failed::Behind => "behind the rate",

@@ -32,7 +32,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(window::remarks(found, sums));
     remarks.extend(full_cpus(sums));
     if let Some(stolen) = sums.cpu.cpu().map(|cpu| cpu.stolen).filter(|stolen| *stolen >= LOSS_WORTH_SAYING) {
-        let what = "{} of the CPUs' time went to other guests of the hypervisor";
+        let what = "{} of CPU time went to other guests of the hypervisor (steal)";
         remarks.push(Remark::with(Weight::Disturbed, what, Number::Share(stolen)));
     }
     remarks.extend(other_programs(sums));
@@ -42,11 +42,12 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(age(&sums.trials));
     remarks.extend(missed(&sums.trials));
     if let Some(share) = found.log_sample {
-        let what = "latencies are those of {} of the operations, so that logging costs less than 1 %: the slowest is not known";
+        let what = "latency was logged for {} of the operations to keep logging overhead below 1 %: the slowest operation \
+                    is unknown";
         remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
     }
     if sums.telemetry_share > TELEMETRY_ALLOWANCE {
-        let what = "telemetry cost {} of one CPU";
+        let what = "telemetry used {} of one CPU";
         remarks.push(Remark::with(Weight::Instrument, what, Number::Share(sums.telemetry_share)));
     }
     remarks
@@ -63,10 +64,10 @@ fn unjournaled(trial: &TrialFinding) -> Vec<String> {
 fn full_cpus(sums: &CaseSums) -> Option<Remark> {
     let cpu = sums.cpu.cpu().filter(|cpu: &CpuUse| cpu.is_full())?;
     let (words, share) = if cpu.stolen < LOSS_WORTH_SAYING {
-        ("the CPUs were {} busy: stacks may differ by the CPU time that they cost", cpu.busy)
+        ("CPUs were {} busy: stacks may differ by their CPU cost", cpu.busy)
     } else {
         (
-            "the CPUs were {} busy or taken by other guests: stacks may differ by the CPU time that they cost",
+            "CPUs were {} busy or taken by other guests (steal): stacks may differ by their CPU cost",
             cpu.busy + cpu.stolen,
         )
     };
@@ -76,14 +77,13 @@ fn full_cpus(sums: &CaseSums) -> Option<Remark> {
 fn other_programs(sums: &CaseSums) -> Option<Remark> {
     let share = sums.cpu.cpu().map(|cpu| cpu.others).filter(|others| *others >= LOSS_WORTH_SAYING)?;
     let name = sums.cpu.other()?;
-    let words =
-        format!("{{}} of the CPUs' time or more went to programs that are not part of the run, {name} the busiest");
+    let words = format!("at least {{}} CPU used by other programs (busiest: {name})");
     Some(Remark::with(Weight::Disturbed, words, Number::Share(share)))
 }
 
 fn fits(found: &CaseFinding) -> Option<Remark> {
     let why = match found.fits? {
-        Fits::SharedBuffers => "fit into shared_buffers: no read reached the storage",
+        Fits::SharedBuffers => "fit into shared_buffers: no reads reached storage",
         Fits::Memory => "fit into memory: reads came from the page cache",
         Fits::Neither => return None,
     };
@@ -103,10 +103,10 @@ fn trials(found: &CaseFinding, blocks: u32) -> Vec<Remark> {
     let rate = found.measures.iter().find_map(|measure| measure.rate);
     remarks.extend(rate.and_then(|rate| match (found.trials, rate.low) {
         (1, Some(_)) => {
-            Some(Remark::plain(Weight::SingleTrial, "a single trial: its interval says nothing about the next one"))
+            Some(Remark::plain(Weight::SingleTrial, "a single trial: its interval does not predict the next trial"))
         }
         (1, None) => Some(Remark::plain(Weight::SingleTrial, "a single trial, too short for an interval")),
-        (_, None) => Some(Remark::plain(Weight::Unsure, "its trials carry no interval")),
+        (_, None) => Some(Remark::plain(Weight::Unsure, "no interval from its trials")),
         (_, Some(_)) => None,
     }));
     remarks
@@ -117,7 +117,7 @@ fn failures(found: &CaseFinding) -> Vec<Remark> {
     for measure in &found.measures {
         // A search goes beyond the capacity on purpose.
         let skipped = if found.capacity.is_some() { 0 } else { measure.skipped };
-        for (count, what) in [(measure.failed, "failed"), (skipped, "were skipped, being late already")] {
+        for (count, what) in [(measure.failed, "failed"), (skipped, "skipped (already late)")] {
             if count > 0 {
                 let number = Number::Of(count, measure.done + measure.failed + measure.skipped);
                 let words = format!("{}: {{}} operations {what}", measure.name);
@@ -133,8 +133,8 @@ fn checks(trials: &[TrialFinding]) -> Vec<Remark> {
     for trial in trials {
         for check in trial.checks.iter().filter(|check| !check.agrees) {
             let (tool, own) = (in_full(check.tool), in_full(check.own));
-            let text = format!("trial {}: {} by the tool's own account {tool}, counted {own}", trial.trial, check.what);
-            let words = format!("{} by the tool's own account are not what was counted", check.what);
+            let text = format!("trial {}, {}: tool reports {tool}, pgstrata counted {own}", trial.trial, check.what);
+            let words = format!("{}: the tool's figures differ from what pgstrata counted", check.what);
             remarks.push(Remark::plain(Weight::Wrong, words).alone(text));
         }
     }
@@ -255,8 +255,8 @@ fn device_queue(device: &DeviceFacts) -> Option<String> {
 /// Images whose blocks are allocated while the stack is measured.
 fn sparse(trials: &[TrialFinding]) -> Option<Remark> {
     let mut stacks = trials.iter().filter_map(|trial| trial.stack.as_ref());
-    let what = "its image was sparse: the filesystem below allocated blocks while the stack was measured, more for stacks \
-                that write to new places";
+    let what = "sparse image: the filesystem below allocated blocks during the measurement, more for stacks that write to \
+                new locations";
     stacks.any(|stack| stack.nodes.iter().any(NodeFacts::is_sparse)).then(|| Remark::plain(Weight::Elsewhere, what))
 }
 
@@ -271,8 +271,8 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
     if aged.is_empty() {
         return None;
     }
-    let own = format!("{} ran on a used stack, which had served up to {most} before", trial_list(&aged));
-    Some(Remark::plain(Weight::Unlike, "trials ran on stacks that had served others before").alone(own))
+    let own = format!("{} ran on a used stack (earlier trials on it: up to {most})", trial_list(&aged));
+    Some(Remark::plain(Weight::Unlike, "trials ran on stacks used by earlier trials").alone(own))
 }
 
 /// Of the run as a whole.
@@ -280,11 +280,11 @@ fn age(trials: &[TrialFinding]) -> Option<Remark> {
 pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if !finished {
-        remarks.push(Remark::plain(Weight::Unfinished, "the run has not come to its end: figures may change"));
+        remarks.push(Remark::plain(Weight::Unfinished, "the run is not complete: figures may change"));
     }
     let some = cases.iter().any(|case| !case.trials.is_empty());
     if some && cases.iter().all(|case| case.trials.len() < 2) {
-        let what = "a single trial each: no difference between cases can be claimed; set blocks to 5";
+        let what = "one trial per case cannot separate cases: set blocks to 5";
         remarks.push(Remark::plain(Weight::SingleTrial, what));
     }
     remarks.extend(absent(cases));
@@ -299,7 +299,7 @@ pub fn of_run(machines: &[MachineFinding], cases: &[CaseSums], finished: bool) -
 fn machine(host: &HostFacts) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if let Some(used) = host.swap_used_bytes.filter(|used| *used > 0) {
-        let what = format!("{} of swap were in use when the run began", Bytes(used));
+        let what = format!("{} of swap in use when the run began", Bytes(used));
         remarks.push(Remark::plain(Weight::Machine, what));
     }
     if let Some(governor) =

@@ -158,7 +158,7 @@ impl Charts<'_> {
     fn memory(&mut self) {
         let gauges = [
             ("dirty", "memory_dirty", columns::MEM_DIRTY_BYTES),
-            ("being written back", "memory_dirty", columns::MEM_WRITEBACK_BYTES),
+            ("under writeback", "memory_dirty", columns::MEM_WRITEBACK_BYTES),
             ("page cache", "memory", columns::MEM_CACHED_BYTES),
             ("available", "memory", columns::MEM_AVAILABLE_BYTES),
         ];
@@ -191,8 +191,8 @@ impl Charts<'_> {
             ("by checkpoints", "1/s", "buffers_written", columns::PG_BUFFERS_CHECKPOINT, 1.0),
             ("by backends", "1/s", "buffers_written", columns::PG_BUFFERS_BACKEND, 1.0),
             ("blocks read into shared_buffers", "1/s", "blocks_read", columns::PG_BLKS_READ, 1.0),
-            ("by time", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
-            ("on request", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
+            ("timed", "1/s", "checkpoints", columns::PG_CHECKPOINTS_TIMED, 1.0),
+            ("requested", "1/s", "checkpoints", columns::PG_CHECKPOINTS_REQUESTED, 1.0),
         ];
         for (title, unit, group, column, factor) in sources {
             self.add_rate(Caption { title, unit, group }, self.seconds.counts(&column), factor);

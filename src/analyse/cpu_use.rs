@@ -124,7 +124,7 @@ impl CpuSums {
                 clauses.push(format!("the CPUs were {} busy", percent(cpu.busy)));
             }
             (Some(cpu), _) => clauses.push(format!(
-                "the CPUs were {} busy, and {} of their time went to other guests",
+                "the CPUs were {} busy, {} went to other guests (steal)",
                 percent(cpu.busy),
                 percent(cpu.stolen)
             )),
@@ -250,7 +250,7 @@ mod tests {
         seconds.push_counts("cpu_steal_ns", vec![0, 40], &[true; 2]);
         let sums = sums(&seconds);
         assert_eq!((sums.cpu().unwrap().busy * 100.0).round(), 55.0);
-        assert_eq!(sums.clauses(), ["the CPUs were 55 % busy, and 40 % of their time went to other guests"]);
+        assert_eq!(sums.clauses(), ["the CPUs were 55 % busy, 40 % went to other guests (steal)"]);
     }
 
     #[test]

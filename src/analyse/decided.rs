@@ -120,7 +120,7 @@ impl Decided {
             tied.into_iter().partition(|row| self.same(&row.case, &best.case));
         if !same.is_empty() && open.is_empty() {
             let names: Vec<&str> = same.iter().map(|row| row.label.as_str()).collect();
-            return Some(format!("{}: the same within 5 % as {}", names.join(", "), best.label));
+            return Some(format!("{}: equal to {} within 5 %", names.join(", "), best.label));
         }
         let row = open.first()?;
         let names = format!("{} and {}: undecided", best.label, row.label);
@@ -128,11 +128,11 @@ impl Decided {
         looked.log(one, other)?;
         Some(match looked.more_blocks(one, other) {
             Some(more) => format!(
-                "{names}; were ratio and noise to stay as they are, about {more} more blocks would decide: pgstrata run \
-                 --resume RUN_FOLDER --blocks {}",
+                "{names}; at this ratio and variance, about {more} more blocks would decide: pgstrata run --resume \
+                 RUN_FOLDER --blocks {}",
                 self.blocks.most + more
             ),
-            None => format!("{names}; were ratio and noise to stay as they are, ten times the blocks would not decide"),
+            None => format!("{names}; at this ratio and variance, even 10 times the blocks would not decide"),
         })
     }
 
@@ -170,37 +170,36 @@ impl Decided {
 
     fn sentence(&self, would_have_shown: Option<f64>) -> String {
         let pairs = self.pairs();
-        let shows = would_have_shown.map(|ratio| format!(" A difference beyond {} would show.", beyond(ratio)));
+        let shows = would_have_shown.map(|ratio| format!(" Smallest detectable difference: {}.", beyond(ratio)));
         let shows = shows.unwrap_or_default();
         match self.decisions.procedure {
-            Procedure::Nothing => "Ranks: a single trial each tells no two cases apart.".to_owned(),
+            Procedure::Nothing => "Ranks: one trial per case cannot separate cases.".to_owned(),
             Procedure::Pair => {
-                format!(
-                    "Ranks: by the interval of the ratio; the two differ where their intervals do not overlap.{shows}"
-                )
+                format!("Ranks: by the ratio's 95 % CI; the two cases differ if their intervals do not overlap.{shows}")
             }
             Procedure::Tukey { blocks } => format!(
-                "Ranks: Tukey's test on all {pairs} pairs together over {blocks} blocks, 5 % for any false difference; two \
-                 cases differ where their intervals do not overlap.{shows}"
+                "Ranks: Tukey's test on all {pairs} pairs over {blocks} blocks, 5 % risk of any false difference; two \
+                 cases differ if their intervals do not overlap.{shows}"
             ),
             Procedure::Holm { noise: Some(noise) } => format!(
-                "Ranks: the noises differ (the largest variance is {} times the smallest), so each of the {pairs} pairs is \
-                 tested by its own ratio, 5 % for any false difference (Holm). Whether intervals overlap is a guide only.",
+                "Ranks: the cases' variances differ (largest {} times the smallest), so each of the {pairs} pairs is \
+                 tested by its own ratio, 5 % risk of any false difference (Holm). Overlap of intervals is only a guide.",
                 significant(noise)
             ),
             Procedure::Holm { noise: None } => format!(
-                "Ranks: the cases lack common blocks, so each of the {pairs} pairs is tested by its own ratio, 5 % for any \
-                 false difference (Holm). Intervals are each case's own, and a ratio is of the blocks that its two cases have."
+                "Ranks: the cases have too few blocks in common, so each of the {pairs} pairs is tested by its own ratio, \
+                 5 % risk of any false difference (Holm). Each interval is of one case alone; a ratio uses the blocks \
+                 that both cases have."
             ),
             Procedure::Looks { first, last } => format!(
-                "Ranks: after each block from {first} to at most {last}, Tukey's test on all {pairs} pairs at one level for \
-                 every look, 5 % for any false difference in all looks together. A pair keeps its first decision; a \
-                 beaten case has no further trials. Whether intervals overlap is a guide only."
+                "Ranks: Tukey's test on all {pairs} pairs after each block from {first} to at most {last}, at one level \
+                 for every look, 5 % risk of any false difference over all looks. A pair keeps its first decision; a \
+                 beaten case gets no further trials. Overlap of intervals is only a guide."
             ),
             Procedure::Anytime => format!(
-                "Ranks: the run was extended by blocks that were not planned, so each of the {pairs} pairs is tested by its \
-                 e-value, which holds however often one looks, 5 % for any false difference. Whether intervals overlap is \
-                 a guide only."
+                "Ranks: the run was extended by unplanned blocks, so each of the {pairs} pairs is tested by its e-value, \
+                 which is valid for any number of looks, 5 % risk of any false difference. Overlap of intervals is only a \
+                 guide."
             ),
         }
     }
@@ -215,8 +214,8 @@ impl Decided {
         match (apart, leaves_one) {
             (true, false) => Some(format!("{names}: {}", self.together_only())),
             (false, true) => Some(format!(
-                "{names}: the interval of this ratio leaves 1, but one such interval in 20 does so by chance; no difference \
-                 is seen when all {} pairs are tested together",
+                "{names}: this ratio's interval excludes 1, as 1 interval in 20 does by chance; no difference seen when \
+                 all {} pairs are tested together",
                 self.pairs()
             )),
             _ => None,
@@ -227,8 +226,8 @@ impl Decided {
     #[must_use]
     pub fn together_only(&self) -> String {
         format!(
-            "the interval of this ratio rests on these two alone and holds 1; with the noise of all {} cases, which is better \
-             known, they differ",
+            "this ratio's interval, from these two cases alone, includes 1; with the variance of all {} cases pooled, \
+             they differ",
             self.cases.len()
         )
     }

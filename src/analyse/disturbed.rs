@@ -31,7 +31,7 @@ impl Disturbed {
         let taken = taken(record.cpu_taken);
         let why = match (&record.outcome, taken) {
             (Outcome::NotRun { reason, .. }, _) => format!("the repeat failed: {reason}"),
-            (Outcome::Measured, None) => "what others took of the CPUs was not counted".to_owned(),
+            (Outcome::Measured, None) => "CPU use of other programs was not counted".to_owned(),
             (Outcome::Measured, Some(taken)) => {
                 let others = (taken.others > MOST_OTHERS)
                     .then(|| format!("other programs used {} of one CPU", percent(taken.others)));
@@ -58,7 +58,7 @@ impl Disturbed {
         let of_case = self.set_aside.iter().filter(|aside| aside.case == case);
         let remark = |aside: &SetAside| {
             let (words, ending) = if aside.is_repeat {
-                ("a disturbed trial was repeated in vain: the first one counts", "the first one counts")
+                ("the repeat of a disturbed trial was no better: the first one counts", "the first one counts")
             } else {
                 ("a disturbed trial was repeated at the end of its block: the repeat counts", "the repeat counts")
             };
@@ -78,8 +78,8 @@ impl Disturbed {
             return None;
         }
         let text = format!(
-            "this machine is never quiet: {} of {planned} trials that count were disturbed (other programs above {} of one CPU, \
-             or other guests above {} of the CPU time); repeating ended after {repeats}, of which {in_vain} were disturbed as \
+            "this machine is too busy: {} of {planned} counted trials were disturbed (other programs above {} of one CPU, \
+             or other guests above {} of the CPU time); repeats stopped after {repeats}, {in_vain} of them disturbed as \
              well",
             self.counting,
             percent(MOST_OTHERS),

@@ -111,13 +111,13 @@ pub fn judge(case: &CaseSums) -> Durability {
 fn settings_untold(case: &CaseSums, operation: &Operation) -> Option<Durability> {
     let elsewhere = case.trials.iter().flat_map(|trial| set_elsewhere(trial, operation));
     let untold = elsewhere.into_iter().find(|found| found.value.is_none())?;
-    Some(unknown(&format!("{} sets {} to a value that its text does not tell", untold.place, untold.name)))
+    Some(unknown(&format!("{} sets {} to a value that its text does not show", untold.place, untold.name)))
 }
 
 /// The lowest class of all that the database lies on, and what that is where it lies on several.
 fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     let Some(stack) = case.trials.iter().find_map(|trial| trial.stack.as_ref()) else {
-        return unknown("what it stood on was not recorded");
+        return unknown("its storage stack was not recorded");
     };
     let mut found: Vec<(String, Durability)> = Vec::new();
     for (end, ground) in stack.ends().into_iter().filter(|(end, _)| is_used(end, operation)) {
@@ -179,8 +179,8 @@ impl<'a> Demand<'a> {
         let writing = match noun {
             COMMIT => 1.0,
             _ => match case.strata.xids.per_operation() {
-                None => return Err(format!("how many of the {noun}s wrote was not counted")),
-                Some(0.0) => return Err(format!("no {noun} was seen to write")),
+                None => return Err(format!("the number of {noun}s that wrote was not counted")),
+                Some(0.0) => return Err(format!("no {noun} that writes was counted")),
                 Some(writing) => writing,
             },
         };
@@ -243,7 +243,7 @@ fn volatile(trial: &TrialFinding, operation: &Operation) -> Option<String> {
 /// Why what lies on a ground is lost at a power cut.
 fn loses_all(stack: &StackFacts, ground: &GroundName, what: &str) -> Option<String> {
     if let Some((_, promise)) = stack.promise(Some(ground), Claim::Volatile) {
-        return Some(format!("{what} lies in memory: {}", promise.source));
+        return Some(format!("{what} is in memory: {}", promise.source));
     }
     let (node, promise) = stack.promise(Some(ground), Claim::HoldsFlushesBack)?;
     Some(format!("{} of {} ({}): {}", promise.source, stack.name, node.name, promise.why))
@@ -285,13 +285,11 @@ impl Way<'_> {
             match level.share_of_others() {
                 None if self.is_shared() => {
                     let name = level.name();
-                    return Some(format!(
-                        "others flush {name} too, and what they do while the trial rests was not seen"
-                    ));
+                    return Some(format!("other programs flush {name} too, at a rate that was not measured"));
                 }
                 Some(share) if share > MOST_OF_OTHERS => {
                     return Some(format!(
-                        "{} % of the flushes at {} may be others', by what these did before the trials",
+                        "{} % of the flushes at {} may come from other programs, by their rate before the trials",
                         significant(share * 100.0),
                         level.name()
                     ));
@@ -310,7 +308,7 @@ impl Way<'_> {
             return unknown(&format!("flushes at {name} are not counted: {}{above}", promise.why));
         }
         let flushes = lowest.own_flushes().and_then(|flushes| demand.per_unit(&flushes));
-        let file = lowest.backing_file().map(|file| format!("the device below its file {file} cannot be seen"));
+        let file = lowest.backing_file().map(|file| format!("the device below its file {file} is not visible"));
         if let Some(end) = end.or(file) {
             let seen = flushes.map(|flushes| format!("{} were counted at {name}, but ", demand.words(flushes)));
             return unknown(&(seen.unwrap_or_default() + &end));
@@ -338,14 +336,14 @@ impl Way<'_> {
         }
         if demand.asks_for_fua && takes_fua(self.chain) && writes >= demand.flushes {
             let seen = format!(
-                "{} writes per {} reached {name} by a method that asks for FUA, past the page cache; {name} takes it",
+                "{} writes per {} reached {name} by a method that requests FUA with direct I/O; {name} supports FUA",
                 significant(writes),
                 demand.noun
             );
             return self.with_caveats(DurabilityClass::Flushed, seen, lowest);
         }
         if !self.chain.iter().any(|level| level.ever_flushed) {
-            let why = format!("{name} has never counted a flush, so that it is not known whether it counts any");
+            let why = format!("{name} has never counted a flush: unknown whether it counts any");
             return unknown(&why);
         }
         unknown(&too_few(demand, least, &at))
@@ -385,11 +383,11 @@ impl Way<'_> {
         if self.is_shared() {
             let others = lowest.share_of_others().unwrap_or(0.0) * lowest.flushes.amount();
             let without = if others > 0.0 {
-                "what they flushed before the trials is taken off"
+                "their flush rate before the trials is subtracted"
             } else {
-                "none flushed it before the trials"
+                "they did not flush it before the trials"
             };
-            reason.push_str(&format!("; the device is shared with other programs: {without}"));
+            reason.push_str(&format!("; device shared with other programs: {without}"));
         }
         let made_up = lowest.facts.iter().any(DeviceFacts::is_made_up);
         if self.sums.in_virtual_machine || made_up {
@@ -402,7 +400,7 @@ impl Way<'_> {
 /// What holds for every lowest device that is one of software, in runs and probes alike.
 #[must_use]
 pub(crate) fn virtual_disk(name: &str) -> String {
-    format!("{name} is a virtual disk: what it stands on cannot be seen from here")
+    format!("{name} is a virtual disk: the storage below is not visible")
 }
 
 /// Loop devices get another number in each trial.
@@ -412,7 +410,7 @@ fn plain(name: &str) -> &str {
 
 fn too_few(demand: &Demand<'_>, least: f64, at: &str) -> String {
     let enough = significant(demand.flushes);
-    format!("only {} seen at {at}: at least {enough} were to be expected", demand.words(least))
+    format!("only {} seen at {at}: expected at least {enough}", demand.words(least))
 }
 
 fn takes_fua(chain: &[DeviceSums]) -> bool {

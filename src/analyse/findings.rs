@@ -313,7 +313,7 @@ pub struct PercentileRatio {
     pub no_difference_seen: bool,
 }
 
-/// How steady the seconds were.
+/// Rate stability by second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Steadiness {
     /// Whole seconds looked at.
@@ -376,7 +376,7 @@ pub struct ImageCost {
 /// Which part of the synced writes that one writer gets from a stack without PostgreSQL arrived as commits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlushShare {
-    /// The sentence: "654 commits a second by 1 client are 15 % of the 4368 fdatasync a second that one writer gets ...".
+    /// The sentence: "654 commits a second by 1 client are 15 % of the 4368 fdatasync/s that one writer gets ...".
     pub sentence: String,
     /// Clients of the case: one flush can serve the commits of several.
     pub clients: u64,
@@ -414,7 +414,7 @@ pub struct DeviceStrata {
 /// Where the time of the clients' backends went, and what the CPUs did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BackendTime {
-    /// The sentence: "storage is 39 % of backend time (36 to 42): were it free, at most 1.6x".
+    /// The sentence: "storage is 39 % of backend time (36 to 42): at most 1.6x if storage were free".
     pub sentence: String,
     /// Share of backend time that waited for storage, 0 to 1, waits for locks whose holder waited for storage included;
     /// `None` where no waits were sampled.
@@ -562,6 +562,6 @@ pub struct NotRun {
     /// In which step it ended; `None` = not run yet, or damaged since.
     pub step: Option<String>,
     pub reason: String,
-    /// What would make it go.
+    /// How to fix it.
     pub hint: Option<String>,
 }

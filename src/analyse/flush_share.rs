@@ -109,13 +109,13 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// "2477 commits a second by 8 clients are 58 % (30 to 110 %) of the 4368 fdatasync a second that one writer gets
+    /// "2477 commits/s by 8 clients are 58 % (30 to 110 %) of the 4368 fdatasync/s that one writer gets
     /// from this stack alone".
     fn about(&self, share: &Estimate) -> String {
         let by = if self.clients == 1 { "1 client".to_owned() } else { format!("{} clients", self.clients) };
         let ends = share.low.zip(share.high).map(|(low, high)| format!(" ({} to {} %)", per_cent(low), per_cent(high)));
         let text = format!(
-            "{} {}s a second by {by} are {} %{} of the {} {} a second that one writer gets from {} alone",
+            "{} {}s/s by {by} are {} %{} of the {} {}/s that one writer gets from {} alone",
             rate(self.commits),
             self.noun,
             per_cent(share.value),

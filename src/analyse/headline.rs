@@ -49,10 +49,10 @@ fn nothing_measured(not_run: &[NotRun], cases: &[CaseFinding]) -> Answer {
             let short: String = line.chars().take(REASON_CHARS).collect();
             let end = if short.len() < line.len() { " ..." } else { "" };
             let short = short.trim_end_matches(['.', ':']);
-            ("Nothing was measured.", vec![format!("The first reason, for {name}: {short}{end}.")])
+            ("Nothing was measured.", vec![format!("First reason ({name}): {short}{end}.")])
         }
         None if not_run.is_empty() => ("Nothing was measured: the run has no trials.", Vec::new()),
-        None => ("Nothing has been measured yet: all trials are still to be run.", Vec::new()),
+        None => ("Nothing has been measured yet: no trial has run.", Vec::new()),
     };
     Answer { question: String::new(), answer: answer.to_owned(), notes }
 }
@@ -91,7 +91,7 @@ fn others(contests: &[Contest<'_>], head: &ClassRanking) -> Vec<String> {
         winners.iter().all(|label| !ours.contains(label)).then(|| (contest.ranking.title.clone(), winners))
     });
     let ahead = |(title, winners): (String, Vec<String>)| {
-        format!("With {title} {} {} ahead.", names::equal(&winners), are(winners.len()))
+        format!("{title}: {} {} ahead.", names::equal(&winners), are(winners.len()))
     };
     theirs.take(OTHERS_NAMED).map(ahead).collect()
 }
@@ -107,17 +107,13 @@ impl HeadlineSentence<'_> {
         let mut text = match self.head.rows.as_slice() {
             [] => String::new(),
             [only] if self.main.entries.len() == 1 => {
-                return format!(
-                    "only {} was measured, {}; there is nothing to compare it with",
-                    only.label,
-                    self.rate(only)
-                );
+                return format!("only {} was measured: {}; nothing to compare it with", only.label, self.rate(only));
             }
             [only] => format!("{} is the only {}: {}", only.label, self.kind(1), self.rate(only)),
             rows => self.unequal_work(rows).unwrap_or_else(|| self.among(rows)),
         };
         if self.head.class == DurabilityClass::Volatile {
-            text.push_str("; everything may be lost at a power cut, and nothing safer was measured");
+            text.push_str("; a power cut may lose everything, and nothing safer was measured");
         }
         text
     }
@@ -134,8 +130,8 @@ impl HeadlineSentence<'_> {
         let labels: Vec<String> = best.iter().map(|row| row.label.clone()).collect();
         if best.len() == rows.len() {
             let without = rows.iter().all(|row| row.rate.trials < 2);
-            let why = if without { ": a single trial each has no interval".to_owned() } else { self.beyond(&best) };
-            return format!("{}: no difference is seen between these {}{why}", names::equal(&labels), self.kind(2));
+            let why = if without { ": one trial per case has no interval".to_owned() } else { self.beyond(&best) };
+            return format!("{}: no difference seen between these {}{why}", names::equal(&labels), self.kind(2));
         }
         let first = &rows[0];
         let slower: Vec<&RankRow> = rows.iter().filter(|row| self.main.faster(&first.case, &row.case)).collect();
@@ -152,7 +148,7 @@ impl HeadlineSentence<'_> {
                 let aside = self.wal_aside(first, reference);
                 format!(": {}{only}{aside}", quoted_ratio(&ratio, first, reference))
             }
-            _ => format!(", but no difference to {} is seen{}", reference.label, self.wal_aside(first, reference)),
+            _ => format!(", but no difference from {} was seen{}", reference.label, self.wal_aside(first, reference)),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
         format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest))
@@ -163,7 +159,7 @@ impl HeadlineSentence<'_> {
         let cases: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
         let decided = cases.first().zip(cases.last()).and_then(|(first, last)| self.main.decided(first, last));
         let ratio = decided.and_then(|decided| decided.would_have_shown_among(&cases));
-        ratio.map(|ratio| format!(" (a difference beyond {} would have shown)", beyond(ratio))).unwrap_or_default()
+        ratio.map(|ratio| format!(" (smallest detectable difference: {})", beyond(ratio))).unwrap_or_default()
     }
 
     /// Why the two differ, where the interval of their ratio holds 1.
@@ -194,7 +190,7 @@ impl HeadlineSentence<'_> {
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
         match self.main.ranking.by {
             RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower", list(&names), are(names.len())),
-            RankedBy::Capacity => format!("; {} less", list(&names)),
+            RankedBy::Capacity => format!("; {} {} lower", list(&names), are(names.len())),
             RankedBy::InTime => format!("; {} {} late more often", list(&names), are(names.len())),
         }
     }
@@ -231,12 +227,12 @@ impl HeadlineSentence<'_> {
             RankedBy::Rate | RankedBy::Latency | RankedBy::Capacity => [
                 (faster, "faster, but"),
                 (unproven, "faster in a single trial, but"),
-                (not_faster, "not seen to be faster and"),
+                (not_faster, "not shown to be faster and"),
             ],
             RankedBy::InTime => [
                 (faster, "in time more often, but"),
                 (unproven, "in time more often in a single trial, but"),
-                (not_faster, "not seen to be in time more often and"),
+                (not_faster, "not shown to be in time more often and"),
             ],
         };
         let named = groups.into_iter().filter(|(names, _)| !names.is_empty());
@@ -281,15 +277,15 @@ impl HeadlineSentence<'_> {
             (false, false) => "cases",
         };
         let of = match (self.head.class, one) {
-            (DurabilityClass::NotApplicable, _) => "under reads alone".to_owned(),
+            (DurabilityClass::NotApplicable, _) => "for reads only".to_owned(),
             (DurabilityClass::Flushed, true) => format!("that flushes every {}", self.operation()),
             (DurabilityClass::Flushed, false) => format!("that flush every {}", self.operation()),
             (DurabilityClass::DeclaredStable, true) => "whose device declares its writes stable".to_owned(),
             (DurabilityClass::DeclaredStable, false) => "whose devices declare their writes stable".to_owned(),
-            (DurabilityClass::MayTear, _) => "whose pages a power cut may tear for good".to_owned(),
+            (DurabilityClass::MayTear, _) => "whose pages a power cut may tear beyond repair".to_owned(),
             (DurabilityClass::Delayed, true) => "that acknowledges commits before they are written".to_owned(),
             (DurabilityClass::Delayed, false) => "that acknowledge commits before they are written".to_owned(),
-            (DurabilityClass::Volatile, _) => "that may keep nothing".to_owned(),
+            (DurabilityClass::Volatile, _) => "without durability".to_owned(),
             (DurabilityClass::Unknown, _) => "whose durability is unknown".to_owned(),
         };
         format!("{what} {of}")
@@ -308,10 +304,10 @@ fn price(class: DurabilityClass, count: usize) -> &'static str {
         (DurabilityClass::Volatile, _) => "may lose everything at a power cut",
         (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
         (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
-        (DurabilityClass::DeclaredStable, 1) => "rests on its device's word",
-        (DurabilityClass::DeclaredStable, _) => "rest on their devices' word",
+        (DurabilityClass::DeclaredStable, 1) => "relies on its device's claim",
+        (DurabilityClass::DeclaredStable, _) => "rely on their devices' claim",
         (DurabilityClass::MayTear, _) => "may be left with torn pages by a power cut",
-        (DurabilityClass::Unknown, _) => "what survives a power cut is unknown",
+        (DurabilityClass::Unknown, _) => "of unknown durability",
         (DurabilityClass::Flushed, 1) => "flushes every commit",
         (DurabilityClass::Flushed, _) => "flush every commit",
     }

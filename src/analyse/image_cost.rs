@@ -61,8 +61,10 @@ impl ImageCostSums {
         let alone = self.flushes.len() == self.writes.len();
         let alone = alone && self.flushes.iter().all(|flushes| *flushes <= 1.0 + OTHERS_FLUSH);
         let added = match alone {
-            true => format!("the file below the image added {parts} a {noun}"),
-            false => format!("the disk below the image took {parts} a {noun} more, of which others wrote a part"),
+            true => format!("the file below the image added {parts} per {noun}"),
+            false => {
+                format!("the disk below the image took {parts} more per {noun}, part of it written by other programs")
+            }
         };
         Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
     }
@@ -125,7 +127,7 @@ mod tests {
         assert!((image.writes.value - 0.102).abs() < 0.001, "{image:?}");
         assert!((image.bytes.value - 0.102 * 16.4 * 1024.0).abs() < 5.0, "{image:?}");
         assert_eq!(image.writes.trials, 3);
-        let said = "; the file below the image added 0.102 writes and 1.67 KiB a commit";
+        let said = "; the file below the image added 0.102 writes and 1.67 KiB per commit";
         assert!(strata.sentence.ends_with(said), "{}", strata.sentence);
     }
 
@@ -137,7 +139,8 @@ mod tests {
         let said = &found.cases[0].strata.as_ref().unwrap().sentence;
         assert!(
             said.ends_with(
-                "; the disk below the image took 2.04 writes and 33.5 KiB a commit more, of which others wrote a part"
+                "; the disk below the image took 2.04 writes and 33.5 KiB more per commit, part of it written by other \
+                 programs"
             ),
             "{said}"
         );

@@ -74,7 +74,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
             });
         }
         for place in 0..records.len() {
-            let trial = turns[place % readers].recv().map_err(|_| Error::bug("a reader of trials panicked"))?;
+            let trial = turns[place % readers].recv().map_err(|_| Error::bug("a thread that reads trials panicked"))?;
             analysis.add_trial(trial?);
         }
         Ok(())
@@ -101,7 +101,7 @@ fn read_trial(folder: &RunFolder, key: &TrialKey, mut record: TrialRecord) -> Re
     }
     let path = folder.trial_path(key);
     let Some(counts) = &record.counts else {
-        let what = format!("{} was measured, but holds no counts", path.join("trial.json").display());
+        let what = format!("{} was measured, but has no counts", path.join("trial.json").display());
         return Err(Error::store(what).hint("remove the trial's folder, and `pgstrata run --resume` measures it again"));
     };
     if let Some(newer) = counts.probe.as_ref().filter(|probe| probe.format > probe::FORMAT) {

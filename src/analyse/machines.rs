@@ -81,8 +81,8 @@ pub fn of_case(case: &str, contests: &[Contest<'_>], machines: &[MachineFinding]
     let others = ranked.flat_map(|contest| contest.entries.iter().map(|entry| entry.case.spec.id.as_str()));
     let apart: BTreeSet<u32> = others.flat_map(|other| places.apart(case, other, blocks)).collect();
     if !apart.is_empty() {
-        let words = "cases that are compared ran on different machines inside a block: they are no pairs there";
-        let own = format!("in {} it ran on another machine than cases that it is compared with", block_list(&apart));
+        let words = "compared cases ran on different machines within a block: they are not paired there";
+        let own = format!("in {} it ran on a different machine than the cases it is compared with", block_list(&apart));
         remarks.push(Remark::plain(Weight::Incomparable, words).alone(own));
     }
     let of_machine = |machine: &MachineFinding| {

@@ -126,7 +126,7 @@ impl MeasureSums {
     #[must_use]
     pub fn finding(&self) -> MeasureFinding {
         let rate = self.estimate();
-        let missing = || self.unavailable.clone().unwrap_or_else(|| "no trial has figures of it".to_owned());
+        let missing = || self.unavailable.clone().unwrap_or_else(|| "no trial has figures for it".to_owned());
         MeasureFinding {
             name: self.name.clone(),
             unit: self.unit.clone(),

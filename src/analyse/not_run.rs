@@ -16,7 +16,7 @@ impl NotRunSums {
 
     /// Adds a trial that has not been run yet.
     pub fn add_pending(&mut self, key: &TrialKey) {
-        let hint = "go on with `pgstrata run --resume`";
+        let hint = "resume with `pgstrata run --resume`";
         self.merge(&key.case, key.trial, None, "not yet run", Some(hint));
     }
 

@@ -44,12 +44,12 @@ impl TrialLatencies<'_> {
         let timed = self.latencies.len();
         if timed < wanted.fewest {
             let many = if timed == 1 { "operation" } else { "operations" };
-            return Err(format!("{timed} {many} in trial {}: a {} takes {}", self.trial, wanted.name, wanted.fewest));
+            return Err(format!("{timed} {many} in trial {}: a {} needs {}", self.trial, wanted.name, wanted.fewest));
         }
         let due_for_each_done = 1.0 + self.skipped as f64 / self.done.max(1) as f64;
         let quantile = wanted.percent / 100.0 * due_for_each_done;
         if quantile > 1.0 {
-            return Err(format!("later than the limit: it is among the operations skipped in trial {}", self.trial));
+            return Err(format!("over the limit: among the operations skipped in trial {}", self.trial));
         }
         Ok(self.latencies.value_at_quantile(quantile))
     }
@@ -205,7 +205,7 @@ mod tests {
         let sums = of_trials(&trials);
         let found = sums.finding(&merged(&trials));
         assert_eq!((found[3].over_trials, sums.trials("p99.9")), (None, None));
-        assert_eq!(found[3].unavailable.as_deref(), Some("612 operations in trial 2: a p99.9 takes 1000"));
+        assert_eq!(found[3].unavailable.as_deref(), Some("612 operations in trial 2: a p99.9 needs 1000"));
         assert_eq!((found[3].trials.len(), found[2].over_trials.unwrap().trials), (1, 2));
     }
 
@@ -216,9 +216,6 @@ mod tests {
         assert_eq!((at(0, "p95"), at(25, "p95")), (Some(1_000.0), Some(2_000.0)));
         let trials = [(done(), 25)];
         let found = of_trials(&trials).finding(&merged(&trials));
-        assert_eq!(
-            found[2].unavailable.as_deref(),
-            Some("later than the limit: it is among the operations skipped in trial 1")
-        );
+        assert_eq!(found[2].unavailable.as_deref(), Some("over the limit: among the operations skipped in trial 1"));
     }
 }

@@ -272,7 +272,7 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
         RatioMethod::NoInterval => entry.used.len().min(base.used.len()),
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
-    let caveat = format!("not the same promise: {} against {}", class_word(class), class_word(base_class));
+    let caveat = format!("different durability: {} vs. {}", class_word(class), class_word(base_class));
     let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
     let inside = decided.has(base_id);
     Some(BaselineComparison {
@@ -299,13 +299,13 @@ fn method_words(found: &Ratio, entry: &ContestEntry<'_>, base: &ContestEntry<'_>
         RatioMethod::Paired { blocks } => format!("paired over {blocks} blocks"),
         RatioMethod::Unpaired { trials: (a, b) } => format!("from {a} and {b} trials without common blocks"),
         RatioMethod::BorrowedSpread { trials: (a, b) } => {
-            format!("from {a} and {b} trials: the spread of the {} taken for both", a.max(b))
+            format!("from {a} and {b} trials: variance of the {} used for both", a.max(b))
         }
         RatioMethod::NoInterval if entry.ranked.figure.value <= 0.0 || base.ranked.figure.value <= 0.0 => {
-            "no interval: one of the two did nothing".to_owned()
+            "no interval: one of the two had no operations".to_owned()
         }
         RatioMethod::NoInterval if entry.ranked.figure.trials < 2 => "no interval: a single trial each".to_owned(),
-        RatioMethod::NoInterval => "no interval: a trial did nothing".to_owned(),
+        RatioMethod::NoInterval => "no interval: a trial had no operations".to_owned(),
     }
 }
 

@@ -51,7 +51,7 @@ fn a_caution_of_some_cases_lists_them_and_one_of_a_single_case_keeps_its_words()
         .with(&busy("btrfs", 0.99))
         .with(&Act::in_memory().trials(&[1, 2]))
         .findings();
-    let text = "the CPUs were 93 to 99 % busy: stacks may differ by the CPU time that they cost";
+    let text = "CPUs were 93 to 99 % busy: stacks may differ by their CPU cost";
     assert_eq!(said(&found), [("measured in 2 of 3 blocks", None), (text, None)]);
     assert_eq!(found.cautions[1].cases, ["xfs-tpcb-c16", "btrfs-tpcb-c16"]);
 }
@@ -68,7 +68,7 @@ fn programs_that_are_none_of_the_run_are_named_where_they_took_time() {
         .with(&beside("xfs", "rustc", 0.5))
         .with(&beside("btrfs", "sshd", 0.01))
         .findings();
-    let text = "15 to 25 % of the CPUs' time or more went to programs that are not part of the run, rustc the busiest";
+    let text = "at least 15 to 25 % CPU used by other programs (busiest: rustc)";
     assert_eq!(said(&found), [(text, None)]);
     assert_eq!(found.cautions[0].cases, ["ext4-tpcb-c16", "xfs-tpcb-c16"]);
 }
@@ -84,7 +84,7 @@ fn the_most_important_comes_first_whatever_case_has_it() {
         record.counts.as_mut().unwrap().measures[0].failed = 1;
     });
     let found = Story::of(3, None).with(&first).with(&second).findings();
-    let starts = ["transactions: 3 of ", "the data (308 to 313 MiB)", "telemetry cost 1.0 % of one CPU"];
+    let starts = ["transactions: 3 of ", "the data (308 to 313 MiB)", "telemetry used 1.0 % of one CPU"];
     let said = said(&found);
     assert!(said.len() == 3 && said.iter().zip(starts).all(|(s, start)| s.0.starts_with(start)), "{said:?}");
 }
@@ -108,7 +108,7 @@ fn a_source_that_a_case_cannot_have_is_no_caution_and_one_that_it_should_have_is
 fn one_trial_each_is_said_once_for_the_run() {
     let found = Story::of(1, None).with(&Act::on("ext4")).with(&Act::on("xfs")).findings();
     let said = said(&found);
-    assert!(said.len() == 1 && said[0].0.starts_with("a single trial each"), "{said:?}");
+    assert!(said.len() == 1 && said[0].0.starts_with("one trial per case"), "{said:?}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn facts_in_which_trials_differ_are_named_once_for_several_cases() {
     let found = Story::of(2, None).with(&act("ext4")).with(&act("xfs")).findings();
     let texts = [
         "trials of a case differ in the scheduler of vda below the data",
-        "trials ran on stacks that had served others before",
+        "trials ran on stacks used by earlier trials",
     ];
     assert_eq!(said(&found).iter().map(|said| said.0).collect::<Vec<_>>(), texts);
     assert!(found.cases[0].cautions[0].ends_with(": s1-ext4; s2-ext4"), "{:?}", found.cases[0].cautions);
@@ -160,13 +160,13 @@ fn trials_of_two_machines_are_told_apart_and_are_no_pairs_inside_a_block() {
     assert_eq!(
         xfs.cautions[..2],
         [
-            "in block 3 it ran on another machine than cases that it is compared with".to_owned(),
+            "in block 3 it ran on a different machine than the cases it is compared with".to_owned(),
             "its trials ran on different machines: old, Linux 6.1.0, 4 CPUs, 8 GiB (blocks 1, 2); \
              new, Linux 6.1.0, 4 CPUs, 8 GiB (block 3)"
                 .to_owned(),
         ]
     );
-    let both = found.cautions.iter().find(|caution| caution.text.contains("no pairs there")).unwrap();
+    let both = found.cautions.iter().find(|caution| caution.text.contains("not paired there")).unwrap();
     assert_eq!(both.cases.len(), 2);
     let rows = found.rankings.iter().flat_map(|ranking| &ranking.classes).flat_map(|class| &class.rows);
     let caveats: Vec<String> = rows.filter_map(|row| row.comparison.as_ref()?.caveat.clone()).collect();

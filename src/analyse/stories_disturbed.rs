@@ -32,7 +32,7 @@ fn never_quiet(findings: &super::findings::Findings) -> Option<&str> {
         .cautions
         .iter()
         .map(|caution| caution.text.as_str())
-        .find(|text| text.starts_with("this machine is never quiet"))
+        .find(|text| text.starts_with("this machine is too busy"))
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn a_machine_is_called_never_quiet_only_where_repeats_ended_and_disturbed_trials
     let used_up = findings(3, &[false, false]);
     let told = never_quiet(&used_up).unwrap();
     assert!(
-        told.contains("3 of 10 trials") && told.ends_with("ended after 2, of which 0 were disturbed as well"),
+        told.contains("3 of 10 counted trials") && told.ends_with("stopped after 2, 0 of them disturbed as well"),
         "{told}"
     );
     let in_vain = findings(3, &[true, true]);
-    assert!(never_quiet(&in_vain).unwrap().ends_with("ended after 2, of which 2 were disturbed as well"));
+    assert!(never_quiet(&in_vain).unwrap().ends_with("stopped after 2, 2 of them disturbed as well"));
 }

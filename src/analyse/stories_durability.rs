@@ -61,22 +61,26 @@ fn idle(record: &mut TrialRecord, flushes: u64) {
 #[test]
 fn a_folder_that_was_there_already_is_believed_without_what_others_flushed_before() {
     let quiet =
-        "1 flushes per commit (1 per WAL sync) seen at vda; the device is shared with other programs: none flushed";
+        "1 flushes per commit (1 per WAL sync) seen at vda; device shared with other programs: they did not flush";
     assert_judged(&shared(0, 1.0), DurabilityClass::Flushed, quiet);
     // 1000 commits a second and 100 flushes of others: 1.1 are counted, and 110 of these are not ours.
     let busy = shared(100, 1.1);
     assert_judged(&busy, DurabilityClass::Flushed, "0.99 flushes per commit");
-    assert_judged(&busy, DurabilityClass::Flushed, "what they flushed before the trials is taken off");
+    assert_judged(&busy, DurabilityClass::Flushed, "their flush rate before the trials is subtracted");
 }
 
 #[test]
 fn flushes_of_neighbours_make_no_folder_flushed() {
     // A stack that swallows half of its flushes, and a neighbour that lifts them over what is asked for.
     assert_judged(&shared(100, 0.55), DurabilityClass::Unknown, "only 0.44 flushes per commit");
-    assert_judged(&shared(400, 1.0), DurabilityClass::Unknown, "42 % of the flushes at vda may be others'");
+    assert_judged(
+        &shared(400, 1.0),
+        DurabilityClass::Unknown,
+        "42 % of the flushes at vda may come from other programs",
+    );
     let mut unwatched = shared(0, 1.0);
     unwatched.touch = |_| {};
-    assert_judged(&unwatched, DurabilityClass::Unknown, "what they do while the trial rests was not seen");
+    assert_judged(&unwatched, DurabilityClass::Unknown, "at a rate that was not measured");
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn a_loop_device_over_something_invisible_stays_unknown() {
     let mut act = on_loop();
     act.stack.devices.truncate(1);
     act.flushes.truncate(1);
-    assert_judged(&act, DurabilityClass::Unknown, "the device below its file /var/lib/pgstrata/image cannot be seen");
+    assert_judged(&act, DurabilityClass::Unknown, "the device below its file /var/lib/pgstrata/image is not visible");
 }
 
 /// A stack whose devices could not be followed to their end.
@@ -174,7 +178,7 @@ fn what_is_declared_stable_stands_beside_what_is_flushed() {
 
 #[test]
 fn a_virtual_disk_is_said_to_be_one_whatever_the_class() {
-    let caveat = "vda is a virtual disk: what it stands on cannot be seen from here";
+    let caveat = "vda is a virtual disk: the storage below is not visible";
     assert_judged(&Act::on("ext4"), DurabilityClass::Flushed, caveat);
     let metal = |touch| {
         let mut act = write_through().touched(touch);
@@ -183,22 +187,22 @@ fn a_virtual_disk_is_said_to_be_one_whatever_the_class() {
     };
     assert!(!metal(|_| {}).contains("virtual disk"));
     let in_guest = metal(|record| record.host.is_virtual = Some(true));
-    assert!(in_guest.contains("nvme0n1 is a virtual disk: what it stands on"), "{in_guest}");
+    assert!(in_guest.contains("nvme0n1 is a virtual disk: the storage below"), "{in_guest}");
 }
 
 #[test]
 fn memory_is_volatile_wherever_it_lies() {
-    assert_judged(&Act::in_memory(), DurabilityClass::Volatile, "the data lies in memory: filesystem tmpfs");
+    assert_judged(&Act::in_memory(), DurabilityClass::Volatile, "the data is in memory: filesystem tmpfs");
     let mut act = Act::on("ext4");
     act.stack.devices[0].name = "zram0".to_owned();
     assert_judged(&act, DurabilityClass::Volatile, "block device zram0");
     let mut act = on_loop();
     act.stack.devices.truncate(1);
     act.stack.promises = vec![promise::of_end("/tmp", "tmpfs")];
-    assert_judged(&act, DurabilityClass::Volatile, "the data lies in memory: nothing below /tmp (tmpfs)");
+    assert_judged(&act, DurabilityClass::Volatile, "the data is in memory: nothing below /tmp (tmpfs)");
     let mut act = Act::on("ext4");
     act.wal_stack = Some(Act::in_memory().stack);
-    assert_judged(&act, DurabilityClass::Volatile, "pg_wal lies in memory: filesystem tmpfs");
+    assert_judged(&act, DurabilityClass::Volatile, "pg_wal is in memory: filesystem tmpfs");
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn group_commit_may_share_a_flush_among_all_clients_but_not_among_more() {
     (act.flushes, act.wal_syncs) = (vec![Some(0.0625)], Some(0.0625));
     assert_judged(&act, DurabilityClass::Flushed, "0.0625 flushes per commit");
     (act.flushes, act.wal_syncs) = (vec![Some(0.01)], Some(0.01));
-    assert_judged(&act, DurabilityClass::Unknown, "at least 0.0312 were to be expected");
+    assert_judged(&act, DurabilityClass::Unknown, "expected at least 0.0312");
 }
 
 #[test]
@@ -267,7 +271,7 @@ fn writes_that_ask_for_fua_do_without_flushes_on_a_disk_that_takes_it() {
     act.stack.devices[0].fua = Some(true);
     // Written through the page cache: it is written back and then flushed, so that no flush has no excuse.
     assert_judged(&act, DurabilityClass::Unknown, "only 0 flushes per commit");
-    let by_fua = "1.02 writes per commit reached vda by a method that asks for FUA, past the page cache";
+    let by_fua = "1.02 writes per commit reached vda by a method that requests FUA with direct I/O";
     let minimal = act.clone().setting("wal_level", "minimal");
     assert_judged(&minimal.clone().touched(|record| version(record, 150_008)), DurabilityClass::Flushed, by_fua);
     assert_judged(&minimal.touched(|record| version(record, 160_004)), DurabilityClass::Unknown, "only 0 flushes");
@@ -345,7 +349,7 @@ fn a_counter_that_never_moved_is_not_known_to_count() {
     let mut act = Act::on("ext4");
     act.stack.devices[0].flushes_before = Some(0);
     act.flushes = vec![Some(0.0)];
-    assert_judged(&act, DurabilityClass::Unknown, "vda has never counted a flush, so that it is not known whether");
+    assert_judged(&act, DurabilityClass::Unknown, "vda has never counted a flush: unknown whether");
     act.stack.devices[0].flushes_before = Some(7);
     assert_judged(&act, DurabilityClass::Unknown, "only 0 flushes per commit");
 }
@@ -378,7 +382,7 @@ fn data_and_wal_are_judged_both_and_the_lower_one_is_named() {
     // 60 seconds of 1000 commits with three checkpoints, a flush for each: 0.00005 flushes per commit.
     assert_judged(&apart(0.001), DurabilityClass::Flushed, "pg_wal: 1 flushes per commit (1 per WAL sync) seen at vdb");
     assert_judged(&apart(0.001), DurabilityClass::Flushed, "; the data: ");
-    let swallowed = "the data: only 0 flushes per checkpoint seen at vda: at least 0.5 were to be expected";
+    let swallowed = "the data: only 0 flushes per checkpoint seen at vda: expected at least 0.5";
     assert_judged(&apart(0.0), DurabilityClass::Unknown, swallowed);
     let mut unasked = apart(0.0);
     unasked.checkpoints = 0;
@@ -424,7 +428,7 @@ fn a_workload_of_ones_own_may_commit_less_than_once() {
     act.xids = Some(0.2);
     assert_judged(&act, DurabilityClass::Flushed, "0.2 flushes per transaction (1 per WAL sync)");
     act.xids = None;
-    assert_judged(&act, DurabilityClass::Unknown, "how many of the transactions wrote was not counted");
+    assert_judged(&act, DurabilityClass::Unknown, "the number of transactions that wrote was not counted");
 }
 
 /// A script of the user's own whose every transaction writes, at the pace of the WAL writer's flushes.
@@ -438,8 +442,7 @@ fn lazy_script() -> Act {
 #[test]
 fn a_script_that_does_not_wait_for_its_commits_is_not_flushed() {
     // Seen of SET LOCAL synchronous_commit = off: a flush for each sync of the WAL, and no sync for most transactions.
-    let why =
-        "only 0.00206 flushes per transaction (1.04 per WAL sync) seen at vda: at least 0.125 were to be expected";
+    let why = "only 0.00206 flushes per transaction (1.04 per WAL sync) seen at vda: expected at least 0.125";
     assert_judged(&lazy_script(), DurabilityClass::Unknown, why);
 }
 
@@ -457,7 +460,7 @@ fn what_a_script_or_a_function_sets_decides_like_a_setting_of_the_server() {
     };
     assert_judged(&set(Some("off")), DurabilityClass::Delayed, "synchronous_commit = off (line 2 of own.sql)");
     assert_judged(&set(Some("local")), DurabilityClass::Flushed, "1 flushes per commit");
-    let why = "line 2 of own.sql sets synchronous_commit to a value that its text does not tell";
+    let why = "line 2 of own.sql sets synchronous_commit to a value that its text does not show";
     assert_judged(&set(None), DurabilityClass::Unknown, why);
     let function = Act::on("ext4").touched(|record| {
         let place = "function lazy()".to_owned();

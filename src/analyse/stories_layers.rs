@@ -20,13 +20,9 @@ fn one_client_gets_a_share_of_the_stacks_own_sync_rate() {
     assert!((found.share.value - 0.6).abs() < 0.02, "{found:?}");
     assert!(found.share.low.unwrap() < 0.6 && found.share.high.unwrap() > 0.6, "{found:?}");
     assert_eq!(found.share.value, found.commits.value / found.syncs.value, "a reader may divide");
-    let start = format!("{:.0} commits a second by 1 client are ", found.commits.value);
+    let start = format!("{:.0} commits/s by 1 client are ", found.commits.value);
     assert!(found.sentence.starts_with(&start), "{}", found.sentence);
-    assert!(
-        found.sentence.ends_with(" fdatasync a second that one writer gets from this stack alone"),
-        "{}",
-        found.sentence
-    );
+    assert!(found.sentence.ends_with(" fdatasync/s that one writer gets from this stack alone"), "{}", found.sentence);
 }
 
 #[test]

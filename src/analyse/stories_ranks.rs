@@ -50,9 +50,9 @@ fn a_difference_that_only_all_pairs_together_show_is_explained() {
     let comparison = row(&found, "xfs").comparison.as_ref().unwrap();
     assert!(!comparison.no_difference_seen && comparison.ratio.low.unwrap() < 1.0, "{comparison:?}");
     assert_eq!(decision.remarks.len(), 1, "{:?}", decision.remarks);
-    assert!(decision.remarks[0].starts_with("xfs and ext4: the interval of this ratio"), "{:?}", decision.remarks);
+    assert!(decision.remarks[0].starts_with("xfs and ext4: this ratio's interval"), "{:?}", decision.remarks);
     assert!(found.headline.contains("xfs is the fastest stack that flushes every commit: 1.1"), "{}", found.headline);
-    assert!(found.headline.contains("with the noise of all 4 cases"), "{}", found.headline);
+    assert!(found.headline.contains("with the variance of all 4 cases"), "{}", found.headline);
 }
 
 const CLOSE: [Rates; 4] = [
@@ -69,10 +69,10 @@ fn an_interval_that_leaves_1_by_itself_makes_no_difference_of_a_ranking_and_is_e
     assert!(comparison.no_difference_seen && comparison.ratio.low.unwrap() > 1.0, "{comparison:?}");
     assert!(comparison.would_have_shown.unwrap() > comparison.ratio.value);
     let remarks = &class(&found).decision.as_ref().unwrap().remarks;
-    assert!(remarks[0].contains("one such interval in 20 does so by chance"), "{remarks:?}");
+    assert!(remarks[0].contains("as 1 interval in 20 does by chance"), "{remarks:?}");
     assert!(remarks[0].contains("all 6 pairs"), "{remarks:?}");
     assert!(class(&found).rows.iter().all(|row| row.rank == 1));
-    assert!(found.headline.contains("(a difference beyond 1"), "{}", found.headline);
+    assert!(found.headline.contains("(smallest detectable difference: 1"), "{}", found.headline);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_case_that_lacks_most_blocks_leaves_each_pair_to_itself_and_the_ranking_says
         .findings();
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks), (ProcedureKind::Holm, None));
-    assert!(decision.sentence.contains("lack common blocks"), "{}", decision.sentence);
+    assert!(decision.sentence.contains("too few blocks in common"), "{}", decision.sentence);
     assert!(class(&found).rows.iter().flat_map(|row| &row.trials).all(|trial| trial.used));
     assert_eq!(row(&found, "xfs").rank, 1);
 }
@@ -141,7 +141,7 @@ fn cases_of_different_noise_are_decided_pair_by_pair_and_the_ranking_says_so() {
     let found = told(&JUMPY, |record| set(record, &JUMPY));
     let decision = class(&found).decision.as_ref().unwrap();
     assert_eq!((decision.procedure, decision.blocks), (ProcedureKind::Holm, None));
-    assert!(decision.sentence.contains("the noises differ"), "{}", decision.sentence);
+    assert!(decision.sentence.contains("variances differ"), "{}", decision.sentence);
     assert_eq!((row(&found, "xfs").rank, row(&found, "ext4").rank, row(&found, "zfs").rank), (1, 2, 3));
     assert_eq!(row(&found, "btrfs").rank, 1, "nothing was shown to be faster");
     let wide = row(&found, "btrfs").rate;

@@ -86,7 +86,7 @@ fn whole_cycles_go_from_the_checkpoint_that_ended_the_warm_up_to_the_last_that_b
     // Of each cycle 15 s lie in the checkpoint; the seconds in which one ends or begins are neither.
     assert_eq!((case.inside.seconds, case.outside.seconds), (14 + 15 + 15, 5 + 5 + 5));
     assert!(!texts(&found).iter().any(|text| text.contains("checkpoint cycle")), "{:?}", texts(&found));
-    assert!(texts(&found).contains(&"autovacuum was at work in 10 % of the time measured"), "{:?}", texts(&found));
+    assert!(texts(&found).contains(&"autovacuum ran during 10 % of the measured time"), "{:?}", texts(&found));
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn what_a_window_lacks_is_said() {
         .findings();
     let texts = texts(&found);
     for wanted in [
-        "no whole checkpoint cycle lies in the window of 2 of 2 trials",
-        "the time limit ended 2 of 2 trials before the checkpoint cycles that were asked for",
-        "the warm-up of 2 of 2 trials ended without two checkpoint cycles that agree",
-        "the machine was not yet quiet when 2 of 2 trials began",
+        "no complete checkpoint cycle in the window of 2 of 2 trials",
+        "the time limit ended 2 of 2 trials before the requested checkpoint cycles",
+        "the warm-up of 2 of 2 trials ended before two checkpoint cycles agreed",
+        "the machine was not idle when 2 of 2 trials began",
     ] {
         assert!(texts.iter().any(|text| text.starts_with(wanted)), "{wanted}: {texts:?}");
     }
@@ -166,8 +166,8 @@ fn a_quick_run_begins_with_what_it_left_out() {
     let mut story = Story::of(2, None).with(&Act::on("ext4").touched(no_checkpoint)).with(&Act::sync_on("ext4"));
     story.input.run.quick = true;
     let headline = story.findings().headline;
-    let wanted = "This was a quick run: its windows lack whole checkpoint cycles (what checkpoints write back, and full-page \
-                  images at their usual share), recycled WAL segments and a warm-up until rates settle. On this machine";
+    let wanted = "This was a quick run: its windows lack whole checkpoint cycles (checkpoint writes, and full-page images \
+                  at their usual share), recycled WAL segments and a warm-up until rates settle. On this machine";
     assert!(headline.starts_with(wanted), "{headline}");
 }
 
@@ -176,8 +176,8 @@ fn no_winner_is_named_where_completed_cycles_differ_and_nothing_that_the_plan_se
     let slow = Act::on("ext4").tps(500.0).touched(one_cycle_by_the_limit);
     let fast = Act::on("xfs").tps(1000.0).touched(three_cycles);
     let headline = Story::of(3, Some("ext4")).with(&slow).with(&fast).findings().headline;
-    let wanted = "no winner is named: the measured windows hold 3 whole checkpoint cycles of xfs and 1 whole checkpoint cycle of \
-                  ext4, which is not the same work";
+    let wanted = "no winner: the measured windows contain 3 whole checkpoint cycles of xfs and 1 whole checkpoint cycle \
+                  of ext4, which is different work";
     assert!(headline.contains(wanted), "{headline}");
     let equal = Story::of(3, Some("ext4")).with(&slow.clone().touched(three_cycles)).with(&fast).findings().headline;
     assert!(equal.contains("xfs is the fastest"), "{equal}");

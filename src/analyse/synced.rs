@@ -106,7 +106,7 @@ pub fn remarks(synced: &Synced) -> Vec<Remark> {
         synced.credibility.iter().filter(|found| matches!(found.kind, NoFlushSeen | Implausible | Unexplained));
     let words = suspect.map(|found| match found.kind {
         NoFlushSeen => format!("synced writes are suspect, no flush was seen: {}", found.reason),
-        _ => format!("synced writes are faster than what can be seen explains: {}", found.reason),
+        _ => format!("synced writes are faster than the visible hardware explains: {}", found.reason),
     });
     words.map(|words| Remark::plain(Weight::Unsafe, words)).collect()
 }

@@ -331,7 +331,7 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
         sums.trials.iter().filter(|trial| trial.settle.as_ref().is_some_and(|settle| !settle.quiet)).count() as u64;
     let all = sums.trials.len() as u64;
     if loud > 0 {
-        let words = "the machine was not yet quiet when {} trials began, at the end of their wait";
+        let words = "the machine was not idle when {} trials began: the wait for an idle machine timed out";
         remarks.push(Remark::with(Weight::Disturbed, words, Number::Of(loud, all)));
     }
     let windows: Vec<&TrialWindow> = sums.trials.iter().filter_map(|trial| trial.window.as_ref()).collect();
@@ -345,16 +345,16 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
         (trials > 0).then(|| Remark::with(Weight::Short, words, Number::Of(trials, windows.len() as u64)))
     };
     remarks.extend(short(
-        "no whole checkpoint cycle lies in the window of {} trials: what checkpoints cost, and full-page images spread over a \
-         cycle, are not in the figures",
+        "no complete checkpoint cycle in the window of {} trials: figures exclude the cost of checkpoints and of \
+         full-page images averaged over a cycle",
         count(|window| window.whole_cycles == 0),
     ));
     remarks.extend(short(
-        "the time limit ended {} trials before the checkpoint cycles that were asked for",
+        "the time limit ended {} trials before the requested checkpoint cycles",
         count(|window| window.cut && window.whole_cycles > 0),
     ));
     remarks.extend(short(
-        "the warm-up of {} trials ended without two checkpoint cycles that agree: measured as not settled",
+        "the warm-up of {} trials ended before two checkpoint cycles agreed: measured unsettled",
         count(|window| window.settled == Some(false)),
     ));
     remarks.extend(short(
@@ -368,10 +368,10 @@ pub fn remarks(found: &CaseFinding, sums: &CaseSums) -> Vec<Remark> {
         .and_then(|operation| operation.settings.get("autovacuum"))
         .is_some_and(|is| is == "deferred")
     {
-        remarks.push(Remark::plain(Weight::Short, "autovacuum was deferred: what it costs is not in the figures"));
+        remarks.push(Remark::plain(Weight::Short, "autovacuum was deferred: figures exclude its cost"));
     }
     if window.vacuum_share >= VACUUM_WORTH_SAYING {
-        let words = "autovacuum was at work in {} of the time measured";
+        let words = "autovacuum ran during {} of the measured time";
         remarks.push(Remark::with(Weight::Machine, words, Number::Share(window.vacuum_share.min(1.0))));
     }
     remarks
@@ -391,7 +391,7 @@ fn without_wal(sums: &CaseSums, windows: &[&TrialWindow]) -> Option<Remark> {
     let idle: Vec<&&TrialWindow> = windows.iter().filter(idle).collect();
     let longest = idle.iter().map(|window| window.length_s).fold(0.0, f64::max);
     let words = format!(
-        "the scripts wrote no WAL, so no checkpoint came: measured for {longest:.0} s instead of checkpoint cycles"
+        "the scripts wrote no WAL, so there was no checkpoint: measured for {longest:.0} s instead of checkpoint cycles"
     );
     (sums.strata.read_only() == Some(true) && !idle.is_empty()).then(|| Remark::plain(Weight::Short, words))
 }
@@ -406,7 +406,7 @@ pub fn quick_sentence(cases: &[CaseSums]) -> String {
     let lacks = [
         (
             windows().any(|window| window.whole_cycles == 0),
-            "whole checkpoint cycles (what checkpoints write back, and full-page images at their usual share)",
+            "whole checkpoint cycles (checkpoint writes, and full-page images at their usual share)",
         ),
         (windows().any(|window| !window.prefilled), "recycled WAL segments"),
         (windows().any(|window| window.warm_up_cycles == 0), "a warm-up until rates settle"),

@@ -50,7 +50,7 @@ pub fn unequal_cycles(cases: &[(&str, &CaseSums)]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "no winner is named: the measured windows hold {} of {} and {} of {}, which is not the same work",
+        "no winner: the measured windows contain {} of {} and {} of {}, which is different work",
         counted(most.1),
         most.0,
         counted(fewest.1),

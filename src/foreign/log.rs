@@ -53,7 +53,7 @@ pub(super) fn read(sample: &[u8], rest: &mut dyn Read) -> io::Result<(ImportedLo
             Optional::None => "none",
             Optional::Lag => "lag behind the schedule",
             Optional::LagAndRetries => "lag behind the schedule, retries",
-            Optional::Untold => "one, lag or retries: its lines do not tell which",
+            Optional::Untold => "either lag or retries: the lines do not show which",
         };
         output.facts.push(("further columns".to_owned(), columns.to_owned()));
     }

@@ -139,7 +139,7 @@ impl Manifest {
     pub fn of_a_user(self, path: &str) -> Result<Manifest> {
         let only = [("conclusion", !self.keys.conclusion.is_empty()), ("devices", self.keys.devices.is_some())];
         if let Some((key, _)) = only.iter().find(|(_, there)| *there) {
-            let what = format!("{path}: `{key}` is for the publications that pgstrata carries in itself");
+            let what = format!("{path}: `{key}` is only for the publications built into pgstrata");
             return Err(Error::user(what).hint(format!("leave out `{key}`")));
         }
         if self.files().is_empty() {

@@ -94,7 +94,7 @@ fn read_as(name: &str, reader: &mut dyn Read) -> Result<Reading> {
     };
     let mut plain = unpacked(packing, head.as_slice().chain(&mut tap));
     let damaged = |error: Error| match packing {
-        Some(_) => error.hint("it is damaged or cut off: copy it again, or import what its own program still unpacks"),
+        Some(_) => error.hint("damaged or truncated: copy it again, or unpack what can be read and import that"),
         None => error,
     };
     let sample = fill(&mut plain, SAMPLE).or_user(what).map_err(damaged)?;
@@ -137,7 +137,7 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
         return Ok(Err(Error::user(format!("{name} is empty"))));
     }
     let refused = |what: String| {
-        Error::user(format!("{name} holds no text: it is {what}")).hint("import what a tool printed, as text")
+        Error::user(format!("{name} is not text: it is {what}")).hint("import what a tool printed, as text")
     };
     // The first bytes tell what it is, so it need not be read to its end.
     if decode::is_binary(&sample) {
@@ -149,7 +149,7 @@ fn whole_text(name: &str, sample: Vec<u8>, rest: &mut dyn Read) -> std::io::Resu
         let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or_default();
         let what = if longest == bytes.len() { "one line of more than" } else { "more than" };
         return Ok(Err(Error::user(format!(
-            "{name} holds {what} {} MiB of text that is no log of pgbench",
+            "{name} has {what} {} MiB of text that is not a pgbench log",
             MOST_TEXT >> 20
         ))
         .hint("import the part that holds the output of the tool")));
@@ -164,7 +164,7 @@ fn read_text(name: &str, text: &str, reading: &mut Reading) -> Result<()> {
     if let Some(line) = lines.iter().find(too_long) {
         let kib = line.text.len() / 1024;
         return Err(Error::user(format!(
-            "line {} of {name} has {kib} KiB: no tool that is known prints that",
+            "line {} of {name} is {kib} KiB long: no known tool prints that",
             line.number
         ))
         .hint("import the part that holds the output of the tool"));
@@ -187,8 +187,8 @@ fn of_no_tool(name: &str, lines: &[Line<'_>]) -> Error {
     let shown = first.map(|line| line.text.chars().take(MOST_SHOWN).collect::<String>()).unwrap_or_default();
     let line = first.map_or(1, |line| line.number);
     let known: Vec<&str> = read::KINDS.iter().map(|kind| kind.name).chain(["pgbench -l"]).collect();
-    Error::user(format!("{name} is the output of no tool that is known; its line {line} is `{shown}`"))
-        .hint(format!("known are {}", known.join("; ")))
+    Error::user(format!("{name} is not the output of a known tool; line {line} is `{shown}`"))
+        .hint(format!("known tools: {}", known.join("; ")))
 }
 
 /// Runs of lines outside of `ranges`, which are sorted by their begin, that look like figures: numbers make up a third of

@@ -106,7 +106,7 @@ fn a_line_that_does_not_end_is_refused_before_it_is_read() {
 fn a_line_that_no_tool_prints_is_refused_and_one_of_json_is_read() {
     let fixture = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let joined = fixture("tests/fixtures/pg_test_fsync/15-en.txt").replace('\n', " ").repeat(300);
-    assert!(refused(joined.as_bytes()).contains("line 1 of some.txt has"));
+    assert!(refused(joined.as_bytes()).contains("line 1 of some.txt is"));
     let json = fixture("tests/fixtures/fio/3.33.json");
     let on_one_line = json.replace('\n', &" ".repeat(1000));
     assert!(on_one_line.len() > 256 * 1024);

@@ -86,7 +86,7 @@ impl<R: Read> Read for Frames<R> {
                     let frame = StreamingDecoder::new_with_decoder(packed, decoder).map_err(io::Error::other)?;
                     *self = Frames::Frame(Box::new(frame));
                 }
-                Frames::Broken => return Err(io::Error::other("what is packed is damaged")),
+                Frames::Broken => return Err(io::Error::other("the compressed data is damaged")),
             }
         }
     }

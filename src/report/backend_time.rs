@@ -17,19 +17,23 @@ impl Cases<'_> {
                 "storage high (0 to 1)",
                 "trials",
             ]),
-            TableColumn::number("Were it free", "").csv(&["gain at most", "gain at most low", "gain at most high"]),
+            TableColumn::number("If storage were free", "").csv(&[
+                "gain at most",
+                "gain at most low",
+                "gain at most high",
+            ]),
             TableColumn::number("Measured in memory", "").csv(&["stack in memory", "gain", "gain low", "gain high"]),
             TableColumn::number("CPUs in use", "share").csv(&["CPU in use (0 to 1 of all CPUs)"]),
-            TableColumn::number("Fullest CPU", "share").csv(&["busiest CPU of each second (0 to 1)"]),
+            TableColumn::number("Busiest CPU", "share").csv(&["busiest CPU of each second (0 to 1)"]),
             TableColumn::number("Tasks waiting for a CPU", "of the time").csv(&["CPU pressure, some (0 to 1)"]),
             TableColumn::text("Busiest process").csv(&["busiest process", "its CPU (CPUs)"]),
             TableColumn::text("Data").csv(&["data fit", "database (B)"]),
         ];
-        let mut table = Table::new("backend-time", "Storage's share of the time, and the CPUs", columns).note(
-            "Storage: backends seen waiting for reads, writes and flushes, or for a lock whose holder waited for them (asked \
-             once a second). Were it free: how much faster at most, if everything else took as long as it did. A stack in \
-             memory can win more than that, as storage also costs CPU time, or less. At a fixed rate, the share is of the \
-             time outside of waits for the client.",
+        let mut table = Table::new("backend-time", "Storage share of backend time, and CPU use", columns).note(
+            "Storage: share of backends waiting for reads, writes and flushes, or for a lock whose holder waited for them \
+             (sampled once a second). If storage were free: upper bound of the speedup if everything else took the same \
+             time. A stack in memory can gain more, because storage also costs CPU time, or less. At a fixed rate, the \
+             share is of the time outside client waits.",
         );
         for case in self.cases {
             let Some(found) = &case.backend_time else { continue };
@@ -62,7 +66,7 @@ impl Cases<'_> {
             TableColumn::text("Event").csv(&["wait event"]),
             TableColumn::number("Share of samples", "share").csv(&["share of backend samples (0 to 1)"]),
         ];
-        let mut table = Table::new("waits", "What the backends waited for", columns);
+        let mut table = Table::new("waits", "Wait events of the backends", columns);
         for case in self.cases {
             for wait in case.backend_time.iter().flat_map(|found| &found.waits) {
                 let (class, event) = (Cell::text(wait.class.clone()), Cell::text(wait.event.clone()));

@@ -7,10 +7,12 @@ use crate::units::{Micros, grouped, significant};
 use std::collections::BTreeMap;
 
 /// How to read the two figures.
-pub(super) const NOTE: &str = "Holds: the highest rate that passed three steps in a row in every trial: plan with this one. \
-     About: the rate at which half of the steps pass, with its 95 % interval: compare stacks by this one. A step passes when at \
-     most 1 % of the transactions due were late, skipped or failed, 99 % of those offered were done, no second went without a \
-     commit while some were due, and pgbench itself was not late. Without a limit: the rate of the warm-up, as fast as it goes.";
+pub(super) const NOTE: &str = "Holds: the highest rate that passed three consecutive steps in every trial: use it for \
+                               capacity planning. About: the rate at which half of the steps pass, with its 95 % CI: use \
+                               it to compare stacks. A step passes when at most 1 % of the transactions due were late, \
+                               skipped or failed, 99 % of those offered were done, no second passed without a commit \
+                               while some were due, and pgbench itself was not late. Without a limit: the rate of the \
+                               warm-up, at full speed.";
 
 /// Cases that were searched for their capacity, with what to call each.
 pub(super) struct Capacities<'a> {
@@ -65,11 +67,11 @@ impl Capacities<'_> {
             TableColumn::number("Late or skipped", "share"),
             TableColumn::number("p99", "ms").csv(&["p99 (us)"]),
             TableColumn::number("No commit", "s"),
-            TableColumn::number("pgbench late by", "ms").csv(&["driver lag mean (us)"]),
+            TableColumn::number("pgbench lag", "ms").csv(&["driver lag mean (us)"]),
             TableColumn::text("Result").csv(&["result"]),
         ];
         let mut table = Table::new("capacity-steps", "Every step", columns)
-            .note("In the order in which they were taken. A p99 that is missing lies among the skipped transactions.");
+            .note("In the order they were run. No p99: it falls among the skipped transactions.");
         for (case, capacity) in self.found() {
             for step in &capacity.steps {
                 table.push(self.step(case, step));

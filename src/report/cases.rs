@@ -38,24 +38,25 @@ impl Cases<'_> {
             per("WAL syncs"),
             TableColumn::number("Amplifi\u{ad}cation", "").csv(&["write amplification (B per B of WAL)"]),
         ];
-        let mut note = "Everything per commit; devices from the filesystem down. Amplification: bytes at the lowest \
-                        device for each byte of WAL."
-            .to_owned();
+        let mut note =
+            "Per commit; devices from the filesystem down. Amplification: bytes at the lowest device per byte \
+                        of WAL."
+                .to_owned();
         let with_image = self.cases.iter().any(|case| image_cost(case).is_some());
         if with_image {
             columns.push(TableColumn::number("Added below", "").csv(&["writes added below the image (per commit)"]));
             columns.push(TableColumn::number("Added below", "B").csv(&["bytes added below the image (per commit)"]));
             note.push_str(
-                " Added below: writes and bytes at the device that holds the image file beyond those at the loop device, \
-                 other programs' among them.",
+                " Added below: writes and bytes at the device that holds the image file, beyond those at the loop device; \
+                 includes other programs' writes.",
             );
         }
         let with_share = self.cases.iter().any(|case| flush_share(case).is_some());
         if with_share {
             columns.push(flush_share_column());
             note.push_str(
-                " Of its sync rate: commits for each synced write that one writer, without PostgreSQL, gets from the \
-                 same stack; several clients may share a flush.",
+                " Commit rate / sync rate: commits per second as % of the synced writes per second that one writer, \
+                 without PostgreSQL, gets from the same stack; several clients may share a flush.",
             );
         }
         let mut table = Table::new("strata", "One commit, at each layer", columns).note(note);
@@ -91,7 +92,7 @@ impl Cases<'_> {
         table
     }
 
-    /// How steady the seconds were.
+    /// Rate stability by second.
     pub fn steadiness(&self) -> Table {
         let s = |title: &str, csv: &str| TableColumn::number(title, "s").csv(&[csv]);
         let columns = vec![
@@ -99,14 +100,14 @@ impl Cases<'_> {
             s("Seconds", "seconds (s)"),
             TableColumn::number("Spread", "sd/mean").csv(&["coefficient of variation (1)"]),
             s("Without a commit", "without a commit (s)"),
-            s("Under a tenth", "under a tenth of the median (s)"),
-            s("Under half", "under half of the median (s)"),
-            s("Longest silence", "longest run without a commit (s)"),
+            s("Below 10 %", "under a tenth of the median (s)"),
+            s("Below 50 %", "under half of the median (s)"),
+            s("Longest gap", "longest run without a commit (s)"),
             TableColumn::number("Longest stall", "").csv(&["slowest operation (us)", "in trial", "at second (s)"]),
         ];
-        let mut table = Table::new("steadiness", "How steady the seconds were", columns).note(
-            "Over the whole seconds of all trials. A tenth and half: of the median second. Longest stall: the slowest \
-             single operation that a client saw.",
+        let mut table = Table::new("steadiness", "Rate stability by second", columns).note(
+            "Whole seconds of all trials. Below 10 % / 50 %: seconds below that share of the median rate. Longest stall: \
+             the slowest single operation seen by a client.",
         );
         for case in self.cases {
             let Some(found) = &case.steadiness else { continue };
@@ -142,11 +143,11 @@ impl Cases<'_> {
             TableColumn::number("p50", "ms").csv(&["p50 (ns)"]),
             TableColumn::number("p99", "ms").csv(&["p99 (ns)"]),
             TableColumn::number("slowest", "ms").csv(&["slowest (ns)"]),
-            TableColumn::text("Device, for an operation").csv(&["device work"]),
+            TableColumn::text("Device work per operation").csv(&["device work"]),
         ];
-        let mut table = Table::new("synced", "Synced writes by every way to make them durable", columns).note(
-            "As pgstrata probe measures them. Rates over trials; latencies and device work of the first trial; the rows \
-             called one write, two writes, open_sync sizes, descriptor and not synced are those of pg_test_fsync.",
+        let mut table = Table::new("synced", "Synced writes, by sync method", columns).note(
+            "As measured by pgstrata probe. Rates over trials; latencies and device work of the first trial. One write, \
+             two writes, open_sync sizes, descriptor and not synced are the rows of pg_test_fsync.",
         );
         let ms = |ns: Option<u64>| {
             Cell::figure(ns.map(|ns| ns as f64 / 1e6)).csv(vec![ns.map(|ns| ns.to_string()).unwrap_or_default()])
@@ -203,7 +204,7 @@ pub(super) fn section_title(family: Family) -> &'static str {
         Family::Descriptor => "Descriptor",
         Family::NotSynced => "Not synced",
         Family::Wal => "WAL",
-        Family::Newer => "Newer (not PostgreSQL's)",
+        Family::Newer => "Newer (not used by PostgreSQL)",
     }
 }
 
@@ -230,7 +231,7 @@ pub(super) fn flush_share(case: &CaseFinding) -> Option<&FlushShare> {
 }
 
 fn flush_share_column() -> TableColumn {
-    TableColumn::number("Of its sync rate", "").csv(&[
+    TableColumn::number("Commit rate / sync rate", "").csv(&[
         "commits for each synced write of one writer (1)",
         "the same low (1)",
         "the same high (1)",

@@ -33,7 +33,12 @@ pub(super) fn differences_table(findings: &Findings, labels: &BTreeMap<String, S
     let settings = from_defaults(&findings.trials);
     if !settings.is_empty() {
         let lead = vec!["PostgreSQL's defaults and the run".to_owned()];
-        table.open_group(Some("From PostgreSQL's defaults, the same in all cases".to_owned()), None, "", lead);
+        table.open_group(
+            Some("Settings that differ from PostgreSQL's defaults in all cases".to_owned()),
+            None,
+            "",
+            lead,
+        );
     }
     for (name, value) in settings {
         let cells = [Cell::text(name).style("name"), Cell::text(value).style("code"), Cell::text("all").style("quiet")];

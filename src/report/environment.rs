@@ -110,7 +110,7 @@ pub(super) fn method_table(findings: &Findings) -> Table {
         ("blocks (each case once a block, in a seeded order that balances predecessors)", run.blocks.to_string()),
         ("baseline", if baseline.is_empty() { "none".to_owned() } else { baseline }),
         ("comparisons", if methods.is_empty() { "none".to_owned() } else { methods.join("; ") }),
-        ("intervals", "95 %; in rankings for comparing cases, elsewhere of one figure alone".to_owned()),
+        ("intervals", "95 %; comparison intervals in rankings, individual CIs elsewhere".to_owned()),
         ("measured by", format!("pgstrata {}", run.measured_by)),
         ("analysed by", format!("pgstrata {}", run.analysed_by)),
     ];
@@ -228,15 +228,15 @@ fn found_in(trials: &[&TrialFinding], all: usize, labels: &BTreeMap<String, Stri
 
 fn stack_facts(stack: &StackFacts) -> NamedFacts {
     let mut facts = NamedFacts::new();
-    let wal = stack.wal.iter().map(|ground| ("pg_wal lies on".to_owned(), ground.to_string()));
-    let tablespaces = stack.tablespaces.iter().map(|(name, on)| (format!("tablespace {name} lies on"), on.to_string()));
+    let wal = stack.wal.iter().map(|ground| ("pg_wal is on".to_owned(), ground.to_string()));
+    let tablespaces = stack.tablespaces.iter().map(|(name, on)| (format!("tablespace {name} is on"), on.to_string()));
     facts.extend(
-        stack.data.iter().map(|ground| ("data lie on".to_owned(), ground.to_string())).chain(wal).chain(tablespaces),
+        stack.data.iter().map(|ground| ("data is on".to_owned(), ground.to_string())).chain(wal).chain(tablespaces),
     );
     for node in &stack.nodes {
         let on: Vec<String> = node.inputs.iter().map(input_text).collect();
         if !on.is_empty() {
-            facts.push((format!("{}: stands on", node.name), on.join(", ")));
+            facts.push((format!("{}: on top of", node.name), on.join(", ")));
         }
         for ground in &node.grounds {
             if let Some(mount) = &ground.mount {
@@ -251,7 +251,7 @@ fn stack_facts(stack: &StackFacts) -> NamedFacts {
     }
     let before = stack.trials_before;
     facts.push((
-        "trials served before".to_owned(),
+        "earlier trials on it".to_owned(),
         if before == 0 { "0 (fresh)".to_owned() } else { before.to_string() },
     ));
     facts

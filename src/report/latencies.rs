@@ -9,8 +9,9 @@ use crate::units::{Micros, grouped, significant};
 
 /// What is said beside latencies of closed loops.
 pub(super) const CLOSED_LOOP: &str = "Closed loop: each client sends its next operation when the last one is done, so \
-    these are service times; operations that would have come during a stall are not in them. For latency under a given \
-    rate see the workload's option `rate`.";
+                                      these are service times, without the operations that would have arrived during a \
+                                      stall (coordinated omission). For latency at a fixed rate, set the workload's \
+                                      option `rate`.";
 
 /// Percentiles that tables have, in their order.
 const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "p99.9"];
@@ -42,7 +43,7 @@ impl Cases<'_> {
             estimate_column("In time", "in time", "share"),
         ]);
         let mut table = Table::new("latencies", "Latency, by case", columns).note(format!(
-            "Each percentile is that of a trial, averaged over trials (mean of logarithms, 95 % t interval). {}",
+            "Percentiles per trial, averaged over trials (geometric mean, 95 % t interval). {}",
             self.logged_note()
         ));
         for case in self.cases {
@@ -68,7 +69,7 @@ impl Cases<'_> {
             TableColumn::number("Merged", "ms"),
         ];
         let mut table = Table::new("percentiles", "Percentiles of each trial", columns).note(
-            "Merged: of the operations of all trials together. Its tail may be that of a single bad trial; it is no figure of \
+            "Merged: over the operations of all trials. Its tail may come from a single bad trial and does not predict \
              the next one.",
         );
         for case in self.cases {

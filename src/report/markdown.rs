@@ -37,7 +37,7 @@ fn page(findings: &Findings) -> String {
         let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };
         format!("- {}", plain(&format!("{}{cases}", caution.text)))
     });
-    parts.extend(list("Before you believe a figure", cautions));
+    parts.extend(list("Caveats", cautions));
     let not_run = findings.not_run.iter().map(|found| {
         let label = labels.get(&found.case).unwrap_or(&found.case);
         plain(&format!("{label}, trials {}: {}", ranges(&found.trials), found.reason))

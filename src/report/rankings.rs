@@ -72,8 +72,8 @@ fn overlap(rankings: &[&Ranking]) -> Option<String> {
     let classes = rankings.iter().flat_map(|ranking| &ranking.classes);
     let procedures: Vec<ProcedureKind> = classes.filter_map(|class| Some(class.decision.as_ref()?.procedure)).collect();
     let exact = |procedure: &ProcedureKind| matches!(procedure, ProcedureKind::Tukey | ProcedureKind::Pair);
-    let guide = if procedures.iter().all(exact) { "" } else { "; where noises or blocks differ, this is a guide only" };
-    let sentence = format!("Two cases of a class differ in a column where their intervals do not overlap{guide}.");
+    let guide = if procedures.iter().all(exact) { "" } else { "; only a guide if variances or blocks differ" };
+    let sentence = format!("Two cases of a class differ in a column if their intervals do not overlap{guide}.");
     (!procedures.is_empty()).then_some(sentence)
 }
 
@@ -88,7 +88,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             &format!("comparison high ({unit})"),
             "trials used",
         ]),
-        TableColumn::number("Trials, least to most", unit).csv(&[
+        TableColumn::number("Trials, min to max", unit).csv(&[
             &format!("least ({unit})"),
             &format!("most ({unit})"),
             "trials",

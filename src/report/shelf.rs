@@ -26,7 +26,7 @@ pub fn list(all: &[ShelfFindings]) -> String {
         table.add_row(cells.iter().map(|cell| printable(cell)));
     }
     align_right(&mut table, &[3, 4]);
-    let note = paragraph("", "`pgstrata shelf show NAME` sets what was concluded beside what its own figures support.");
+    let note = paragraph("", "`pgstrata shelf show NAME` checks its conclusions against its own figures.");
     format!("{}\n{note}", indented(&table))
 }
 
@@ -38,12 +38,12 @@ pub fn show(found: &ShelfFindings) -> String {
     text.push_str(&cases(&found.cases));
     text.push_str(&case_caveats(&found.cases));
     if !found.conclusions.is_empty() {
-        text.push_str("\nWhat it concluded, beside what its own figures support\n");
+        text.push_str("\nConclusions, checked against its own figures\n");
         found.conclusions.iter().for_each(|it| text.push_str(&conclusion(it)));
     }
     text.push_str(&remarks(&found.remarks));
-    text.push_str(&items("Before you believe a figure", &found.caveats));
-    text.push_str(&items("Not told", &found.unknown));
+    text.push_str(&items("Caveats", &found.caveats));
+    text.push_str(&items("Not published", &found.unknown));
     text
 }
 
@@ -101,7 +101,7 @@ fn cases(cases: &[CaseFinding]) -> String {
     let first_number = 1 + facts.len();
     align_right(&mut table, &(first_number..=first_number + figures.len()).collect::<Vec<_>>());
     let note = match cases.iter().any(|case| case.figures > 0) {
-        true => "Rates are of one synced write of 8 kB by its way, or of transactions. Read: numbers in all.",
+        true => "Rates: one synced 8 kB write by its method, or transactions. Read: number of values.",
         false => "Only the design was published, no figures.",
     };
     indented(&table) + &paragraph("  ", note)
@@ -118,9 +118,9 @@ fn case_caveats(cases: &[CaseFinding]) -> String {
 }
 
 fn conclusion(found: &ConclusionFinding) -> String {
-    let mut text = paragraph("  - ", &format!("It says: {}.", found.says));
+    let mut text = paragraph("  - ", &format!("Claim: {}.", found.says));
     text.push_str(&paragraph("    ", &format!("{}.", support_text(found.support))));
-    let odd = |it: &Comparison| if it.support == Support::Contradicted { " (the other way round)" } else { "" };
+    let odd = |it: &Comparison| if it.support == Support::Contradicted { " (opposite direction)" } else { "" };
     let compared = found.comparisons.iter().map(|it| format!("{}{}", it.sentence, odd(it)));
     let sentences = compared.chain(found.because.iter().cloned());
     sentences.for_each(|sentence| text.push_str(&paragraph("      · ", &sentence)));
@@ -130,11 +130,11 @@ fn conclusion(found: &ConclusionFinding) -> String {
 /// What the figures say, in capitals as a heading.
 fn support_text(support: Support) -> &'static str {
     match support {
-        Support::Shown => "SHOWN by its figures",
-        Support::PointsThatWay => "NOT SHOWN, but its figures point that way",
-        Support::NotShown => "NOT SHOWN by its figures",
+        Support::Shown => "SUPPORTED by its figures",
+        Support::PointsThatWay => "NOT SUPPORTED, but its figures point that way",
+        Support::NotShown => "NOT SUPPORTED by its figures",
         Support::Contradicted => "CONTRADICTED by its figures",
-        Support::CannotBeTold => "CANNOT BE TOLD from what was published",
+        Support::CannotBeTold => "UNDECIDED: not enough was published",
     }
 }
 
@@ -146,9 +146,9 @@ pub fn remarks(all: &[Remark]) -> String {
     for remark in all {
         if last.is_none_or(|last| last.weight != remark.weight) {
             text.push_str(match remark.weight {
-                Weight::Contradiction => "\nWhat does not fit\n",
-                Weight::Suspicion => "\nWhat does not mean what it seems to\n",
-                Weight::Information => "\nWhat its figures say besides\n",
+                Weight::Contradiction => "\nInconsistencies\n",
+                Weight::Suspicion => "\nMisleading figures\n",
+                Weight::Information => "\nOther findings\n",
             });
         }
         text.push_str(&paragraph("  - ", &format!("{}: {}", remark.case, remark.sentence)));

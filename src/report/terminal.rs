@@ -70,7 +70,7 @@ fn about(findings: &Findings) -> String {
     if let Some(share) = run.measured_share {
         tell(format!("; {} of the wall time was measurement", percent(share)));
     }
-    tell(". Intervals are 95 %: of twenty ratios, one interval misses by chance.".to_owned());
+    tell(". Intervals are 95 % CIs: 1 in 20 misses the true value by chance.".to_owned());
     text
 }
 
@@ -155,13 +155,13 @@ fn cases(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     let mut note = "Stall: the slowest single operation. Idle s: seconds without a commit, over all trials.".to_owned();
     if findings.cases.iter().any(|case| case.backend_time.is_some()) {
         note.push_str(
-            " Storage: its share of backend time. If free: how much faster at most, everything else taking as long as it \
-             did. In memory: how much faster the same settings ran on a stack in memory.",
+            " Storage: its share of backend time. If free: upper bound of the speedup if storage took no time. In memory: \
+             speedup of the same settings on a stack in memory.",
         );
     }
     let note = paragraph("  ", &note);
     let shares = flush_shares(findings, labels);
-    format!("\nEvery case, its main measure\n{}{note}{shares}{}", indented(&table), latencies(findings, labels))
+    format!("\nAll cases, main measure\n{}{note}{shares}{}", indented(&table), latencies(findings, labels))
 }
 
 /// Percentiles of each case's main measure with their intervals.
@@ -185,7 +185,7 @@ fn latencies(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     }
     align_right(&mut table, &[2, 3, 4, 5]);
     let cases = Cases { cases: &findings.cases, labels };
-    let mut note = format!("Each percentile is that of a trial, averaged over trials. {}", cases.logged_note());
+    let mut note = format!("Percentiles per trial, averaged over trials. {}", cases.logged_note());
     if cases.any_closed_loop() {
         note = format!("{note} {CLOSED_LOOP}");
     }
@@ -214,7 +214,7 @@ fn flush_shares(findings: &Findings, labels: &BTreeMap<String, String>) -> Strin
     if shares.is_empty() {
         return String::new();
     }
-    let what = "Commits for each sync that one writer, without PostgreSQL, gets from the same stack";
+    let what = "Commit rate as % of the sync rate of one writer, without PostgreSQL, on the same stack";
     paragraph("  ", &format!("{what}: {}. Clients may share a flush.", shares.join("; ")))
 }
 
@@ -244,7 +244,7 @@ fn cautions(findings: &Findings, labels: &BTreeMap<String, String>) -> String {
     if findings.cautions.is_empty() {
         return String::new();
     }
-    let mut text = "\nBefore you believe a figure\n".to_owned();
+    let mut text = "\nCaveats\n".to_owned();
     for caution in &findings.cautions {
         let cases = caution_cases(caution, labels);
         let cases = if cases.is_empty() { cases } else { format!(" ({cases})") };

@@ -82,7 +82,7 @@ impl Trials<'_> {
             TableColumn::text("Process").csv(&["process or kernel thread"]),
             TableColumn::number("CPU", "share of one").csv(&["mean CPU (CPUs)"]),
         ]);
-        let mut table = Table::new("processes", "Processes and kernel threads that used most CPU", columns);
+        let mut table = Table::new("processes", "Top processes and kernel threads by CPU", columns);
         for trial in self.trials {
             for (process, share) in &trial.processes {
                 let [case, number] = self.key(trial);
@@ -102,7 +102,8 @@ impl Trials<'_> {
             TableColumn::text("Agree").csv(&["agree"]),
             TableColumn::number("Tolerance", "").csv(&["tolerance (0 to 1)"]),
         ]);
-        let mut table = Table::new("checks", "The tool's own figures beside pgstrata's", columns);
+        let mut table =
+            Table::new("checks", "Figures reported by the tool, checked against pgstrata's counts", columns);
         for trial in self.trials {
             for check in &trial.checks {
                 let [case, number] = self.key(trial);
@@ -153,7 +154,7 @@ pub(super) fn not_run_table(not_run: &[NotRun], labels: &BTreeMap<String, String
         TableColumn::text("Trials").csv(&["trials"]),
         TableColumn::text("Ended in").csv(&["step"]),
         TableColumn::text("Why").csv(&["why"]),
-        TableColumn::text("What would make it go").csv(&["hint"]),
+        TableColumn::text("How to fix it").csv(&["hint"]),
     ];
     let mut table = Table::new("not-run", "Trials without figures", columns);
     for found in not_run {

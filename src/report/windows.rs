@@ -35,9 +35,9 @@ impl Windows<'_> {
             TableColumn::number("By backends", "pages"),
             TableColumn::number("Autovacuum", "share").csv(&["autovacuum (0 to 1 of the time)"]),
         ];
-        let mut table = Table::new("phases", "Inside and outside of checkpoints", columns).note(
-            "Over all trials. Seconds that lie wholly in a checkpoint, from its start to its end, and seconds that lie wholly \
-             outside. Pages: of tables and indexes, written by whom.",
+        let mut table = Table::new("phases", "Inside and outside checkpoints", columns).note(
+            "All trials. Only seconds entirely inside or entirely outside a checkpoint. Pages: table and index pages, by \
+             writer.",
         );
         for case in self.cases {
             let Some(window) = &case.window else { continue };
@@ -76,8 +76,8 @@ impl Windows<'_> {
             TableColumn::text("Trend").csv(&["trend"]),
         ];
         let mut table = Table::new("windows", "The window of each trial", columns).note(
-            "Settled: two cycles of the warm-up agreed in rate, in WAL for a commit and in pages read for a commit. Trend: first \
-             whole cycle against last; without two whole cycles, first third of the window against last.",
+            "Settled: two cycles of the warm-up agreed in rate, WAL per commit and pages read per commit. Trend: first \
+             whole cycle vs. last; without two whole cycles, first third of the window vs. last third.",
         );
         for trial in self.trials {
             let Some(window) = &trial.window else { continue };
@@ -126,8 +126,8 @@ impl Windows<'_> {
             TableColumn::number("Recycled", ""),
         ];
         let mut table = Table::new("checkpoints", "Every checkpoint of the windows", columns).note(
-            "From the server's log. Began and ended: after the first operation. Segments added are those that the checkpointer \
-             made; what backends made is in the table of windows.",
+            "From the server's log. Began and ended: after the first operation. Segments added: by the checkpointer; \
+             those added by backends are in the table of windows.",
         );
         for trial in self.trials {
             for checkpoint in trial.window.iter().flat_map(|window| &window.checkpoints) {

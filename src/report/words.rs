@@ -25,12 +25,12 @@ pub(super) fn class_title(class: DurabilityClass) -> &'static str {
 pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
     match class {
         DurabilityClass::NotApplicable => "reads only: no commit to lose",
-        DurabilityClass::Flushed => "flushes pass every level that can be seen",
-        DurabilityClass::DeclaredStable => "the device says that it needs no flushes; its word is all there is",
+        DurabilityClass::Flushed => "flushes reach every visible level",
+        DurabilityClass::DeclaredStable => "the device claims to need no flushes; this cannot be verified",
         DurabilityClass::MayTear => "a page torn by a power cut cannot be repaired",
         DurabilityClass::Delayed => "loses the last commits at a power cut",
         DurabilityClass::Volatile => "may lose everything at a power cut",
-        DurabilityClass::Unknown => "the facts do not show what a power cut costs",
+        DurabilityClass::Unknown => "durability cannot be determined from the recorded facts",
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn range_text(least: f64, most: f64, mean: &Estimate) -> String {
 pub(super) fn comparison_text(comparison: &BaselineComparison) -> (String, String) {
     let (ratio, interval) = estimate_text(&comparison.ratio);
     if comparison.no_difference_seen {
-        let shown = comparison.would_have_shown.map(|ratio| format!("; beyond {} would have shown", beyond(ratio)));
+        let shown = comparison.would_have_shown.map(|ratio| format!("; detectable: {}", beyond(ratio)));
         ("no difference seen".to_owned(), format!("{ratio}× ({interval}){}", shown.unwrap_or_default()))
     } else {
         (format!("{ratio}×"), interval)

@@ -234,7 +234,7 @@ struct Design {
 }
 
 impl Design {
-    /// `None` where blocks are not complete or a trial did nothing.
+    /// `None` where blocks are not complete or a trial had no operations.
     fn of(cases: &[Vec<BlockMean>]) -> Option<Design> {
         let blocks = complete_blocks(cases)?;
         if cases.iter().flatten().any(|trial| trial.trial.mean <= 0.0) {

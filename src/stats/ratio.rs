@@ -87,7 +87,7 @@ pub(super) struct Contrast {
 }
 
 impl Contrast {
-    /// Of two cases; `None` where a trial did nothing or both have but a single one.
+    /// Of two cases; `None` where a trial had no operations or both have but a single one.
     pub(super) fn of(case: &[BlockMean], other: &[BlockMean]) -> Option<Contrast> {
         let nothing_done = case.iter().chain(other).any(|t| t.trial.mean <= 0.0);
         if nothing_done || case.is_empty() || other.is_empty() || (case.len() < 2 && other.len() < 2) {

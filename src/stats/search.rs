@@ -281,7 +281,7 @@ pub struct Counted {
 /// Why a try did not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// The driver was late by itself: the client is the limit.
+    /// The driver was late by itself: the client is the bottleneck.
     Client,
     Late,
     Silent,

@@ -52,5 +52,5 @@ fn a_measured_trial_without_its_counts_is_an_error_that_names_it() {
     let folder = run_folder::make(results.path());
     change(&trial_json(&folder), |record| drop(record.as_object_mut().unwrap().remove("counts")));
     let error = load::findings(&folder).unwrap_err().to_string();
-    assert!(error.contains("trials/ext4-c4/1/trial.json") && error.contains("holds no counts"), "{error}");
+    assert!(error.contains("trials/ext4-c4/1/trial.json") && error.contains("has no counts"), "{error}");
 }

@@ -67,7 +67,7 @@ fn a_folder_that_is_named_as_a_place_is_probed_whatever_it_holds() {
         assert!(matches!(found.status.code(), Some(0 | 1)), "{}", stderr(&found));
         let sides: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
         assert_eq!(sides["sides"][1]["origin"], "probe");
-        assert!(stderr(&found).contains("(fsync.txt of pg_test_fsync) are not read"), "{}", stderr(&found));
+        assert!(stderr(&found).contains("(fsync.txt of pg_test_fsync) is ignored"), "{}", stderr(&found));
     }
 }
 

@@ -7,7 +7,25 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What is not said, and what is said instead. Lower case; found anywhere in a text.
-const PHRASES: [(&str, &str); 0] = [];
+const PHRASES: [(&str, &str); 17] = [
+    ("the noises differ", "the cases' variances differ"),
+    ("tells no two cases apart", "cannot separate cases"),
+    ("takes away nine tenths", "X axis: percentile (log)"),
+    ("others wrote a part", "part of it written by other programs"),
+    ("by the tool's own account", "the tool reports"),
+    ("to stay as they are", "at this ratio and variance"),
+    ("were to be expected", "expected at least"),
+    ("its device's word", "its device's claim"),
+    ("device's word is all there", "the device claims to need no flushes"),
+    ("where you stand", "for comparison"),
+    ("before you believe a", "caveats"),
+    ("what would make it go", "how to fix it"),
+    ("from the least to the most", "min to max"),
+    ("the other way round", "in the opposite direction"),
+    ("no tool that is known", "no known tool"),
+    ("settle that first", "resolve that first"),
+    ("the disk's own word", "reported by the disk"),
+];
 
 /// A text that a person can see, and where it stands.
 struct Seen {

@@ -32,7 +32,7 @@ fn a_binary_file_is_refused_by_what_it_is() {
     desk.put("program", std::fs::read(env!("CARGO_BIN_EXE_pgstrata")).unwrap().get(..100_000).unwrap());
     desk.put("noise", (0..5000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<u8>>());
     desk.put("zeros", [0; 3000]);
-    refused(&desk, &["program"], &["program holds no text", "binary, not text"]);
+    refused(&desk, &["program"], &["program is not text", "binary, not text"]);
     refused(&desk, &["noise"], &["binary, not text"]);
     refused(&desk, &["zeros"], &["binary, not text"]);
 }
@@ -126,12 +126,12 @@ fn a_packed_file_that_grows_without_end_is_refused_in_bounded_memory() {
         packed.write_all(&vec![b'7'; 1 << 20]).unwrap();
     }
     desk.put("bomb.gz", packed.finish().unwrap());
-    refused(&desk, &["bomb.gz"], &["bomb.gz holds one line of more than 64 MiB"]);
+    refused(&desk, &["bomb.gz"], &["bomb.gz has one line of more than 64 MiB"]);
     let mut cut = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     cut.write_all(&fixture("pg_test_fsync/15-en.txt")).unwrap();
     let cut = cut.finish().unwrap();
     desk.put("cut.gz", &cut[..cut.len() / 2]);
-    refused(&desk, &["cut.gz"], &["failed to unpack cut.gz", "damaged or cut off"]);
+    refused(&desk, &["cut.gz"], &["failed to unpack cut.gz", "damaged or truncated"]);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_wrong_manifest_is_refused_with_its_line_and_nothing_is_stored() {
         ("[[case]]\nname = 'a'\ntrial = []\n", "in/publication.toml, line 3: unknown field `trial`"),
         ("[[case]]\nname = 'a'\ntrials = [['disable.txt']]\n", "did you mean disabled.txt?"),
         ("[[case]]\nname = 'a'\n", "in/publication.toml names no file"),
-        ("[[conclusion]]\nsays = 'x'\n", "`conclusion` is for the publications"),
+        ("[[conclusion]]\nsays = 'x'\n", "`conclusion` is only for the publications"),
     ] {
         desk.put("in/publication.toml", text);
         let output = desk.import(&["in"]);

@@ -175,8 +175,8 @@ fn what_figures_say_by_themselves_is_told_at_once() {
     let args = ["in", "--set", "zfs.sync=standard"];
     let output = desk.import(&args);
     let text = stdout(&output);
-    assert!(text.contains("zfs get lists sync=disabled, where the case is said to have"), "{}", said(&output));
-    assert!(text.contains("which no storage that keeps data is known to do"), "{}", said(&output));
+    assert!(text.contains("zfs get lists sync=disabled, but the case states"), "{}", said(&output));
+    assert!(text.contains("faster than any known durable storage"), "{}", said(&output));
     assert!(text.contains("compare     pgstrata compare /"), "{}", said(&output));
     let output = desk.import(&[&args[..], &["--json", "--dry-run"]].concat());
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -197,7 +197,7 @@ fn what_is_told_of_all_replaces_nothing_that_a_file_says_and_the_doubt_is_told_a
     let record: Value = serde_json::from_slice(&fs::read(folder.join("import.json")).unwrap()).unwrap();
     assert_eq!(record["cases"][0]["caveats"].as_array().unwrap().len(), 0, "it is found anew each time");
     let flowing = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-    let words = "pgbench says clients 2, where the case is said to have 64";
+    let words = "pgbench reports clients 2, but the case states 64";
     assert!(flowing.contains(words), "{words}: {}", said(&output));
     let clients = record["cases"][0]["trials"][0]["outputs"][0]["rows"][0]["figures"][1].clone();
     assert_eq!((clients["name"].as_str(), clients["value"].as_f64()), (Some("clients"), Some(2.0)));

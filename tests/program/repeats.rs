@@ -64,7 +64,7 @@ fn a_disturbed_trial_is_repeated_after_its_block_and_the_report_says_that_the_ma
     let shown = shop.pgstrata(&["report", folder.to_str().unwrap(), "--json"]).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     let cautions = findings["cautions"].to_string();
-    assert!(cautions.contains("this machine is never quiet: 5 of 5 trials that count were disturbed"), "{cautions}");
+    assert!(cautions.contains("this machine is too busy: 5 of 5 counted trials were disturbed"), "{cautions}");
     assert_eq!(findings["cases"][0]["trials"], 5);
     assert_eq!(findings["set_aside"][0]["is_repeat"], true);
     // As if it had been stopped before the repeat was stored: every trial is complete, and one repeat is due.

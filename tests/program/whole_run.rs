@@ -57,7 +57,7 @@ fn figures_come_from_the_counts_in_the_folder(shop: &Workshop, folder: &Path, fi
         assert!((found / rate - 1.0).abs() < 1e-12, "{case}: {found} against {rate}");
         fs::write(&path, record.to_string()).unwrap();
         let output = report();
-        assert!(!output.status.success() && said(&output).contains("holds no counts"), "{}", said(&output));
+        assert!(!output.status.success() && said(&output).contains("has no counts"), "{}", said(&output));
         fs::write(&path, whole).unwrap();
     }
 }

@@ -139,7 +139,7 @@ fn a_volatile_case_beyond_the_scale_is_drawn_on_a_scale_of_its_own() {
     let Some(Opened { mut browser, .. }) = open(&sample::findings(), 1400, "light") else { return };
     let drawn = "echarts.getInstanceByDom(document.querySelector('[data-chart=ranking]')).getZr().storage
         .getDisplayList(true)";
-    let said = format!("{drawn}.filter(one => one.style.text === 'scale of its own').length");
+    let said = format!("{drawn}.filter(one => one.style.text === 'separate scale').length");
     assert_eq!(browser.evaluate(&said), json!(1));
     // Its point is the one hollow circle; it lies inside the picture.
     let points = format!(

@@ -23,7 +23,7 @@ pub fn telemetry(noise: &mut Noise, tps: f64) -> Vec<Series> {
         one("some task waits for I/O", "%", "pressure", 41.0),
         one("all tasks wait for I/O", "%", "pressure", 22.0),
         one("dirty", "MiB", "memory_dirty", 180.0),
-        one("being written back", "MiB", "memory_dirty", 3.2),
+        one("under writeback", "MiB", "memory_dirty", 3.2),
     ];
     for gap in 40..43 {
         all[0].min[gap] = None;

@@ -77,9 +77,8 @@ fn decision(rows: &[RankRow]) -> Decision {
         blocks: Some(TRIALS),
         pairs: (rows.len() * (rows.len() - 1) / 2) as u32,
         would_have_shown: Some(1.058),
-        sentence: "Ranks: Tukey's test on all 3 pairs together over 3 blocks. A difference beyond 5.8 % would show."
-            .to_owned(),
-        remarks: vec!["xfs and ext4: the interval of this ratio rests on these two alone and holds 1".to_owned()],
+        sentence: "Ranks: Tukey's test on all 3 pairs over 3 blocks. Smallest detectable difference: 5.8 %.".to_owned(),
+        remarks: vec!["xfs and ext4: this ratio's interval, from these two cases alone, includes 1".to_owned()],
     }
 }
 
@@ -229,8 +228,7 @@ fn strata(stack: &str) -> Strata {
 
 fn flush_share(stack: &str) -> FlushShare {
     FlushShare {
-        sentence: "212 commits a second by 1 client are 67 % of the 318 fdatasync a second that one writer gets"
-            .to_owned(),
+        sentence: "212 commits/s by 1 client are 67 % of the 318 fdatasync/s that one writer gets".to_owned(),
         clients: 1,
         commits: estimate(212.0, 0.03),
         method: "fdatasync".to_owned(),
@@ -277,7 +275,7 @@ fn backend_time(stack: &str, clients: u32) -> BackendTime {
     };
     BackendTime {
         sentence: format!(
-            "storage is {:.0} % of backend time: were it free, at most {:.1}x",
+            "storage is {:.0} % of backend time: at most {:.1}x if storage were free",
             share * 100.0,
             1.0 / (1.0 - share)
         ),
@@ -323,7 +321,7 @@ fn cases() -> Vec<CaseFinding> {
             let mut axes: BTreeMap<String, String> = axes.into();
             axes.insert("clients".to_owned(), clients.to_string());
             let not_run = stack.name == "btrfs" && clients == 1;
-            let busy = "the CPUs were 97 % busy: stacks may differ by the CPU time that they cost";
+            let busy = "CPUs were 97 % busy: stacks may differ by their CPU cost";
             let cautions = if stack.name == "tmpfs" { vec![busy.to_owned()] } else { vec![] };
             cases.push(CaseFinding {
                 id: case_id(stack.name, clients),
@@ -526,10 +524,7 @@ fn cautions() -> Vec<Caution> {
     let whole = |text: &str| Caution { text: text.to_owned(), cases: vec![], scope: None };
     let tmpfs = CLIENTS.map(|clients| case_id("tmpfs", clients)).into();
     vec![
-        Caution {
-            cases: tmpfs,
-            ..whole("the CPUs were 93 to 97 % busy: stacks may differ by the CPU time that they cost")
-        },
+        Caution { cases: tmpfs, ..whole("CPUs were 93 to 97 % busy: stacks may differ by their CPU cost") },
         Caution {
             cases: STACKS.iter().map(|stack| case_id(stack.name, 16)).collect(),
             scope: Some("all cases with a server".to_owned()),

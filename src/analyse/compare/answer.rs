@@ -42,7 +42,7 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
     let sides = [pair.side, pair.against].map(|place| &findings.sides[place]);
     let (larger, smaller) = if turned { (&sides[1].mark, &sides[0].mark) } else { (&sides[0].mark, &sides[1].mark) };
     let shown = |ratio: f64| significant(if turned { 1.0 / ratio } else { ratio });
-    let less = if row.more_is_better { "" } else { ", less is better" };
+    let less = if row.more_is_better { "" } else { ", lower is better" };
     let what = format!("{larger} is {}× {smaller} at {}{less}", shown(comparison.ratio), spoken(&row.measure));
     let once = comparison.method.is_of_single_runs();
     // What is known of the scatter between runs is of rates.
@@ -53,8 +53,8 @@ fn first_line(findings: &ComparisonFindings, pair: &PairFinding, row: &Row, comp
         (repeated, _) => format!("one run of {}", sides[usize::from(repeated)].mark),
     };
     let sure = match (comparison.low, comparison.high) {
-        _ if once && points => format!("{runs}, so the size is uncertain, the direction is not"),
-        _ if once => format!("{runs}, so neither size nor direction is certain"),
+        _ if once && points => format!("{runs}: direction is clear, size is not"),
+        _ if once => format!("{runs}: neither size nor direction is certain"),
         (Some(low), Some(high)) => {
             let (low, high) = if turned { (high, low) } else { (low, high) };
             let says = if comparison.outcome == Outcome::NoDifferenceSeen { "no difference seen, " } else { "" };
@@ -78,7 +78,7 @@ fn counted(compared: &[(&PairFinding, &Row, &Comparison)]) -> String {
         (Outcome::Faster, "faster"),
         (Outcome::Slower, "slower"),
         (Outcome::NoDifferenceSeen, "no difference seen"),
-        (Outcome::NotRepeated, "apart but not repeated"),
+        (Outcome::NotRepeated, "different but not repeated"),
         (Outcome::NoInterval, "without an interval"),
     ];
     let counts = counts.map(|(outcome, word)| (compared.iter().filter(|it| it.2.outcome == outcome).count(), word));

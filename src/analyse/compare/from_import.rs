@@ -82,7 +82,10 @@ fn case_sides(bare: &Side, case: &ImportedCase) -> Vec<Side> {
     let mut caveats = bare.caveats.clone();
     if !copies.is_empty() {
         let names: Vec<&str> = copies.into_iter().collect();
-        caveats.push(format!("{} repeats another file byte for byte and is no trial of its own", names.join(", ")));
+        caveats.push(format!(
+            "{} is a byte-for-byte copy of another file and does not count as a trial",
+            names.join(", ")
+        ));
     }
     let side = |(place, trials): (usize, Vec<(&ImportedTrial, Vec<Measure>)>)| {
         let number = if place == 0 { String::new() } else { format!("#{}", place + 1) };
@@ -251,7 +254,7 @@ fn perhaps_memory(case: &ImportedCase) -> Option<String> {
     let told = ["stack.filesystem", "filesystem", "stack.medium"].iter().any(|key| case.facts.contains_key(*key));
     let file = command::file(case).filter(|file| !told && command::medium_of(file).1)?;
     let unknown = command::mount(case, &file).is_none();
-    unknown.then(|| format!("pg_test_fsync wrote {file}: whether that is memory, as its name suggests, is unknown"))
+    unknown.then(|| format!("pg_test_fsync wrote {file}: unknown whether this is in memory, as its name suggests"))
 }
 
 /// Where files lay, from the filesystem, else from what is said of devices.
@@ -302,16 +305,14 @@ impl Standing {
         let held_back = get(&["zfs.sync", "stack.zfs.sync"]).and_then(zfs);
         let held_back = held_back.or_else(|| options.split(',').map(str::trim).find_map(option));
         let by_place = if medium == Medium::Memory {
-            volatile(&format!("it lies in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
+            volatile(&format!("stored in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else {
             held_back.map(|promise| by_promise(&promise)).or_else(|| beyond_storage.and_then(|why| volatile(&why)))
         };
         let setting = |name: &str| table::setting(name, &get(&[&format!("postgresql.{name}")])?);
         let by_server = table::settings().find_map(setting).map(|promise| by_promise(&promise));
-        let unknown = || Durability {
-            class: DurabilityClass::Unknown,
-            reason: "flushes are not judged from imported files".to_owned(),
-        };
+        let unknown =
+            || Durability { class: DurabilityClass::Unknown, reason: "imported files do not show flushes".to_owned() };
         let of_commit = by_place.clone().or(by_server).unwrap_or_else(unknown);
         Standing { medium, data, of_sync: by_place.unwrap_or_else(unknown), of_commit }
     }

@@ -44,10 +44,7 @@ pub fn side_of_rounds(argument: usize, label: &str, name: &str, rounds: &[ProbeR
     let mut caveats: Vec<String> = rounds.iter().flat_map(|record| record.notes.clone()).collect();
     caveats.dedup();
     let total = Micros(rounds.iter().map(|record| record.elapsed_us).sum());
-    caveats.push(format!(
-        "{} rounds, {total} in all, are a short look: what comes once a minute may not have shown",
-        rounds.len()
-    ));
+    caveats.push(format!("{} rounds, {total} in total: too short to show what happens once a minute", rounds.len()));
     Some(bare(argument, label, first, measures, caveats))
 }
 

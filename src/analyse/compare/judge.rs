@@ -130,7 +130,7 @@ fn circumstances(a: &Measure, b: &Measure) -> Option<Objection> {
             Some(Objection::new(Reason::OtherDurability, "durability", word(&a.durability), word(&b.durability)))
         }
         _ if a.value <= 0.0 || b.value <= 0.0 || !a.value.is_finite() || !b.value.is_finite() => {
-            let word = |measure: &Measure| if measure.value > 0.0 { "measured" } else { "nothing done" };
+            let word = |measure: &Measure| if measure.value > 0.0 { "measured" } else { "no operations" };
             Some(Objection::new(Reason::NothingDone, "operations", word(a), word(b)))
         }
         _ => None,
@@ -148,7 +148,7 @@ fn form_words(form: UnsyncedForm) -> &'static str {
     match form {
         UnsyncedForm::OpensEachTime => "opens and closes the file for each write (until 13)",
         UnsyncedForm::KeepsOpen => "keeps the file open (since 14)",
-        UnsyncedForm::Unknown => "unknown from the version whether the file stays open",
+        UnsyncedForm::Unknown => "unknown whether this version keeps the file open",
     }
 }
 
@@ -166,19 +166,19 @@ pub fn medium_word(medium: Medium) -> &'static str {
 #[must_use]
 pub fn reason_title(reason: Reason) -> &'static str {
     match reason {
-        Reason::OtherWorkload => "other workload",
-        Reason::OtherScale => "other scale",
-        Reason::OtherClients => "other client count",
-        Reason::OtherWriteSize => "other write size",
-        Reason::OtherConditions => "other conditions",
+        Reason::OtherWorkload => "different workload",
+        Reason::OtherScale => "different scale",
+        Reason::OtherClients => "different client count",
+        Reason::OtherWriteSize => "different write size",
+        Reason::OtherConditions => "different conditions",
         Reason::NotTold => "a condition is unknown on one side",
-        Reason::MeanAgainstPercentile => "a mean against a percentile",
+        Reason::MeanAgainstPercentile => "mean vs. percentile",
         Reason::NotToBeHad => "not available on one side",
         Reason::SyncFailed => "a sync failed",
-        Reason::NotSyncedAcrossVersions => "not synced, across versions of pg_test_fsync",
-        Reason::MemoryAgainstDisk => "memory against disk",
-        Reason::DataInMemoryAgainstDisk => "data in RAM against data on disk",
-        Reason::OtherDurability => "other durability class",
-        Reason::NothingDone => "nothing was done",
+        Reason::NotSyncedAcrossVersions => "unsynced writes of different pg_test_fsync versions",
+        Reason::MemoryAgainstDisk => "memory vs. disk",
+        Reason::DataInMemoryAgainstDisk => "data in RAM vs. data on disk",
+        Reason::OtherDurability => "different durability class",
+        Reason::NothingDone => "no operations were done",
     }
 }

@@ -199,10 +199,10 @@ fn promise_caveat(sides: &[Side], place: usize, against: usize, rows: &[Row]) ->
     };
     match sides[place].measures.iter().filter(compared).find_map(classes)? {
         (DurabilityClass::Unknown, DurabilityClass::Unknown) => {
-            Some("What a synced write survives is known of neither.".to_owned())
+            Some("Durability of synced writes is unknown on both sides.".to_owned())
         }
         (one, other) if one == DurabilityClass::Unknown || other == DurabilityClass::Unknown => Some(format!(
-            "Whether a synced write survives the same at both is not known: {} {}, {} {}.",
+            "Synced writes may not be equally durable: {} {}, {} {}.",
             mark(place),
             class_word(one),
             mark(against),
@@ -219,29 +219,29 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
     let any = |method: Method| compared().any(|comparison| comparison.method == method);
     if any(Method::SingleRuns) || compared().any(|comparison| comparison.outcome == Outcome::NotRepeated) {
         found.push(format!(
-            "{} To tell more, repeat: a publication.toml lists the repetitions of an imported case, and folders that are given \
-             together are probed in turn",
+            "{} For a firm result, repeat: list repeats of an imported case in publication.toml, or give pgstrata probe \
+             both folders at once (it alternates between them)",
             single::sentence()
         ));
     }
     let rows = || pairs.iter().flat_map(|pair| &pair.rows);
     if rows().any(is_no_quotient) {
         found.push(
-            "a ratio of trials that ran in turn is of the blocks that both sides have; where one lacks a block it is \
-             not the quotient of the two means beside it"
+            "ratios of interleaved trials use only the blocks that both sides have; where a block is missing, the ratio \
+             is not the quotient of the two means beside it"
                 .to_owned(),
         );
     }
     if any(Method::PercentilesTogether) {
         found.push(
-            "percentiles are of the operations of all trials of a side together, no means of trials: they have no interval"
+            "percentiles merge the operations of all trials of a side; they are not means of trials and have no interval"
                 .to_owned(),
         );
     }
     if any(Method::Slices) {
         found.push(
-            "intervals from slices tell how sure these minutes are; another hour, another place on the device and other \
-             neighbours are not in them"
+            "intervals from slices cover these minutes only, not another hour, another location on the device or other \
+             load on the host"
                 .to_owned(),
         );
     }
@@ -250,8 +250,7 @@ fn caveats(sides: &[Side], pairs: &[PairFinding]) -> Vec<String> {
         if !untold.is_empty() && pair.rows.iter().any(|row| row.comparison.is_some()) {
             let marks = format!("{}, {}", mark(pair.against), mark(pair.side));
             let untold: Vec<&str> = untold.into_iter().collect();
-            found
-                .push(format!("{marks}: neither tells its {}; whether it is the same is not known", untold.join(", ")));
+            found.push(format!("{marks}: {} unknown on both sides and may differ", untold.join(", ")));
         }
     }
     found

@@ -35,11 +35,11 @@ pub fn compare(a: &Measure, b: &Measure) -> Option<Comparison> {
             Err(none(Method::PercentilesTogether, &together(a, b)))
         }
         (one, other) if has_own(one) && has_own(other) => from_own(a, b, plain),
-        _ => Err(none(Method::SingleRuns, "a single run without spread")),
+        _ => Err(none(Method::SingleRuns, "single run, variance unknown")),
     };
     let found = found.and_then(|(value, ends, how)| match ends.1 > ends.0 * (1.0 + LEAST_WIDTH) {
         true => Ok((value, ends, how)),
-        false => Err(none(Method::Alike, "the trials do not differ at all, as copies and rounded figures do")),
+        false => Err(none(Method::Alike, "no variance between trials, as with copies or rounded figures")),
     });
     Some(match found {
         Ok((value, ends, (method, how))) => {
@@ -67,7 +67,7 @@ fn shifted(means: &[BlockMean]) -> Vec<BlockMean> {
 }
 
 fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
-    let nothing = || none(Method::NoSpread, "a trial did nothing");
+    let nothing = || none(Method::NoSpread, "a trial had no operations");
     let found = ratio(a, b).ok_or_else(nothing)?;
     let how = match found.method {
         RatioMethod::Paired { blocks } => (Method::Paired, format!("paired over {blocks} blocks")),
@@ -75,7 +75,7 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
             (Method::Trials, format!("from {a} and {b} trials without common blocks"))
         }
         RatioMethod::BorrowedSpread { trials: (a, b) } => {
-            let words = format!("from {a} and {b} trials: the spread of the {} taken for both", a.max(b));
+            let words = format!("from {a} and {b} trials: variance of the {} used for both", a.max(b));
             (Method::BorrowedSpread, words)
         }
         RatioMethod::NoInterval => return Err(nothing()),
@@ -83,7 +83,7 @@ fn from_trials(a: &[BlockMean], b: &[BlockMean]) -> Found {
     found
         .interval
         .map(|ends| (found.value, ends, how))
-        .ok_or_else(|| none(Method::NoSpread, "the trials differ too much"))
+        .ok_or_else(|| none(Method::NoSpread, "variance between trials is too high"))
 }
 
 /// Whether a figure has a spread of its own: between its trials, or between the slices of a single measurement.
@@ -99,12 +99,12 @@ fn has_own(spread: &Spread) -> bool {
 fn together(a: &Measure, b: &Measure) -> String {
     let one = |measure: &Measure| match measure.spread {
         Spread::Together { trials, alone: Some((least, most)) } if trials > 1 => {
-            format!("{trials} trials, alone {} to {} {}", significant(least), significant(most), measure.unit)
+            format!("{trials} trials, own interval {} to {} {}", significant(least), significant(most), measure.unit)
         }
         Spread::Together { trials, .. } if trials > 1 => format!("{trials} trials"),
         _ => "1 trial".to_owned(),
     };
-    format!("a percentile of the operations of all trials together ({} against {})", one(a), one(b))
+    format!("percentile of all trials' operations merged ({} vs. {})", one(a), one(b))
 }
 
 /// From an interval of each side's own.
@@ -119,7 +119,7 @@ fn from_own(a: &Measure, b: &Measure, plain: f64) -> Found {
     let factor = one.hypot(other).exp();
     let ends = (plain / factor, plain * factor);
     if !(ends.0 > 0.0 && ends.1.is_finite()) {
-        return Err(none(Method::SingleRuns, "the slices differ too much"));
+        return Err(none(Method::SingleRuns, "variance between slices is too high"));
     }
     let trials = |measure: &Measure| match &measure.spread {
         Spread::Trials { means, .. } if means.len() > 1 => Some(means.len()),

@@ -73,7 +73,7 @@ fn another_workload_scale_or_client_count_is_refused() {
     assert_eq!(other(ConditionKind::Scale, "10").0, Reason::OtherScale);
     let (reason, words) = other(ConditionKind::Clients, "16");
     assert_eq!(reason, Reason::OtherClients);
-    assert_eq!(words, "other client count: 4 (A) against 16 (B)");
+    assert_eq!(words, "different client count: 4 (A) against 16 (B)");
     assert_eq!(other(ConditionKind::Connecting, "included").0, Reason::OtherConditions);
 }
 
@@ -88,14 +88,14 @@ fn a_condition_that_one_side_does_not_tell_is_no_licence_to_compare() {
     let silent = |value| with(tps(value), ConditionKind::Scale, None);
     let found = two(silent(1.0), silent(2.0));
     assert!(found.compared_anything());
-    assert!(found.caveats.contains(&"A, B: neither tells its scale; whether it is the same is not known".to_owned()));
+    assert!(found.caveats.contains(&"A, B: scale unknown on both sides and may differ".to_owned()));
 }
 
 #[test]
 fn a_script_that_is_only_called_the_users_own_may_be_any() {
     let own = |value| with(tps(value), ConditionKind::Workload, Some("Custom query"));
     let found = two(own(1.0), own(2.0));
-    assert!(found.caveats.iter().any(|caveat| caveat.contains("neither tells its workload")), "{:?}", found.caveats);
+    assert!(found.caveats.iter().any(|caveat| caveat.contains("workload unknown on both")), "{:?}", found.caveats);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_mean_is_not_held_against_a_percentile() {
     let (reason, words) = refusal(latency(Figure::Mean), p99());
     assert_eq!(
         (reason, words.as_str()),
-        (Reason::MeanAgainstPercentile, "a mean against a percentile: mean (A) against p99 (B)")
+        (Reason::MeanAgainstPercentile, "mean vs. percentile: mean (A) against p99 (B)")
     );
     assert_eq!(refusal(latency(Figure::Percentile("p95".to_owned())), p99()).0, Reason::MeanAgainstPercentile);
 }
@@ -153,7 +153,7 @@ fn another_durability_class_is_refused_and_an_unknown_one_is_a_caveat() {
     let found = two(lasting(Flushed), lasting(Unknown));
     assert!(found.compared_anything());
     let caveat = found.pairs[0].caveat.as_ref().unwrap();
-    assert!(caveat.contains("is not known: B unknown, A flushed."), "{caveat}");
+    assert!(caveat.contains("equally durable: B unknown, A flushed."), "{caveat}");
     assert_eq!(two(lasting(Flushed), lasting(Flushed)).pairs[0].caveat, None);
 }
 
@@ -203,13 +203,13 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
     let found = two(tps(100.0), tps(300.0));
     let comparison = found.pairs[0].rows[0].comparison.as_ref().unwrap();
     assert_eq!((comparison.ratio, comparison.low, comparison.outcome), (3.0, None, Outcome::NoInterval));
-    assert!(comparison.how.contains("single run without spread"));
+    assert!(comparison.how.contains("single run, variance unknown"));
     let answer = |a, b| two(tps(a), tps(b)).answer.lines().next().unwrap().to_owned();
-    let certain = "; one run each, so the size is uncertain, the direction is not";
+    let certain = "; one run each: direction is clear, size is not";
     assert_eq!(answer(100.0, 300.0), format!("B is 3× A at tps, tpcb-like, scale 100, clients 4{certain}"));
     assert_eq!(answer(300.0, 100.0), format!("A is 3× B at tps, tpcb-like, scale 100, clients 4{certain}"));
     assert!(answer(100.0, 210.0).ends_with(
-        "2.1× A at tps, tpcb-like, scale 100, clients 4; one run each, so neither size nor direction is certain"
+        "2.1× A at tps, tpcb-like, scale 100, clients 4; one run each: neither size nor direction is certain"
     ));
     assert!(found.caveats.iter().any(|caveat| caveat.contains("without repeats") && caveat.contains("show no winner")));
 }
@@ -217,7 +217,7 @@ fn single_runs_have_a_ratio_without_an_interval_and_no_winner() {
 #[test]
 fn on_busy_cpus_not_even_the_direction_is_certain() {
     let mut busy = side(1, "b", Origin::Probe, vec![tps(900.0)]);
-    busy.caveats.push("the probe waited for a CPU in 81.9 % of the time: others use the CPUs".to_owned());
+    busy.caveats.push("the probe waited for a CPU 81.9 % of the time: other programs use the CPUs".to_owned());
     let found = compare(&[side(0, "a", Origin::Imported, vec![tps(100.0)]), busy]);
     assert!(
         found.answer.contains("9× A at") && found.answer.contains("neither size nor direction"),
@@ -241,7 +241,7 @@ fn a_reason_is_given_once_with_all_its_sides() {
     };
     let found = compare(&[clients(0, "4"), clients(0, "8"), clients(1, "16")]);
     assert_eq!(found.refused.len(), 1, "{:?}", found.refused);
-    assert_eq!(found.refused[0].words, "other client count: 4 (A) against 8 (B) against 16 (C)");
+    assert_eq!(found.refused[0].words, "different client count: 4 (A) against 8 (B) against 16 (C)");
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn trials_of_one_run_are_paired_and_those_of_two_runs_are_not() {
     assert_eq!(found.outcome, Outcome::NoDifferenceSeen);
     assert!(found.how.contains("without common blocks"), "{}", found.how);
     let found = measure(of("r", &[110.0]), of("r", &[100.0]));
-    assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: a single run without spread"));
+    assert_eq!((found.outcome, found.how.as_str()), (Outcome::NoInterval, "no interval: single run, variance unknown"));
 }
 
 #[test]
@@ -279,11 +279,11 @@ fn a_spread_is_lent_inside_one_run_and_not_to_another_machine() {
         for found in [ratio::compare(&own, &single), ratio::compare(&single, &own)] {
             let found = found.unwrap();
             assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
-            assert!(found.how.ends_with("a single run without spread"), "{}", found.how);
+            assert!(found.how.ends_with("single run, variance unknown"), "{}", found.how);
         }
     }
     let found = ratio::compare(&of(trials("r", &[50.0])), &own).unwrap();
-    assert!(found.low.is_some() && found.how.contains("the spread of the 3 taken for both"), "{found:?}");
+    assert!(found.low.is_some() && found.how.contains("variance of the 3 used for both"), "{found:?}");
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn slices_of_what_was_measured_once_name_no_winner_whoever_measured() {
 
 #[test]
 fn only_rates_that_were_measured_once_are_beyond_the_known_scatter_of_runs() {
-    let beyond = |a: Measure, b: Measure| two(a, b).answer.contains("the direction is not");
+    let beyond = |a: Measure, b: Measure| two(a, b).answer.contains("direction is clear");
     assert!(beyond(tps(100.0), tps(900.0)));
     let latency = |figure: Figure, value| Measure { item: "latency".to_owned(), figure, ..tps(value) };
     assert!(!beyond(latency(Figure::Mean, 100.0), latency(Figure::Mean, 900.0)));
@@ -347,7 +347,7 @@ fn trials_that_do_not_differ_at_all_have_no_interval_of_no_width() {
     ] {
         let found = ratio::compare(&a, &b).unwrap();
         assert_eq!((found.outcome, found.low, found.high), (Outcome::NoInterval, None, None));
-        assert!(found.how.contains("the trials do not differ at all"), "{}", found.how);
+        assert!(found.how.contains("no variance between trials"), "{}", found.how);
     }
 }
 
@@ -374,7 +374,7 @@ fn two_probes_compare_by_their_slices() {
     let comparison = row.comparison.as_ref().unwrap();
     assert_eq!((comparison.outcome, comparison.method), (Outcome::NotRepeated, Method::Slices));
     assert!((comparison.ratio - 3.0).abs() < 0.1 && comparison.low.unwrap() > 2.8, "{comparison:?}");
-    let first = "B is 3× A at fdatasync, wal, 8 kB; one run each, so the size is uncertain, the direction is not\n";
+    let first = "B is 3× A at fdatasync, wal, 8 kB; one run each: direction is clear, size is not\n";
     assert!(found.answer.starts_with(first), "{}", found.answer);
     assert_eq!(found.answer.lines().count(), 2);
     assert!(found.caveats.iter().any(|caveat| caveat.contains("show no winner")), "{:?}", found.caveats);
@@ -499,7 +499,7 @@ fn percentiles_of_a_run_compare_trial_by_trial_and_its_slowest_operation_does_no
     assert!(p99.how.starts_with("paired over 3") && p99.low.is_some(), "{p99:?}");
     let (max, ..) = of("latency max");
     assert_eq!(max.outcome, Outcome::NoInterval);
-    assert!(max.how.ends_with("all trials together (3 trials against 3 trials)"), "{}", max.how);
+    assert!(max.how.ends_with("merged (3 trials vs. 3 trials)"), "{}", max.how);
     assert!(!found.caveats.iter().any(|caveat| caveat.contains("one run each")), "{:?}", found.caveats);
 }
 

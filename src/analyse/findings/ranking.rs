@@ -44,7 +44,7 @@ pub struct Ranking {
     pub workload: String,
     /// Measure: `transactions`, `fdatasync`.
     pub measure: String,
-    /// What it ranks by; where that is a latency, less is better.
+    /// What it ranks by; where that is a latency, lower is better.
     pub by: RankedBy,
     /// Unit of what it ranks by: `tps`, `ops/s`, `ms`, `%`.
     pub unit: String,

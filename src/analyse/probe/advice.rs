@@ -24,8 +24,8 @@ pub(super) fn recommend(evidence: &Evidence, credibility: &Credibility, server: 
     let (wal_sync_method, reason) = choose(evidence, credibility, &rows, &candidates);
     let line = wal_sync_method.map(|method| format!("wal_sync_method = {method}"));
     let doubt = match credibility.kind {
-        CredibilityKind::Implausible => "; the times are implausible, settle that first",
-        CredibilityKind::Unexplained => "; the times are unexplained, settle that first",
+        CredibilityKind::Implausible => "; the times are implausible: resolve that first",
+        CredibilityKind::Unexplained => "; the times are unexplained: resolve that first",
         _ => "",
     };
     let scope = format!("it holds for PostgreSQL {server} with one committing backend");
@@ -67,21 +67,21 @@ fn choose(
     candidates: &[Candidate],
 ) -> (Option<&'static str>, String) {
     if credibility.headline.is_some() {
-        return (None, "a call failed: repair the storage first".to_owned());
+        return (None, "a call failed: fix the storage first".to_owned());
     }
     match credibility.kind {
         CredibilityKind::Memory => {
             return (None, "nothing here survives a power cut, whichever method is the fastest".to_owned());
         }
         CredibilityKind::NoFlushSeen => {
-            let why = "no flush was seen: the fastest method may be the one that does the least, and none of them makes a \
-                       commit survive; repair the storage first";
+            let why = "no flush was seen: the fastest method may be the one that does the least, and none makes a commit \
+                       durable; fix the storage first";
             return (None, why.to_owned());
         }
         _ => {}
     }
     if evidence.record.place.devices.is_empty() {
-        let why = "no device is visible, so none of the methods can be seen to flush: the default of Linux";
+        let why = "no device is visible, so flushes cannot be verified for any method: the default on Linux";
         return (Some(DEFAULT), why.to_owned());
     }
     let open: Vec<(&'static str, &RowFinding)> = rows
@@ -97,11 +97,10 @@ fn choose(
 fn among(open: &[(&'static str, &RowFinding)]) -> (Option<&'static str>, String) {
     let per_s = |row: &RowFinding| row.rate.as_ref().map_or(0.0, |rate| rate.per_s);
     let Some((fastest, row)) = open.iter().max_by(|a, b| per_s(a.1).total_cmp(&per_s(b.1))) else {
-        return (Some(DEFAULT), "no method was measured that reaches the device: the default of Linux".to_owned());
+        return (Some(DEFAULT), "no measured method reaches the device: the default on Linux".to_owned());
     };
     let Some((_, default)) = open.iter().find(|(method, _)| *method == DEFAULT) else {
-        let why =
-            format!("the default, {DEFAULT}, is out of the question here; {fastest} is the fastest of the others");
+        let why = format!("the default, {DEFAULT}, is not usable here; {fastest} is the fastest of the others");
         return (Some(fastest), why);
     };
     if *fastest == DEFAULT {

@@ -12,7 +12,7 @@ const MOST_JOURNAL: f64 = 20.0;
 const USUAL_FILE_BYTES: u64 = 16 << 20;
 
 /// The caveat that explains a mark in the table of a probe.
-pub const OF_MARKS: &str = "others use the device: the device work of rows marked ~ is theirs as well";
+pub const OF_MARKS: &str = "other programs use the device: device work of rows marked ~ includes theirs";
 
 /// Every caveat, the most important first.
 pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
@@ -25,11 +25,11 @@ pub(super) fn caveats(evidence: &Evidence) -> Vec<String> {
     found.extend(busy_cpus(evidence));
     found.extend(crowded(evidence));
     if record.file_bytes > 0 && record.file_bytes < USUAL_FILE_BYTES {
-        let why = format!("the file is {}, not 16 MiB, for want of free space", Bytes(record.file_bytes));
+        let why = format!("the file is {}, not 16 MiB: not enough free space", Bytes(record.file_bytes));
         found.push(why);
     }
     found.push(format!(
-        "{} of measuring do not show a drive that slows down when its cache is full, or that stalls once a minute{}",
+        "{} of measuring is too short to show a drive that slows down when its cache is full or stalls once a minute{}",
         Micros(record.elapsed_us),
         unsettled(evidence).map_or_else(String::new, |unsettled| format!("; {unsettled}"))
     ));
@@ -44,7 +44,7 @@ fn unsettled(evidence: &Evidence) -> Option<String> {
     let imprecise: Vec<_> = rates().filter(|(_, rate)| record.precision > 0.0 && !rate.precise).collect();
     let (label, rate) = imprecise.iter().max_by(|a, b| wide(a.1).total_cmp(&wide(b.1)))?;
     Some(format!(
-        "{} of {} rates are not known to ±{} %; widest: \"{label}\", {}",
+        "{} of {} rates did not reach ±{} %; widest: \"{label}\", {}",
         imprecise.len(),
         rates().count(),
         significant(record.precision * 100.0),
@@ -76,13 +76,13 @@ fn busy_cpus(evidence: &Evidence) -> Option<String> {
     let percent = |share: f64| significant(share * 100.0);
     if let Some(own) = own.filter(|share| *share > OWN_WAIT) {
         return Some(format!(
-            "the probe {WAITED} in {} % of the time: others use the CPUs, and latencies are not the storage's alone",
+            "the probe {WAITED} {} % of the time: other programs use the CPUs, and latencies include that wait",
             percent(own)
         ));
     }
     let some = some.filter(|share| *share > SOME_WAIT)?;
     Some(format!(
-        "in {} % of the time some process {WAITED}: latencies may be those of busy CPUs and not of the storage",
+        "some process {WAITED} {} % of the time: latencies may be due to busy CPUs, not storage",
         percent(some)
     ))
 }
@@ -98,8 +98,8 @@ fn crowded(evidence: &Evidence) -> Option<String> {
     let (row, (times, bytes)) = rows.max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     (times > MOST_JOURNAL).then(|| {
         format!(
-            "{} were written to the device for each operation of \"{}\": others, too, wrote meanwhile, and latencies may be \
-             theirs",
+            "{} were written to the device per operation of \"{}\": other programs wrote at the same time and may have \
+             added latency",
             Bytes(bytes.round() as u64),
             row.spec.label.trim()
         )

@@ -84,7 +84,7 @@ fn barred(evidence: &Evidence) -> Option<String> {
         return Some(format!("too little was measured: {done} operations of \"{label}\""));
     }
     if let Some(end) = place.ends.first() {
-        return Some(format!("sight ends before a device that stands on nothing: {end}"));
+        return Some(format!("the lowest device is not visible: {end}"));
     }
     if place.devices.is_empty() {
         return Some("no block device is visible below the folder".to_owned());
@@ -97,7 +97,7 @@ fn all_write_through(evidence: &Evidence) -> bool {
     evidence.lowest().iter().all(|device| declared_stable(device).is_some())
 }
 
-/// That the lowest devices, which need no flushes by their own word, were not seen to be written to either.
+/// That the lowest devices, which need no flushes by their own word, were not shown to be written to either.
 fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
     let lowest = evidence.lowest();
     let works = lowest.iter().filter_map(|device| work_of(row, &device.name));
@@ -105,7 +105,7 @@ fn unwritten(evidence: &Evidence, row: &RowFinding) -> Option<String> {
     (writes < SEEN).then(|| {
         let names = evidence.lowest_names();
         format!(
-            "{names} says write through, but {} per operation were counted there",
+            "{names} reports write through, but {} per operation were counted there",
             amount(writes, "write", "writes")
         )
     })
@@ -118,7 +118,7 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
         return None;
     }
     if device.write_cache.is_none() {
-        return Some(format!("{name} does not say whether its cache is volatile"));
+        return Some(format!("{name} does not report whether its cache is volatile"));
     }
     let Some(work) = work_of(row, name) else {
         return Some(format!("{name} has no counters"));
@@ -132,8 +132,8 @@ fn not_good(device: &DeviceFacts, row: &RowFinding) -> Option<String> {
     let others = work.idle_share.unwrap_or(0.0);
     work.own_flushes_per_op.is_some_and(|own| own < SEEN).then(|| {
         format!(
-            "flushes were seen at {name}, but others use it too: what they did while the probe paused would be {} % of what was \
-             counted",
+            "flushes were seen at {name}, but other programs use it too: their rate while the probe paused is {} % of the \
+             count",
             significant(others * 100.0)
         )
     })
@@ -207,9 +207,9 @@ fn levels(evidence: &Evidence) -> Vec<LevelSeen> {
 
 fn seen_at(evidence: &Evidence, device: &DeviceFacts) -> String {
     let says = match device.write_cache {
-        Some(WriteCache::WriteBack) => "says write back",
-        Some(WriteCache::WriteThrough) => "says write through, gets no flushes",
-        None => "does not say how it caches",
+        Some(WriteCache::WriteBack) => "reports write back",
+        Some(WriteCache::WriteThrough) => "reports write through, gets no flushes",
+        None => "does not report its cache mode",
     };
     let Some((row, work)) = evidence.main().and_then(|row| Some((row, work_of(row, &device.name)?))) else {
         return format!("{says}; no counters");
@@ -228,21 +228,21 @@ fn would_settle(kind: CredibilityKind, fired: &[FiredRule], evidence: &Evidence)
     let too_fast = fired.iter().any(|rule| rule.name == FAST_FLUSH);
     let below_host = evidence.virtual_disk() && (kind != CredibilityKind::Unknown || too_fast);
     match kind {
-        CredibilityKind::Memory => "nothing has to: memory keeps nothing; probe a folder on a disk",
+        CredibilityKind::Memory => "nothing to verify: memory is not durable; probe a folder on a disk",
         CredibilityKind::NoFlushSeen if evidence.record.place.devices.is_empty() => {
-            "probe on the machine that holds the data, or cut its power while you write, and look what is left"
+            "probe on the machine that stores the data, or cut its power during writes and check what survived"
         }
         CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unknown if below_host => {
-            "probe on the host below, look at the cache mode of the virtual disk, or cut the host's power while you write"
+            "probe on the host, check the cache mode of the virtual disk, or cut the host's power during writes"
         }
         CredibilityKind::NoFlushSeen | CredibilityKind::Implausible | CredibilityKind::Unexplained => {
-            "the data sheet (does it have power-loss protection?), and pulling the plug while you write"
+            "check the data sheet for power-loss protection, then pull the plug during writes"
         }
         CredibilityKind::Flushed | CredibilityKind::DeclaredStable => {
-            "pulling the plug while you write: no measurement with the power on proves it"
+            "pull the plug during writes: no measurement with the power on proves it"
         }
         CredibilityKind::Unknown => {
-            "probe again on an idle machine, or where the devices are visible; pulling the plug settles it"
+            "probe again on an idle machine, or where the devices are visible; pull the plug to be certain"
         }
     }
 }

@@ -252,7 +252,7 @@ pub struct Credibility {
     /// A failed sync, said before all else.
     pub headline: Option<String>,
     pub reason: String,
-    /// What would settle it.
+    /// How to verify it.
     pub would_settle_it: String,
     /// Levels at which flushes were looked for, the filesystem's own first.
     pub levels: Vec<LevelSeen>,

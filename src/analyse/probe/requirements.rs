@@ -75,7 +75,7 @@ impl Requirement {
             return if text == "durable" {
                 Ok(Requirement::Durable)
             } else {
-                Err(format!("`{text}` is none of {forms}"))
+                Err(format!("`{text}` is not one of {forms}"))
             };
         };
         if name == "rate" {
@@ -85,7 +85,7 @@ impl Requirement {
         let (name, quantile) = PERCENTILES
             .into_iter()
             .find(|(known, _)| *known == name)
-            .ok_or_else(|| format!("`{name}` is none of {forms}"))?;
+            .ok_or_else(|| format!("`{name}` is not one of {forms}"))?;
         let Micros(us) = Micros::parse(value).map_err(|why| format!("{text}: {why}"))?;
         match us {
             0 => Err(format!("{text}: a time above 0 is needed")),
@@ -240,8 +240,8 @@ mod tests {
     #[test]
     fn what_cannot_be_required_is_refused_with_what_can() {
         for (text, says) in [
-            ("fast", "none of durable"),
-            ("p98=1ms", "none of durable"),
+            ("fast", "not one of durable"),
+            ("p98=1ms", "not one of durable"),
             ("rate=-1", "above 0"),
             ("rate=many", "above 0"),
             ("p99=5", "p99=5"),

@@ -63,7 +63,7 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
     let Some(half) = half else {
         return match slices {
             0 | 1 => "one slice has no interval".to_owned(),
-            _ => "nothing was done in its slices".to_owned(),
+            _ => "no operations in its slices".to_owned(),
         };
     };
     // Beyond a half intervals are so lopsided that one number says nothing.
@@ -74,9 +74,9 @@ fn imprecise_because(row: &RowRecord, record: &ProbeRecord, half: Option<f64>) -
     } else if slices < FEWEST_VALUES {
         format!("too few slices, {slices}")
     } else if record.elapsed_us as f64 >= record.budget_us as f64 * USED_UP {
-        "the time was used up".to_owned()
+        "the time limit was reached".to_owned()
     } else {
-        "its slices differ too much".to_owned()
+        "variance between slices is too high".to_owned()
     };
     format!("{found}: {why}")
 }

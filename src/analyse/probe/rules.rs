@@ -60,7 +60,7 @@ pub(super) fn rule(
 fn memory_mount(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let row = memory_filesystem(&mount.fstype)?;
-    let sentence = format!("the folder lies on {}: {}", mount.fstype, row.why);
+    let sentence = format!("the folder is on {}: {}", mount.fstype, row.why);
     Some(rule("memory_filesystem", Some(CredibilityKind::Memory), None, row.source, sentence))
 }
 
@@ -78,7 +78,7 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
     let known = mount.is_some_and(|mount| memory_filesystem(&mount.fstype).is_some());
     let ends = evidence.record.place.ends.iter().filter(|_| !known);
     let end = ends.into_iter().find(|end| end.claim == Claim::Volatile)?;
-    let sentence = format!("what lies below is in memory: {end}");
+    let sentence = format!("the storage below is in memory: {end}");
     Some(rule("memory_below", Some(CredibilityKind::Memory), None, "mount table of the backing file", sentence))
 }
 

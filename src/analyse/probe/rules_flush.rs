@@ -19,8 +19,7 @@ pub(super) fn no_flush(evidence: &Evidence) -> Option<FiredRule> {
         .filter(|(_, _, flushes)| *flushes < SEEN)
         .min_by(|a, b| a.2.total_cmp(&b.2))?;
     let sentence = format!(
-        "{} says that its cache is volatile (write back), and only {} per operation of \"{}\" reached it: at least {SEEN} \
-         were to be expected",
+        "{} reports a volatile cache (write back), but only {} per operation of \"{}\" reached it: expected at least {SEEN}",
         work.device,
         amount(flushes, "flush", "flushes"),
         row.spec.label.trim()
@@ -64,7 +63,7 @@ pub(super) fn no_write(evidence: &Evidence) -> Option<FiredRule> {
         row.spec.label.trim()
     );
     let measured = MeasuredNumber { number: share, threshold: SEEN, unit: "of the bytes written" };
-    let source = "each operation makes one block dirty, and its sync has to write it";
+    let source = "each operation dirties one block, and its sync must write it";
     Some(rule("no_write", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }
 
@@ -81,6 +80,6 @@ pub(super) fn growth_did_not_arrive(evidence: &Evidence) -> Option<FiredRule> {
         significant(reached * 100.0)
     );
     let measured = MeasuredNumber { number: reached, threshold: SEEN, unit: "share of the bytes" };
-    let source = "what was synced has to be on the device; half is left to a filesystem that packs";
+    let source = "synced data must be on the device; half is allowed for a filesystem that compresses";
     Some(rule("growth_did_not_arrive", Some(CredibilityKind::NoFlushSeen), Some(measured), source, sentence))
 }

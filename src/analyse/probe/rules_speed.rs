@@ -46,16 +46,17 @@ pub(super) fn rotation(evidence: &Evidence) -> Option<FiredRule> {
     let why = if protected {
         "a protected cache in its controller explains it"
     } else {
-        "without a protected cache each waits for the disk to turn"
+        "without a protected cache each sync waits for a rotation"
     };
     let sentence = format!(
-        "{} says that it turns {rpm} times a minute, and \"{}\" ran at {} per second: {why}",
+        "{} reports {rpm} rpm, and \"{}\" ran at {} per second: {why}",
         device.name,
         row.spec.label.trim(),
         significant(per_s)
     );
     let measured = MeasuredNumber { number: per_s, threshold: turns_per_s, unit: "syncs per second" };
-    let source = "the disk's own word (SCSI VPD page B1), plus a tenth: without a cache each sync waits for a turn";
+    let source =
+        "rpm reported by the disk (SCSI VPD page B1), plus 10 %: without a cache each sync waits for a rotation";
     Some(rule("rotation", Some(kind), Some(measured), source, sentence))
 }
 
@@ -78,12 +79,13 @@ pub(super) fn too_many_syncs(evidence: &Evidence) -> Option<FiredRule> {
     let rows = evidence.single_writes().filter_map(|row| Some((row, surely_above(row.rate.as_ref()?)?)));
     let (row, per_s) = rows.filter(|(_, per_s)| *per_s > MOST_SYNCS_PER_S).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let sentence = format!(
-        "\"{}\" ran at {} per second: no storage that keeps data is known to sync so often for one writer",
+        "\"{}\" ran at {} per second: no durable storage is known to sync that fast for one writer",
         row.spec.label.trim(),
         significant(per_s)
     );
     let measured = MeasuredNumber { number: per_s, threshold: MOST_SYNCS_PER_S, unit: "syncs per second" };
-    let source = "the fastest published, two protected NVMe SSDs mirrored, sync 40 473 times a second (centminmod-sysbench); tmpfs 820 000";
+    let source = "fastest published: two mirrored NVMe SSDs with power-loss protection, 40 473 syncs/s \
+                  (centminmod-sysbench); tmpfs 820 000";
     Some(rule("too_many_syncs", Some(CredibilityKind::Implausible), Some(measured), source, sentence))
 }
 
@@ -104,16 +106,17 @@ pub(super) fn fast_flush(evidence: &Evidence) -> Option<FiredRule> {
     let (kind, why) = match evidence.virtual_disk() {
         true => (
             Some(CredibilityKind::Unknown),
-            "either the host's storage is protected or flushes are not done; from inside nobody can tell; cut the power to know",
+            "the host's storage is protected or ignores flushes, which is not visible from the guest; cut the power to \
+             find out",
         ),
         false => (
             (p10 < SURELY_FAST_NS).then_some(CredibilityKind::Unexplained),
-            "a protected cache that still reports a volatile one, or a flush that is not done",
+            "a protected cache that is reported as volatile, or ignored flushes",
         ),
     };
     let sentence = format!(
-        "fast: a tenth of \"{}\" took {} or less, {} reports a volatile cache, and flash without power-loss protection \
-         is not known to flush in under {}: {why}",
+        "fast: 10th percentile of \"{}\" is {}, {} reports a volatile cache, and flash without power-loss protection is \
+         not known to flush in under {}: {why}",
         row.spec.label.trim(),
         span(p10 as f64),
         device.name,
@@ -158,14 +161,14 @@ pub(super) fn flat_growth(evidence: &Evidence) -> Option<FiredRule> {
         return None;
     }
     let sentence = format!(
-        "a sync after {} took {}, one after {} {}: its time hardly grows with what it has to write",
+        "a sync after {} took {}, one after {} took {}: sync time hardly grows with the amount of data",
         Bytes(largest.written_bytes),
         span(largest.sync_ns as f64),
         Bytes(smallest.written_bytes),
         span(smallest.sync_ns as f64)
     );
     let measured = MeasuredNumber { number: factor, threshold: FLAT, unit: "times the small sync" };
-    let source = "a cache that is emptied takes longer the more is in it";
+    let source = "flushing a fuller cache takes longer";
     Some(rule("flat_growth", None, Some(measured), source, sentence))
 }
 
@@ -232,15 +235,16 @@ pub(super) fn journal(evidence: &Evidence) -> Option<FiredRule> {
     let sentence = if apart {
         let times = significant(ratio);
         format!(
-            "fsync of one write costs {times} times its fdatasync: what writing the file's times, through a journal if there is one, costs"
+            "fsync of one write costs {times} times its fdatasync: the cost of writing the file's timestamps, through the \
+             journal if there is one"
         )
     } else {
-        "no difference seen between fsync and fdatasync of one write after the other; at a calmer pace the file's times \
-         change with each of them, and fsync may cost more"
+        "no difference seen between fsync and fdatasync of back-to-back writes; at a slower pace each write changes the \
+         file's timestamps, and fsync may cost more"
             .to_owned()
     };
     let measured = MeasuredNumber { number: ratio, threshold: 1.0, unit: "times fdatasync" };
-    let source = "fdatasync(2): it leaves out metadata that reading does not need";
+    let source = "fdatasync(2): it skips metadata that reads do not need";
     Some(rule("journal", None, Some(measured), source, sentence))
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// First major version with `debug_io_direct`.
 const DEBUG_IO_DIRECT: u32 = 16;
 
-/// The name of a way in `wal_sync_method`; `None` for ways that PostgreSQL does not have on Linux.
+/// The name of a way in `wal_sync_method`; `None` for methods not used by PostgreSQL on Linux.
 pub(super) fn method(way: Way) -> Option<&'static str> {
     match way {
         Way::OpenDatasync => Some("open_datasync"),
@@ -39,15 +39,15 @@ pub(super) fn role(spec: &RowSpec, server: u32) -> Option<String> {
         Family::OneWrite | Family::TwoWrites | Family::OpenSyncSizes
             if matches!(spec.way, Way::OpenDatasync | Way::OpenSync) =>
         {
-            Some(format!("with O_DIRECT, as pg_test_fsync has it; not what a server does: {}", direct(spec, server)))
+            Some(format!("with O_DIRECT, as in pg_test_fsync; not what a server does: {}", direct(spec, server)))
         }
-        Family::Newer => Some("not one of PostgreSQL's ways".to_owned()),
+        Family::Newer => Some("not a PostgreSQL method".to_owned()),
         _ => None,
     }
 }
 
 fn wal(spec: &RowSpec, server: u32) -> String {
-    let Some(method) = method(spec.way) else { return "not one of PostgreSQL's ways".to_owned() };
+    let Some(method) = method(spec.way) else { return "not a PostgreSQL method".to_owned() };
     let default = if spec.way == Way::Fdatasync { " (the default)" } else { "" };
     if at_default_settings(spec) {
         return format!("what PostgreSQL {server} does with wal_sync_method = {method}{default}");
@@ -60,7 +60,7 @@ fn wal(spec: &RowSpec, server: u32) -> String {
         Some(Segment::ZeroFilled) => provisos.push("wal_recycle = off".to_owned()),
         Some(Segment::Extended) => provisos.push("wal_recycle = off and wal_init_zero = off".to_owned()),
         Some(Segment::Recycled) => {}
-        None => provisos.push("a server walks through a segment, this row does not".to_owned()),
+        None => provisos.push("a server writes a segment sequentially, this row does not".to_owned()),
     }
     if spec.writers > 1 {
         provisos.push(format!("{} backends commit at the same time", spec.writers));

@@ -225,10 +225,9 @@ fn a_fast_flush_of_a_virtual_disk_is_unknown_with_its_number_and_no_accusation()
         assert_convicted(&record, CredibilityKind::Unknown, "fast_flush");
         let findings = found(&record);
         let said = &rule(&findings, "fast_flush").unwrap().sentence;
-        for words in [
-            "took 50 us or less",
-            "either the host's storage is protected or flushes are not done; from inside nobody can tell",
-        ] {
+        for words in
+            ["is 50 us", "the host's storage is protected or ignores flushes, which is not visible from the guest"]
+        {
             assert!(said.contains(words), "{said}");
         }
         let settles = &findings.credibility.would_settle_it;
@@ -299,7 +298,7 @@ fn a_multipath_nvme_that_counts_nothing_is_accused_of_nothing_and_its_hidden_pat
     through.place.devices[0].write_cache = Some(WriteCache::WriteThrough);
     assert_acquitted(&through, CredibilityKind::Unknown, "no_write");
     let reason = found(&through).credibility.reason;
-    assert!(reason.contains("says write through, but 0 writes per operation were counted"), "{reason}");
+    assert!(reason.contains("reports write through, but 0 writes per operation were counted"), "{reason}");
     let mut with_path = head;
     with_path.place.devices[0].stands_on_nothing = Some(false);
     below(&mut with_path, "nvme0c0n1", Some(1.0));
@@ -396,7 +395,7 @@ fn traffic_of_others_takes_a_good_word_back_but_not_a_suspicion() {
     assert_eq!(found(&little).credibility.kind, CredibilityKind::Flushed);
     let findings = found(&changed(busy));
     assert_eq!(findings.credibility.kind, CredibilityKind::Unknown);
-    assert!(findings.credibility.reason.contains("others use it too"), "{}", findings.credibility.reason);
+    assert!(findings.credibility.reason.contains("other programs use it too"), "{}", findings.credibility.reason);
     assert!(findings.rows[1].work[0].worthless && findings.rows[1].work[0].words.contains("not usable"));
     let record = changed(|record| {
         busy(record);
@@ -429,7 +428,8 @@ fn a_failed_sync_is_said_before_all_else_and_a_refused_write_is_not() {
 
 #[test]
 fn what_others_write_to_the_device_is_told_from_what_a_row_can_have_written() {
-    let told = |record: &ProbeRecord| found(record).caveats.iter().any(|caveat| caveat.contains("others, too"));
+    let told =
+        |record: &ProbeRecord| found(record).caveats.iter().any(|caveat| caveat.contains("other programs wrote"));
     assert!(!told(&honest()));
     let record = changed(|record| {
         let row = row_of(record, "one_write.fsync");
@@ -451,7 +451,7 @@ fn what_cannot_be_seen_is_unknown_with_its_reason() {
     };
     assert!(reason(&changed(|record| record.rows.clear())).contains("no fdatasync or fsync was measured"));
     assert!(reason(&changed(|record| record.place.ends.push(promise::of_end("/x", "overlay")))).contains("overlay"));
-    assert!(reason(&changed(|record| record.place.devices[0].write_cache = None)).contains("does not say"));
+    assert!(reason(&changed(|record| record.place.devices[0].write_cache = None)).contains("does not report"));
     let record = changed(|record| record.place.devices[0].counts_flushes = Some(false));
     assert!(reason(&record).contains("not counted"));
 }
@@ -518,8 +518,8 @@ fn a_rate_says_whether_it_is_known_and_why_not() {
     };
     assert!(why(&|record| record.rows[0].slices.truncate(1)).contains("one slice"));
     assert!(why(&|record| record.rows[0].slices.truncate(5)).contains("too few slices, 5"));
-    assert!(why(&|record| record.elapsed_us = record.budget_us).contains("time was used up"));
-    assert!(why(&|record| record.elapsed_us = record.budget_us / 2).contains("differ too much"));
+    assert!(why(&|record| record.elapsed_us = record.budget_us).contains("time limit was reached"));
+    assert!(why(&|record| record.elapsed_us = record.budget_us / 2).contains("variance between slices is too high"));
 }
 
 #[test]

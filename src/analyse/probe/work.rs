@@ -54,11 +54,8 @@ fn never_flushed(record: &ProbeRecord, place: usize) -> Option<String> {
         record.place.devices.get(place).filter(|device| device.write_cache != Some(WriteCache::WriteThrough))?;
     let has_counted = device.flushes_before.is_some_and(|before| before > 0)
         || has_moved(record, place, |counts| counts.flushes.unwrap_or(0));
-    (!has_counted).then(|| {
-        "its counter has never moved, not even when a file was written and synced, so that it is not known whether it \
-         counts any"
-            .to_owned()
-    })
+    (!has_counted)
+        .then(|| "its counter stayed at zero even after a synced write: unknown whether it counts any".to_owned())
 }
 
 fn one_device(row: &RowRecord, record: &ProbeRecord, place: usize, device: &DeviceFacts) -> Option<DeviceWork> {
@@ -251,7 +248,7 @@ fn words(work: &DeviceWork) -> String {
     }
     if let (true, Some(share)) = (work.worthless, work.idle_share) {
         let percent = significant(share * 100.0);
-        text.push_str(&format!("; not usable: others' traffic would be {percent} % of it"));
+        text.push_str(&format!("; not usable: other programs' traffic is {percent} % of it"));
     }
     text
 }

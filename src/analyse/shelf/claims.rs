@@ -18,9 +18,9 @@ pub(super) fn answer(record: &ImportRecord, conclusion: &Conclusion) -> Conclusi
     let mut because = Vec::new();
     let comparisons: Vec<Comparison> = conclusion.compare.iter().filter_map(|claim| compare(record, claim)).collect();
     if comparisons.len() < conclusion.compare.len() {
-        because.push("a figure that it compares is not among what was read".to_owned());
+        because.push("a figure it compares was not found".to_owned());
     }
-    because.extend(conclusion.lacks.iter().map(|lacks| format!("it would need {lacks}")));
+    because.extend(conclusion.lacks.iter().map(|lacks| format!("missing: {lacks}")));
     let of_figures = comparisons.iter().map(|it| it.support).min().unwrap_or(Support::CannotBeTold);
     let support = if because.is_empty() { of_figures } else { of_figures.min(Support::CannotBeTold) };
     ConclusionFinding { says: conclusion.says.clone(), support, comparisons, because }
@@ -95,7 +95,7 @@ fn sentence(it: &Comparison, points: bool, length: Option<&str>) -> String {
         return format!("{text}, 95 % interval {} to {}", significant(low), significant(high));
     }
     let length = length.map_or_else(String::new, |length| format!(" of {length}"));
-    let way = if it.ratio < 1.0 { ", and the other way round" } else { "" };
+    let way = if it.ratio < 1.0 { ", in the opposite direction" } else { "" };
     let points = if points { format!("; {}{way}", single::POINTS) } else { String::new() };
     format!("{text}; one run{length} each, so no interval{points}")
 }

@@ -48,7 +48,7 @@ fn property(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     listed.retain(|row| used.is_none() || row.label("name").is_none() || row.label("name") == used);
     let is_said = |row: &Found<'_>| row.label("value").is_some_and(|value| value.eq_ignore_ascii_case(said));
     let value = listed.first()?.label("value")?;
-    let sentence = format!("{tool} lists {name}={value}, where the case is said to have {name}={said}");
+    let sentence = format!("{tool} lists {name}={value}, but the case states {name}={said}");
     rule.says(&listed, sentence).filter(|_| !listed.iter().any(is_said))
 }
 
@@ -60,7 +60,7 @@ fn of_pgbench(case: &ImportedCase, key: &str, said: &str) -> Option<Remark> {
     let said: f64 = said.trim().parse().ok()?;
     let summaries = rows(case).filter(|row| row.output.tool == "pgbench" && row.label("part") == Some("summary"));
     let (row, shown) = summaries.filter_map(|row| Some((row, row.value(name)?))).find(|(_, shown)| *shown != said)?;
-    rule.says(&[row], format!("pgbench says {name} {shown}, where the case is said to have {said}"))
+    rule.says(&[row], format!("pgbench reports {name} {shown}, but the case states {said}"))
 }
 
 /// A filesystem that `mount` shows otherwise at the place of the case. Mounts that a case lists are its own; those of a
@@ -77,7 +77,7 @@ fn mounted(record: &ImportRecord, case: &ImportedCase) -> Option<Remark> {
     let listed: Vec<Found<'_>> = record.cases.iter().filter(lists_only).flat_map(of).collect();
     let shown = listed.last()?.label("type")?;
     let fits = listed.iter().any(|row| row.label("type").is_some_and(|shown| shown.eq_ignore_ascii_case(kind)));
-    let sentence = format!("{place} is mounted as {shown}, where the case is said to be on {kind}");
+    let sentence = format!("{place} is mounted as {shown}, but the case states {kind}");
     let remark = rule.says(&listed, sentence).filter(|_| !fits)?;
     Some(Remark { case: case.name.clone(), ..remark })
 }
@@ -101,7 +101,7 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
     let ratio = fast.1 / slow.1;
     let sentence = format!(
         "{what} ran {} times a second with {key}={}, {} with {value}: {} times is the price of durability here, and the \
-         faster one loses at a power cut what it acknowledged last",
+         faster one loses its last acknowledged commits at a power cut",
         rate(slow.1),
         with.facts.get(*key).map_or("its default", String::as_str),
         rate(fast.1),

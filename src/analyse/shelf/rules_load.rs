@@ -62,14 +62,12 @@ fn commit(load: &Found<'_>, device: &[Found<'_>]) -> Option<Remark> {
     let rows: Vec<Found<'_>> = [*load].into_iter().chain(device.iter().copied()).collect();
     if each < LEAST_WRITES {
         let each = significant(each);
-        let sentence =
-            format!("{name} saw {each} writes for each commit: the commits were not written to it one by one");
+        let sentence = format!("{name}: {each} writes per commit: commits were not written to it one by one");
         return rule.says(&rows, sentence);
     }
     let in_all = bytes / tps / KIB;
-    let mut sentence = format!(
-        "for each commit {name} saw {each:.2} writes of {kib:.1} KiB, {in_all:.1} KiB in all, whoever made them"
-    );
+    let mut sentence =
+        format!("{name}: {each:.2} writes of {kib:.1} KiB per commit, {in_all:.1} KiB in total, from all programs");
     let block = load.case.facts.get("wal_block").and_then(|block| Bytes::parse(block).ok());
     if let Some(block) = block.map(|block| block.0 as f64 / KIB).filter(|block| (kib / block - 1.0).abs() < SAME) {
         sentence.push_str(&format!("; a write is one WAL block of {block} KiB, however small the row"));

@@ -35,7 +35,7 @@ pub(super) fn of_trial(record: &ImportRecord, case: &ImportedCase, trial: &Impor
 pub(in crate::analyse) fn beyond_storage(case: &ImportedCase) -> Option<String> {
     let (_, method, rate) =
         case.trials.iter().filter_map(|trial| fastest(case, trial)).find(|it| it.2 > MOST_SYNCS_PER_S)?;
-    Some(format!("{method} ran at {} a second, which no storage that keeps data is known to do", shown(rate)))
+    Some(format!("{method} ran at {} per second, faster than any known durable storage", shown(rate)))
 }
 
 /// The fastest row of one synced write.
@@ -71,8 +71,7 @@ fn too_many(case: &ImportedCase, trial: &ImportedTrial) -> Option<Remark> {
         (_, Some("disabled")) => "with sync=disabled nothing is synced before the call returns".to_owned(),
         _ => "it is memory, or nothing is synced".to_owned(),
     };
-    let sentence =
-        format!("{method} ran at {} a second, which no storage that keeps data is known to do: {why}", shown(rate));
+    let sentence = format!("{method} ran at {} per second, faster than any known durable storage: {why}", shown(rate));
     rule.says(&[row], sentence)
 }
 
@@ -104,7 +103,7 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
     let rule = Rule {
         name: "faster_than_a_turn",
         weight: Weight::Suspicion,
-        source: "15 000 rpm, the fastest disks sold, are a turn in 4.0 ms; 7200 rpm 8.3 ms, 5400 rpm 11.1 ms",
+        source: "one rotation takes 4.0 ms at 15 000 rpm (the fastest disks sold), 8.3 ms at 7200 rpm, 11.1 ms at 5400 rpm",
     };
     if fact(case, "stack.media") != Some("rotating") {
         return None;
@@ -115,8 +114,9 @@ fn faster_than_a_turn(case: &ImportedCase, trial: &ImportedTrial) -> Option<Rema
         return None;
     }
     let sentence = format!(
-        "{method} took {}, less than a turn of any disk, and more disks make no single sync faster: something else than \
-         the platter acknowledged it (a write cache, a log device, memory); which, and whether it keeps it, is unknown",
+        "{method} took {}, less than one rotation of any disk, and more disks do not speed up a single sync: something \
+         other than the platter acknowledged it (a write cache, a log device, memory); which one, and whether it is \
+         durable, is unknown",
         milliseconds(took)
     );
     rule.says(&[row], sentence)
@@ -157,7 +157,7 @@ fn two_writes(case: &ImportedCase, trial: &ImportedTrial, method: &str) -> Optio
             let rates = format!("one at {}, two at {}", took(one), took(two));
             (
                 "two_writes_cost_much",
-                format!("{times}: {rates}; why one write is so much faster is unknown, a cache may be"),
+                format!("{times}: {rates}; why one write is so much faster is unknown (possibly a cache)"),
             )
         }
     };

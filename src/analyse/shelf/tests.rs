@@ -126,7 +126,7 @@ fn what_was_not_published_cannot_be_told() {
     assert_eq!(answer(&record, &[]).support, Support::CannotBeTold);
     let conclusion = Conclusion { lacks: Some("a disk".into()), ..Conclusion::default() };
     let found = claims::answer(&record, &conclusion);
-    assert_eq!((found.support, found.because), (Support::CannotBeTold, vec!["it would need a disk".to_owned()]));
+    assert_eq!((found.support, found.because), (Support::CannotBeTold, vec!["missing: a disk".to_owned()]));
 }
 
 /// The remarks on one output of pg_test_fsync.
@@ -221,14 +221,14 @@ fn what_a_commit_writes_is_seen_beside_the_load() {
         said(&rules::remarks(&record(vec![case("a", facts, vec![trial(outputs)])])), "commit_writes")
     };
     let whole = of(vec![device("sda", 1500.0), device("sda1", 1500.0), device("sdb", 0.0)], &[("wal_block", "8 kB")]);
-    let wanted = "for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all, whoever made them; a write is one WAL \
-                  block of 8 KiB, however small the row";
+    let wanted = "sda: 1.50 writes of 8.0 KiB per commit, 12.0 KiB in total, from all programs; a write is one WAL block \
+                  of 8 KiB, however small the row";
     assert_eq!(whole, wanted);
     let scattering = [1400.0, 1500.0, 1600.0].map(|per_s| device("sda", per_s));
     let of_three = of(scattering.to_vec(), &[]);
-    assert!(of_three.starts_with("for each commit sda saw 1.50 writes of 8.0 KiB, 12.0 KiB in all"), "{of_three}");
+    assert!(of_three.starts_with("sda: 1.50 writes of 8.0 KiB per commit, 12.0 KiB in total"), "{of_three}");
     let other = of(vec![device("sda", 7.0)], &[]);
-    assert_eq!(other, "sda saw 0.007 writes for each commit: the commits were not written to it one by one");
+    assert_eq!(other, "sda: 0.007 writes per commit: commits were not written to it one by one");
     assert_eq!(
         of(vec![device("sda", 1500.0), device("sdb", 10.0)], &[]),
         "",
@@ -243,7 +243,7 @@ fn a_summary_that_does_not_fit_itself_is_told() {
     let remarks = rules::remarks(&record(vec![case("a", &[("pgbench.clients", "4")], vec![trial(vec![odd])])]));
     let sentences: Vec<&str> = remarks.iter().map(|remark| remark.sentence.as_str()).collect();
     assert!(sentences.iter().any(|it| it.starts_with("30 000 transactions in 60 s are 500 a second")), "{sentences:?}");
-    assert!(sentences.iter().any(|it| it.starts_with("pgbench says clients 1")), "{sentences:?}");
+    assert!(sentences.iter().any(|it| it.starts_with("pgbench reports clients 1")), "{sentences:?}");
     assert!(remarks.iter().all(|remark| remark.weight == Weight::Contradiction));
     let fine = rules::remarks(&record(vec![loads("a", &[1000.0])]));
     assert!(fine.is_empty(), "{fine:?}");
@@ -259,8 +259,8 @@ fn facts_are_held_against_what_was_printed() {
     assert_eq!(
         all,
         [
-            "zfs get lists sync=disabled, where the case is said to have sync=standard",
-            "/data is mounted as xfs, where the case is said to be on ext4"
+            "zfs get lists sync=disabled, but the case states sync=standard",
+            "/data is mounted as xfs, but the case states ext4"
         ]
     );
 }
@@ -282,7 +282,7 @@ fn a_property_is_that_of_the_dataset_that_the_case_used() {
         remarks.into_iter().next().map(|remark| (remark.weight, remark.sentence))
     };
     let standard = ("zfs.sync", "standard");
-    let contradicts = "zfs get lists sync=disabled, where the case is said to have sync=standard".to_owned();
+    let contradicts = "zfs get lists sync=disabled, but the case states sync=standard".to_owned();
     let expected = Some((Weight::Contradiction, contradicts));
     assert_eq!(said(&[standard, ("zfs.dataset", "tank/pg")]), expected);
     assert_eq!(said(&[standard, ("stack.mount", "/data")]), expected);
@@ -291,7 +291,7 @@ fn a_property_is_that_of_the_dataset_that_the_case_used() {
     assert_eq!(said(&[standard]), None, "one of the two may be the one that it used");
     let (weight, neither) = said(&[("zfs.sync", "always")]).unwrap();
     assert_eq!(weight, Weight::Contradiction);
-    assert!(neither.starts_with("zfs get lists sync=standard, where"), "{neither}");
+    assert!(neither.starts_with("zfs get lists sync=standard, but"), "{neither}");
 }
 
 #[test]

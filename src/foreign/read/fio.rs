@@ -38,7 +38,7 @@ pub fn read(lines: &[Line<'_>]) -> Vec<Output> {
         let mut output = table::output("fio", lines[at].number);
         let used = document(&lines[at..], &mut output, |output, leaf| reader.take(output, leaf));
         if reader.is_old {
-            output.unread.push(table::unread(lines[at], "fio 3; the units of fio 2 are others"));
+            output.unread.push(table::unread(lines[at], "fio 3; fio 2 uses different units"));
         }
         empty_idle(&mut output);
         outputs.push(output);
@@ -199,7 +199,11 @@ mod tests {
     fn a_document_that_is_cut_off_is_not_read_and_that_is_said() {
         let cut: String = JSON.lines().take(60).map(|line| format!("{line}\n")).collect();
         let found = outputs(&format!("fio: some warning\n{cut}")).remove(0);
-        assert!(found.rows.is_empty() && found.unread[0].wanted.contains("a whole document"), "{:?}", found.unread);
+        assert!(
+            found.rows.is_empty() && found.unread[0].wanted.contains("a complete JSON document"),
+            "{:?}",
+            found.unread
+        );
         let found = outputs("{\n \"fio version\" : \"fio-2.16\",\n \"jobs\" : []\n}").remove(0);
         assert_eq!((found.rows.len(), found.unread.len()), (0, 1));
     }

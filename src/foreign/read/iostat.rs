@@ -235,7 +235,7 @@ impl Reader {
             return;
         }
         if since_boot.is_none() {
-            table::note(&mut output, "whether the first report is an average since boot cannot be known");
+            table::note(&mut output, "unknown whether the first report is an average since boot");
         }
         self.outputs.push(output);
     }

@@ -35,7 +35,7 @@ pub(super) fn document(lines: &[Line<'_>], output: &mut Output, mut each: impl F
     table::extend(output, lines[used - 1].number);
     if let Some(error) = damage {
         output.facts.push(("document".to_owned(), "damaged".to_owned()));
-        output.unread.push(table::unread(lines[used - 1], format!("a whole document of JSON: {error}")));
+        output.unread.push(table::unread(lines[used - 1], format!("a complete JSON document: {error}")));
     }
     walk(whole, lines, |leaf| each(output, leaf));
     used
@@ -123,7 +123,10 @@ mod tests {
     fn a_damaged_document_is_not_read_and_that_is_said() {
         for text in ["{\"a\": 1,\n\"b\": 2,\n\"c", "{\"a\": nan}", "{\"a\": 0,50}", "{\"a\": 1\n$ ls"] {
             let (told, output, _) = paths(text);
-            assert!(told.is_empty() && output.unread[0].wanted.contains("a whole document"), "{text}: {output:?}");
+            assert!(
+                told.is_empty() && output.unread[0].wanted.contains("a complete JSON document"),
+                "{text}: {output:?}"
+            );
         }
     }
 

@@ -199,7 +199,7 @@ impl Reading {
         labels.push(("method", row.method.clone()));
         let mut read = table::row(labels, line.number);
         if test.is_none() || output.rows.iter().any(|known| known.labels == read.labels) {
-            output.unread.push(table::unread(line, "a row under its heading that is not there yet"));
+            output.unread.push(table::unread(line, "a row that has not occurred under this heading"));
             return;
         }
         match row.value.map(|(rate, time)| (rate, time, rate_and_time(rate, time))) {

@@ -172,12 +172,12 @@ impl Reader {
             return;
         }
         if called.is_none() || cut {
-            table::note(&mut output, "whether the first report is an average since boot cannot be known");
+            table::note(&mut output, "unknown whether the first report is an average since boot");
         }
         if self.scaled {
-            table::note(&mut output, "memory, si and so are left out: -S gives them a unit of their own");
+            table::note(&mut output, "memory, si and so are left out: -S changes their unit");
         } else if called.is_none() {
-            table::note(&mut output, "memory is taken to be in KiB, as without -S");
+            table::note(&mut output, "memory is assumed to be in KiB, as without -S");
         }
         self.outputs.push(output);
     }

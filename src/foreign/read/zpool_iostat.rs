@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
         let first = |row: &&mut Row| row.labels.iter().any(|(name, value)| name == "report" && value == "1");
         output.rows.iter_mut().filter(first).for_each(|row| row.since_boot = since_import);
         if since_import.is_none() {
-            let text = "whether the first report is an average since the pool was imported cannot be known";
+            let text = "unknown whether the first report is an average since the pool was imported";
             table::note(&mut output, text);
         }
         self.outputs.push(output);

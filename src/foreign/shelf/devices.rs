@@ -64,7 +64,7 @@ fn case(file: &ImportedFile, text: &str, device: Spanned<Device>) -> ImportedCas
     let facts = [("device.class", &device.class), ("device.source", &device.source)];
     let mut caveats: Vec<String> = Some(device.note).filter(|note| !note.is_empty()).into_iter().collect();
     if device.unverified {
-        caveats.push("nobody checked this against a second source".to_owned());
+        caveats.push("not checked against a second source".to_owned());
     }
     ImportedCase {
         name: device.device,

@@ -35,8 +35,8 @@ pub(super) fn row_label(row: &Row) -> String {
 pub(super) fn family_title(family: &str, rows: &[&Row]) -> String {
     let unit = rows.iter().find(|row| row.more_is_better).map(|row| format!(" ({})", row.unit)).unwrap_or_default();
     let title = match family {
-        "wal" => "WAL, as a server writes it".to_owned(),
-        "newer" => "ways that PostgreSQL does not have".to_owned(),
+        "wal" => "WAL, as written by a server".to_owned(),
+        "newer" => "methods not used by PostgreSQL".to_owned(),
         other => other.replace('/', ", "),
     };
     format!("{title}{unit}")

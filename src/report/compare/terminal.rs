@@ -89,7 +89,7 @@ fn facts(findings: &ComparisonFindings) -> String {
     }
     let mut text = "\nFacts that differ: the candidate causes\n".to_owned();
     if findings.facts_that_differ.is_empty() {
-        text.push_str(&paragraph("  ", "None of those known of more than one side."));
+        text.push_str(&paragraph("  ", "None, of the facts known for more than one side."));
     }
     for fact in &findings.facts_that_differ {
         text.push_str(&paragraph("  ", &fact.key));
@@ -98,7 +98,7 @@ fn facts(findings: &ComparisonFindings) -> String {
         }
     }
     for (who, keys) in known_of(findings) {
-        text.push_str(&paragraph("  ", &format!("Known of {who} only: {}.", keys.join(", "))));
+        text.push_str(&paragraph("  ", &format!("Known for {who} only: {}.", keys.join(", "))));
     }
     text
 }
@@ -108,7 +108,7 @@ fn caveats(findings: &ComparisonFindings) -> String {
     if findings.caveats.is_empty() && of_sides().next().is_none() {
         return String::new();
     }
-    let mut text = "\nBefore you believe a ratio\n".to_owned();
+    let mut text = "\nCaveats\n".to_owned();
     findings.caveats.iter().for_each(|caveat| text.push_str(&paragraph("  - ", &format!("{caveat}."))));
     for (caveat, marks) in grouped(of_sides().map(|(mark, caveat)| (mark.as_str(), caveat.clone()))) {
         text.push_str(&paragraph("  - ", &format!("{marks}: {caveat}")));

@@ -79,7 +79,7 @@ fn findings() -> ComparisonFindings {
         refused: vec![Refusal {
             sides: vec![(0, 1)],
             reason: Reason::OtherClients,
-            words: "other client count: 4 (A) against 16 (B)".to_owned(),
+            words: "different client count: 4 (A) against 16 (B)".to_owned(),
             measures: (0..9).map(|n| format!("pgbench/clients {n}/tps")).collect(),
         }],
         alone: vec![Alone { side: 1, measures: vec!["newer/8 kB/mmap + msync".to_owned()] }],
@@ -91,7 +91,7 @@ fn findings() -> ComparisonFindings {
 
 #[test]
 fn a_page_says_that_all_was_compared_only_where_nothing_was_left_out() {
-    let all = "Everything that was measured was compared.";
+    let all = "Everything measured was compared.";
     let mut found = findings();
     found.refused.clear();
     found.alone.clear();
@@ -115,15 +115,15 @@ fn everything_that_was_found_is_said_in_its_order() {
         "2.50× (2.25–2.75) not",
         "not compared",
         "Not compared, and why",
-        "other client count: 4 (A) against 16 (B)",
+        "different client count: 4 (A) against 16 (B)",
         "; 5",
         "only B measured newer/8 kB/mmap + msync",
         "A, B: iostat -x",
         "A  a probe of pgstrata; ext4; on a device; flushed: a flush was seen",
         "Facts that differ",
         "host.kernel",
-        "Known of A only: zfs.sync.",
-        "Before you believe a ratio",
+        "Known for A only: zfs.sync.",
+        "Caveats",
         "A, B: ten seconds are a short look",
     ];
     let mut from = 0;

@@ -139,7 +139,7 @@ function secondsOption(entry, width) {
   if (shownTrials.length <= MOST_WITH_CHECKPOINTS) shownTrials.forEach(function (one) {
     [0, 1].forEach(function (grid) { option.series.push(checkpointMarks(one.trial, length, one.colour, { xAxisIndex: grid, yAxisIndex: grid })); });
   });
-  if (!shownTrials.length) option.title = { text: "No case is chosen", left: "center", top: 110, textStyle: { color: variable("muted"), fontWeight: 400, fontSize: 14 } };
+  if (!shownTrials.length) option.title = { text: "No case selected", left: "center", top: 110, textStyle: { color: variable("muted"), fontWeight: 400, fontSize: 14 } };
   return { option: option, height: 500 };
 }
 
@@ -252,7 +252,7 @@ function latencyOption(width) {
     if (!at.length) return "";
     return tip("about p" + percentileName(at[0].axisValue), at.map(function (one) { return { name: one.seriesName, colour: one.color, value: shownMs(one.value[1]) }; }));
   };
-  if (!option.series.length) option.title = { text: "No case with latencies is chosen", left: "center", top: 130, textStyle: { color: variable("muted"), fontWeight: 400, fontSize: 14 } };
+  if (!option.series.length) option.title = { text: "No selected case has latencies", left: "center", top: 130, textStyle: { color: variable("muted"), fontWeight: 400, fontSize: 14 } };
   return { option: option, height: 360 };
 }
 

@@ -1,8 +1,8 @@
 /* Rankings: trials, points with whiskers, one block for each durability class. */
 var CLASS_WORDS = {
   not_applicable: "reads only: no commit to lose",
-  flushed: "flushes pass every level that can be seen", declared_stable: "the device's word is all there is",
-  unknown: "what a power cut costs is not known", delayed: "loses the last commits at a power cut",
+  flushed: "flushes reach every visible level", declared_stable: "the device claims to need no flushes; unverified",
+  unknown: "durability cannot be determined", delayed: "loses the last commits at a power cut",
   may_tear: "a page torn by a power cut cannot be repaired", volatile: "may lose everything at a power cut"
 };
 var CLASS_TITLES = { not_applicable: "Not applicable", flushed: "Flushed", declared_stable: "Declared stable", unknown: "Unknown", delayed: "Delayed", may_tear: "May tear", volatile: "Volatile" };
@@ -138,7 +138,7 @@ function rankingBlock(layout, block, api, max, width) {
   parts.push({ type: "text", style: { text: CLASS_TITLES[block.key], x: 4, y: block.top + 12, fill: variable("text"), font: "600 12px " + fontFamily, verticalAlign: "middle" } });
   parts.push({ type: "text", style: { text: CLASS_WORDS[block.key], x: 12 + textWidth(CLASS_TITLES[block.key], 12, 600), y: block.top + 12, fill: variable(block.key === "volatile" ? "alarm" : "muted"), font: "12px " + fontFamily, verticalAlign: "middle" } });
   if (block.own) {
-    parts.push({ type: "text", style: { text: width < 560 ? "own scale" : "scale of its own", x: width - 4, y: block.top + 12, fill: variable("text"), align: "right", verticalAlign: "middle", font: "600 12px " + fontFamily } });
+    parts.push({ type: "text", style: { text: width < 560 ? "own scale" : "separate scale", x: width - 4, y: block.top + 12, fill: variable("text"), align: "right", verticalAlign: "middle", font: "600 12px " + fontFamily } });
   }
   return { type: "group", children: parts };
 }

@@ -62,7 +62,7 @@ function startSections() {
     var parts = Array.from(document.querySelectorAll("details.part"));
     var open = parts.some(function (part) { return !part.open; });
     parts.forEach(function (part) { part.open = open; });
-    all.textContent = open ? "Fold all" : "Open all";
+    all.textContent = open ? "Collapse all" : "Expand all";
   });
   charts.forEach(draw);
   markWide();

@@ -37,7 +37,7 @@ function startTheme() {
   try { kept = localStorage.getItem("pgstrata-theme"); } catch (e) { kept = null; }
   if (kept === "dark" || kept === "light") root.dataset.theme = kept;
   var dark = function () { return root.dataset.theme ? root.dataset.theme === "dark" : system.matches; };
-  var name = function () { button.textContent = dark() ? "Light" : "Dark"; button.setAttribute("aria-label", "Switch to " + (dark() ? "light" : "dark") + " colours"); };
+  var name = function () { button.textContent = dark() ? "Light" : "Dark"; button.setAttribute("aria-label", "Switch to " + (dark() ? "light" : "dark") + " colors"); };
   button.hidden = false;
   name();
   button.addEventListener("click", function () {

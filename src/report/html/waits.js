@@ -1,4 +1,4 @@
-/* What the backends waited for: one bar for each case, the same event in the same colour everywhere. */
+/* Wait events of the backends: one bar for each case, the same event in the same colour everywhere. */
 var WAIT_COLOURS = { IO: ["io1", "io2", "io3", "io4"], CPU: ["cpu1", "cpu2"], LWLock: ["lw1", "lw2"], Lock: ["lock1", "lock2"], Client: ["cl1", "cl2"] };
 /** Most events that get a part of their own. */
 var WAITS_SHOWN = 9;
@@ -99,7 +99,7 @@ function waitsTip(found) {
 
 /** The waits of one trial over time: backends by what they were doing, stacked. Its colours are those of all waits. */
 function waitsPanel(place, trial, length) {
-  var parts = panelParts(place, "What the backends were doing", "backends, " + label(trial.case), label(trial.case));
+  var parts = panelParts(place, "Wait events of the backends", "backends, " + label(trial.case), label(trial.case));
   var events = trialWaits(trial), hidden = {}, values = [];
   events.forEach(function (event) {
     var swatch = element("span", { "class": "swatch block", "aria-hidden": "true" }), value = element("span", { "class": "now" });

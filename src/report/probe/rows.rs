@@ -141,20 +141,20 @@ fn legend(findings: &ProbeFindings) -> String {
     };
     let rows = || findings.rows.iter().filter_map(shown_device);
     let fua = if rows().any(|work| work.fua_presumed) {
-        "; FUA? no flush: the write is presumably forced out by itself, which no kernel counts"
+        "; FUA?: no flush, presumably a FUA write, which the kernel does not count"
     } else {
         ""
     };
-    let doubt = if rows().any(|work| work.worthless) { "; ~ others' traffic would be over 10 % of it" } else { "" };
+    let doubt = if rows().any(|work| work.worthless) { "; ~: over 10 % may be other programs' traffic" } else { "" };
     let bounds = [scale.upper_ns.first().copied().unwrap_or(scale.low_ns), scale.high_ns].map(spoken);
     let latency = format!(
-        "latency: a character for each half decade, from {} or less at the left to {} or more at the right; its height is \
-         the logarithm of the operations in it.",
+        "latency: one character per half decade, from {} or less (left) to {} or more (right); height: log of the number \
+         of operations.",
         bounds[0], bounds[1]
     );
     let intervals = match columns() >= WIDE || !takes_tables() {
-        true => "± is half the 95 % interval. p99 from 100 operations on, p99.9 from 1000 on.",
-        false => "± is half the 95 % interval. p99 from 100 operations on. p99.9 and a histogram from 100 columns on.",
+        true => "± is half the 95 % CI. p99 needs 100 operations, p99.9 needs 1000.",
+        false => "± is half the 95 % CI. p99 needs 100 operations. p99.9 and a histogram need 100 columns.",
     };
     let device = format!("device work: {device}{fua}{doubt}.");
     let histogram = Some(latency.as_str()).filter(|_| columns() >= WIDE);

@@ -19,7 +19,7 @@ pub(super) fn title(kind: CredibilityKind) -> &'static str {
     match kind {
         CredibilityKind::Memory => "in memory",
         CredibilityKind::NoFlushSeen => "no flush seen",
-        CredibilityKind::Flushed => "flushes pass every level that can be seen",
+        CredibilityKind::Flushed => "flushes reach every visible level",
         CredibilityKind::DeclaredStable => "declared stable",
         CredibilityKind::Implausible => "implausible",
         CredibilityKind::Unexplained => "unexplained",
@@ -58,11 +58,7 @@ fn is_telling(findings: &ProbeFindings, row: &RowFinding) -> bool {
 fn idle_words(idle: &IdleTraffic) -> String {
     let flushes =
         idle.flushes_per_s.map_or_else(String::new, |flushes| format!(" and {} flushes", significant(flushes)));
-    format!(
-        "{} while the probe did nothing: {} writes{flushes} per second",
-        idle.device,
-        significant(idle.writes_per_s)
-    )
+    format!("{} while the probe was idle: {} writes{flushes} per second", idle.device, significant(idle.writes_per_s))
 }
 
 fn growth_words(growth: &GrowthFinding) -> String {
@@ -105,7 +101,7 @@ pub(super) fn stalls(findings: &ProbeFindings) -> String {
     }
     let listed = all.len().min(MOST_STALLS) as u64;
     let more = if total > listed { format!("{} more. ", total - listed) } else { String::new() };
-    text + &paragraph("  ", &format!("{more}The rule: {}.", findings.stall_rule))
+    text + &paragraph("  ", &format!("{more}Rule: {}.", findings.stall_rule))
 }
 
 /// When something was, by the clock, to a hundredth of a second; since the start where the start is no moment.
@@ -133,7 +129,7 @@ pub(super) fn credibility(findings: &ProbeFindings) -> String {
     for rule in credibility.rules.iter().filter(speaks).filter(|rule| rule.sentence != credibility.reason) {
         text.push_str(&paragraph("  - ", &rule_words(rule)));
     }
-    text + &paragraph("  ", &format!("What would settle it: {}.", credibility.would_settle_it))
+    text + &paragraph("  ", &format!("To verify: {}.", credibility.would_settle_it))
 }
 
 fn rule_words(rule: &FiredRule) -> String {
@@ -169,10 +165,10 @@ fn server(findings: &ProbeFindings) -> String {
 
 /// The folder among other devices.
 pub(super) fn standing(findings: &ProbeFindings) -> String {
-    let mut text = paragraph("\nWhere you stand: ", "one write of 8 kB and its fdatasync, per second");
+    let mut text = paragraph("\nFor comparison: ", "8 kB write + fdatasync, per second");
     findings.standing.entries.iter().for_each(|entry| text.push_str(&standing_line(entry)));
     if findings.standing.row_id.is_none() {
-        text.push_str(&paragraph("  ", "This folder is not among them: the row was not measured."));
+        text.push_str(&paragraph("  ", "This folder is missing: its row was not measured."));
     }
     text
 }
@@ -189,7 +185,7 @@ fn standing_line(entry: &StandingEntry) -> String {
 
 /// What to know before believing a figure.
 pub(super) fn caveats(findings: &ProbeFindings) -> String {
-    let mut text = "\nBefore you believe a figure\n".to_owned();
+    let mut text = "\nCaveats\n".to_owned();
     findings
         .caveats
         .iter()

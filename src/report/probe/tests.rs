@@ -103,13 +103,13 @@ fn the_sections_come_in_their_order_and_each_row_with_its_figures() {
         "Descriptor",
         "Not synced",
         "WAL",
-        "Newer (not PostgreSQL's)",
-        "Verdict: flushes pass every level that can be seen",
+        "Newer (not used by PostgreSQL)",
+        "Verdict: flushes reach every visible level",
         "Recommendation: wal_sync_method = fdatasync",
-        "Where you stand",
+        "For comparison",
         "What the device did",
         "Stalls",
-        "Before you believe a figure",
+        "Caveats",
     ];
     let places: Vec<usize> = headings
         .iter()
@@ -132,7 +132,7 @@ fn the_answer_stands_in_the_first_six_lines() {
     let wanted = [
         "WAL writes      not measured",
         "Latency",
-        "Verdict         flushes pass",
+        "Verdict         flushes reach",
         "Recommendation",
         "Published",
         "Measured",
@@ -179,7 +179,7 @@ fn a_failed_row_shows_its_call_its_error_and_its_time() {
     assert!(text.starts_with("FAILED          a sync failed: fdatasync"), "{text}");
     let line = text.lines().find(|line| line.starts_with("    FAILED: ")).unwrap();
     assert!(line.contains("2.5 s after the start") && line.contains("EIO"), "{line}");
-    assert!(text.contains("Recommendation: no recommendation\n  A call failed: repair the storage first.\n"), "{text}");
+    assert!(text.contains("Recommendation: no recommendation\n  A call failed: fix the storage first.\n"), "{text}");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn stalls_have_a_date_and_the_rule_has_its_numbers() {
     row.slowest = vec![stall(1_500_000, 250), stall(1_500_010, 249), stall(7_000_000, 90)];
     let text = terminal(&find(&record, 18));
     assert!(text.contains(" 250ms  2026-03-02 09:14:34.50 UTC  fsync"), "{text}");
-    assert!(!text.contains("249ms") && text.contains("  90ms") && text.contains("1 more. The rule"), "{text}");
+    assert!(!text.contains("249ms") && text.contains("  90ms") && text.contains("1 more. Rule"), "{text}");
     let unfolded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(unfolded.contains("slower than 10 times its row's median and slower than 10 ms."), "{text}");
 }

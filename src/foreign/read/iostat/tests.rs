@@ -80,7 +80,13 @@ fn old_sectors_are_bytes_and_times_are_microseconds() {
     assert_eq!(value(&found, "cciss/c0d0", "request_bytes"), Some((16.82 * 512.0, "B")));
     assert_eq!(value(&found, "cciss/c0d0p1", "latency_us"), Some((1230.0, "us")));
     assert_eq!(value(&found, "cciss/c0d0p1", "util_percent"), Some((89.27, "%")));
-    assert!(found.rows[0].since_boot.is_none() && found.notes.iter().any(|note| note.contains("cannot be known")));
+    assert!(
+        found.rows[0].since_boot.is_none()
+            && found.notes.iter().any(|note| note.contains(
+                "unknown whether the first \
+                                                                                               report"
+            ))
+    );
 }
 
 #[test]

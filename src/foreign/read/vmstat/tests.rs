@@ -70,7 +70,7 @@ fn memory_under_a_unit_of_its_own_is_left_out() {
             (Some(102_400.0), Some(1024.0))
         );
     }
-    assert!(outputs(table)[0].notes.iter().any(|note| note == "memory is taken to be in KiB, as without -S"));
+    assert!(outputs(table)[0].notes.iter().any(|note| note == "memory is assumed to be in KiB, as without -S"));
 }
 
 #[test]

@@ -71,8 +71,8 @@ fn every_number_that_was_published_is_read() {
     assert_eq!(value(&found.rows[0], "free_bytes"), Some(43.5 * 1024f64.powi(4)));
     assert_eq!(found.rows[0].figures[3].text, "7.31K");
     assert!(found.rows.iter().all(|row| row.since_boot.is_none() && row.labels[0].1 == "1"));
-    assert!(found.notes.iter().any(|note| note.contains("from their sum")));
-    assert!(found.notes.iter().any(|note| note.contains("cannot be known")));
+    assert!(found.notes.iter().any(|note| note.contains("rows that add up")));
+    assert!(found.notes.iter().any(|note| note.contains("unknown whether the first report")));
 }
 
 #[test]

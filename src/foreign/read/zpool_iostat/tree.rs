@@ -127,11 +127,11 @@ pub(super) fn guessed(block: &[Read<'_>], verbose: Option<bool>) -> (Vec<Place>,
         places.push(at.clone());
     }
     let note = match (verbose, is_verbose, by_sum) {
-        (None, false, true) => Some("which rows are devices is known from their sum, which is the pool's"),
-        (None, false, false) => {
-            Some("each row is taken for a pool: their sums do not make some the devices of another")
+        (None, false, true) => Some("rows that add up to the pool are treated as its devices"),
+        (None, false, false) => Some("each row is treated as a pool: no rows add up to another"),
+        _ if block.iter().any(|read| is_group(read.name)) => {
+            Some("the indentation was lost: groups are recognized by name")
         }
-        _ if block.iter().any(|read| is_group(read.name)) => Some("the indentation was lost: groups are told by names"),
         _ => None,
     };
     (places, note)
