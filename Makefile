@@ -38,6 +38,7 @@ bench: ## what the instrument costs: prints ratios and their goals (root; 40 min
 	cargo bench --locked --bench probe_cost
 	cargo bench --locked --bench probe
 	cargo bench --locked --bench import
+	cargo bench --locked --bench image_cost
 
 validate: ## run plans whose outcome is known, judge them, write docs/validation.md (root; 3 hours)
 	@scripts/setup demo

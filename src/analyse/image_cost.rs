@@ -22,9 +22,11 @@ pub struct ImageCostSums {
     flushes: Vec<f64>,
 }
 
-/// A filesystem passes the flushes of an image on one by one. Where the device below had more than this share more, others
-/// wrote there as well, and nobody knows how much.
-const OTHERS_FLUSH: f64 = 0.05;
+/// Up to so many flushes at the device below for one at the loop device are the image's flushes passed on.
+const PASSED_ON: f64 = 1.05;
+/// Each flush of an image makes a filesystem with a journal commit the file's timestamps, at most once per timer tick, with a
+/// flush of its own (ext4 and XFS on Linux 6.18: `cargo bench --bench image_cost`). More than that many are other programs'.
+const PASSED_ON_WITH_JOURNAL: f64 = 2.05;
 
 impl ImageCostSums {
     pub fn add(&mut self, record: &TrialRecord, seconds: &Seconds, operations: &Operations) {
@@ -58,13 +60,14 @@ impl ImageCostSums {
         parts.extend(seen(&writes).then(|| format!("{} writes", significant(writes.value))));
         parts.extend(seen(&bytes).then(|| Bytes(bytes.value.round() as u64).to_string()));
         let parts = parts.join(" and ");
-        let alone = self.flushes.len() == self.writes.len();
-        let alone = alone && self.flushes.iter().all(|flushes| *flushes <= 1.0 + OTHERS_FLUSH);
-        let added = match alone {
-            true => format!("the file below the image added {parts} per {noun}"),
-            false => {
-                format!("the disk below the image took {parts} more per {noun}, part of it written by other programs")
-            }
+        let most = self.flushes.iter().copied().fold(0.0, f64::max);
+        let added = match self.flushes.len() == self.writes.len() {
+            true if most <= PASSED_ON => format!("the file below the image added {parts} per {noun}"),
+            true if most <= PASSED_ON_WITH_JOURNAL => format!(
+                "the disk below the image took {parts} more per {noun}, from the journal of the filesystem there (the \
+                 file's timestamps) or from other programs"
+            ),
+            _ => format!("the disk below the image took {parts} more per {noun}, part of it written by other programs"),
         };
         Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
     }
@@ -132,9 +135,21 @@ mod tests {
     }
 
     #[test]
+    fn flushes_that_the_journal_below_may_have_sent_are_not_laid_to_others_alone() {
+        for flushes in [1.2, 2.0] {
+            let mut act = on_image(1.5);
+            act.flushes = vec![Some(1.0), Some(flushes)];
+            let found = Story::of(3, None).with(&act).findings();
+            let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+            let cause = "from the journal of the filesystem there (the file's timestamps) or from other programs";
+            assert!(said.ends_with(cause), "{said}");
+        }
+    }
+
+    #[test]
     fn what_others_wrote_to_the_disk_is_not_laid_to_the_image() {
         let mut act = on_image(3.0);
-        act.flushes = vec![Some(1.0), Some(1.2)];
+        act.flushes = vec![Some(1.0), Some(2.2)];
         let found = Story::of(3, None).with(&act).findings();
         let said = &found.cases[0].strata.as_ref().unwrap().sentence;
         assert!(
