@@ -71,7 +71,7 @@ fn reserved(cases: &[CaseSpec]) -> Vec<Refusal> {
     let arguments: BTreeSet<&String> = servers().flat_map(|postgres| &postgres.initdb).collect();
     let refusal = |spot, what: String, reason: &str| Refusal {
         spot,
-        message: format!("{what} is pgstrata's own: {reason}"),
+        message: format!("{what} is reserved for pgstrata: {reason}"),
         help: Some("remove it from [postgres]".to_owned()),
     };
     let of_settings = names.into_iter().filter_map(|name| {
