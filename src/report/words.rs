@@ -28,8 +28,8 @@ pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
         DurabilityClass::Flushed => "flushes reach every visible level",
         DurabilityClass::DeclaredStable => "the device claims to need no flushes; this cannot be verified",
         DurabilityClass::MayTear => "a page torn by a power cut cannot be repaired",
-        DurabilityClass::Delayed => "loses the last commits at a power cut",
-        DurabilityClass::Volatile => "may lose everything at a power cut",
+        DurabilityClass::Delayed => "loses the last commits on power loss",
+        DurabilityClass::Volatile => "may lose everything on power loss",
         DurabilityClass::Unknown => "durability cannot be determined from the recorded facts",
     }
 }
