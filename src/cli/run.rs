@@ -222,7 +222,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     }
     if ending.interrupted {
         if !json {
-            out::line(&format!("interrupted; go on with: pgstrata run --resume {}", shown(&ending.folder)))?;
+            out::line(&format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(&ending.folder)))?;
         }
         return Ok(Kind::Interrupted.exit_code());
     }

@@ -106,16 +106,21 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     let live = folder.is_live();
     let record = folder.record();
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
+    let mut stored = Vec::new();
     let events = folder.events()?;
     let due = record.due(&events);
     for key in &due {
         match folder.trial(key) {
-            Ok(Some(trial)) if trial.outcome == Outcome::Measured => measured += 1,
-            Ok(Some(_)) => not_run += 1,
+            Ok(Some(trial)) => {
+                stored.push(key);
+                *(if trial.outcome == Outcome::Measured { &mut measured } else { &mut not_run }) += 1;
+            }
             Ok(None) => {}
             Err(_) => damaged += 1,
         }
     }
+    // While it runs, a trial may be stored an instant before its end is written.
+    let lost = RunFolder::lost_events(&events, stored.into_iter()).filter(|_| !live);
     let estimate = estimate(&events);
     let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
     {
@@ -125,6 +130,8 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         Some(Event::Interrupted) => State::Interrupted,
         // Fail-fast writes no end.
         _ if estimate.current.is_none() && estimate.ended > 0 => State::Incomplete,
+        // Nor is there one where the file was emptied.
+        None if measured == due.len() => State::Complete,
         _ => State::Killed,
     };
     let left_us = estimate.left_us(now_us).filter(|_| live);
@@ -152,7 +159,7 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         left_us,
         ends: left_us.map(|left_us| rfc3339(now_us.saturating_add(left_us))),
         last,
-        warnings: warnings(&events),
+        warnings: warnings(&events).into_iter().chain(lost).collect(),
     })
 }
 
