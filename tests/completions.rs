@@ -13,7 +13,7 @@ fn offered(folder: &Path, line: &str, words: &[&str]) -> Option<Vec<String>> {
     fs::write(folder.join("script"), script.stdout).unwrap();
     let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
     let typed = format!(
-        "source script; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({}); COMP_CWORD={}; \
+        "source ./script; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({}); COMP_CWORD={}; \
          _pgstrata_sides pgstrata '{last}' '{before}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
         words.len() - 1

@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 /// Widest line of warnings.
 const COLUMNS: usize = 80;
 
-/// Show how far a run is: trials, time left, warnings
+/// Show the progress of a run: trials, time left, warnings
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata status results/2026-11-21-0241-which-filesystem    of a run that goes on, has ended or was killed
+  pgstrata status results/2026-11-21-0241-which-filesystem    of an active, finished or killed run
   pgstrata status results/... --json | jq .left_us            for programs
   watch pgstrata status results/...                           from a second terminal
 
-Reads the run folder and nothing else, so it works from any account and machine that can read it. Exit status: 0 the run
-goes on, or all trials are measured; 1 it has ended and some trials have no figures; 2 no run folder; 5 it cannot be read.")]
+Reads only the run folder, so it works from any account and machine that can read it. Exit code: 0 the run is active or all
+trials are measured, 1 it has ended and some trials have no figures, 2 not a run folder, 5 the folder cannot be read.")]
 pub struct Args {
     /// A run folder
     folder: PathBuf,

@@ -308,7 +308,7 @@ fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
     let trials = match trials {
         Err(e) if e.kind() == Kind::Interrupted => Ok(()),
         Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
-            Err(e.hint(format!("when that is fixed, go on with: pgstrata run --resume {}", folder.display())))
+            Err(e.hint(format!("fix that, then: pgstrata run --resume {}", folder.display())))
         }
         other => other,
     };

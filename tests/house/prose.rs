@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What is not said, and what is said instead. Lower case; found anywhere in a text.
-const PHRASES: [(&str, &str); 26] = [
+const PHRASES: [(&str, &str); 25] = [
     ("the noises differ", "the cases' variances differ"),
     ("tells no two cases apart", "cannot separate cases"),
     ("takes away nine tenths", "X axis: percentile (log)"),
@@ -32,8 +32,7 @@ const PHRASES: [(&str, &str); 26] = [
     ("what would settle it", "to verify"),
     ("what it stands on cannot be seen", "the storage below is not visible"),
     ("three steps in a row", "three consecutive steps"),
-    ("at a power cut", "on power loss"),
-    ("cannot be seen from here", "is not visible"),
+    (" at a power cut", "on power loss"),
 ];
 
 /// A text that a person can see, and where it stands.

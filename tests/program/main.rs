@@ -4,9 +4,6 @@
 mod adaptive;
 mod bad_input;
 mod capacity;
-#[path = "../report/chromium.rs"]
-#[allow(dead_code, reason = "the tests of the report use all of it")]
-mod chromium;
 mod cycles;
 mod durability;
 mod follow;

@@ -115,7 +115,7 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     let measured_us = trial.store(micros(begun.elapsed()))?;
     match stuck {
         // Going on would measure on top of what is left.
-        Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
+        Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
         None => Ok(Ran { measured_us, failure }),
     }
 }
