@@ -164,7 +164,7 @@ fn same(asked: &Asked) -> String {
     let seeds: Vec<u32> = (1..=asked.runs).collect();
     let runs = asked.findings("same", "validate/same-stack.toml", &seeds);
     let mut text = machine(&runs[0]);
-    writeln!(text, "| run | seed | rates, tps | ranks | would have shown, at least |\n|---|---|---|---|---|").unwrap();
+    writeln!(text, "| run | seed | rates, tps | ranks | smallest detectable ratio |\n|---|---|---|---|---|").unwrap();
     let mut false_runs = 0;
     for (number, found) in runs.iter().enumerate() {
         let rows: Vec<_> = found.rankings[0].classes.iter().flat_map(|class| &class.rows).collect();

@@ -65,6 +65,45 @@ fn plan_fits() {
 }
 
 #[test]
+fn a_report_fits() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: screens of a report: needs root for a filesystem in memory");
+        return;
+    }
+    const PLAN: &str = r#"
+name = "screens"
+blocks = 1
+baseline = "one-stack-with-a-long-name"
+[stack.one-stack-with-a-long-name]
+filesystem = { tmpfs = "256MiB" }
+[stack.other]
+filesystem = { tmpfs = "256MiB" }
+[workload.sync]
+sync = { duration = "1s" }
+[workload.tpcb]
+pgbench = { scale = 1, clients = 1, duration = "1s", warmup = "1s" }
+"#;
+    let folder = tempfile::Builder::new().prefix("pgstrata-test-").tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(folder.path().join("plan.toml"), PLAN).unwrap();
+    let Some(text) = screen(80, "run plan.toml --state state", folder.path()) else { return };
+    assert!(text.contains("4 of 4 trials measured"), "{text}");
+    let run = std::fs::read_dir(folder.path().join("results")).unwrap().next().unwrap().unwrap().path();
+    for columns in [80, 120] {
+        for command in ["report", "status"] {
+            let args = format!("{command} {}", run.strip_prefix(folder.path()).unwrap().display());
+            let text = screen(columns, &args, folder.path()).unwrap();
+            for line in text.lines() {
+                let width = line.chars().filter(|c| !c.is_control()).count();
+                assert!(width <= usize::from(columns), "{args}: {width} of {columns} columns: {line}\n{text}");
+            }
+            let whole = if command == "report" { "one-stack-with-a-long-name" } else { "trials measured" };
+            assert!(text.contains(whole), "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_shelf_and_a_comparison_fit() {
     fits("shelf", &["freebsd10-zfs-fsync-2014", "wal-blocksize-2012"]);
     fits("shelf show freebsd10-zfs-fsync-2014", &["Conclusions, checked"]);

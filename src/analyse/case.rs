@@ -161,6 +161,9 @@ impl CaseSums {
     }
 
     fn add_statement(&mut self, new: &StatementFigures) {
+        if is_assignment(&new.statement) {
+            return;
+        }
         let same = |known: &StatementFigures| known.script == new.script && known.statement == new.statement;
         match self.statements.iter_mut().find(|(known, _)| same(known)) {
             None => self.statements.push((new.clone(), 1)),
@@ -264,4 +267,9 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
         checks: checks::of(counts, &record.operation),
         notes: record.notes,
     }
+}
+
+/// Whether a line of a script only sets a variable of pgbench: the server never sees it.
+fn is_assignment(line: &str) -> bool {
+    line.split_whitespace().next() == Some("\\set")
 }

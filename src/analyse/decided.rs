@@ -1,11 +1,22 @@
 //! What was decided of the cases of one class, and how that is said: `crate::stats::decisions` with names and words.
 
-use super::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy};
+use super::findings::{Decision, Estimate, ProcedureKind, RankRow, RankedBy, Ranking};
 use super::look::Blocks;
 use crate::stats::decisions::{Criticals, Decisions, Procedure};
 use crate::stats::ratio::BlockMean;
 use crate::stats::sequence::{SAME, Sequence, Verdict};
 use crate::units::{beyond, significant};
+
+/// Stands for the run's folder until its path is known.
+const RUN_FOLDER: &str = "RUN_FOLDER";
+
+/// Puts the path of the run's folder into what is said of decisions.
+pub fn name_folder(rankings: &mut [Ranking], folder: &str) {
+    let decisions = rankings.iter_mut().flat_map(|ranking| &mut ranking.classes).filter_map(|it| it.decision.as_mut());
+    for remark in decisions.flat_map(|decision| &mut decision.remarks) {
+        *remark = remark.replace(RUN_FOLDER, folder);
+    }
+}
 
 /// What was decided of some cases, by their ids.
 pub struct Decided {
@@ -129,7 +140,7 @@ impl Decided {
         Some(match looked.more_blocks(one, other) {
             Some(more) => format!(
                 "{names}; at this ratio and variance, about {more} more blocks would decide: pgstrata run --resume \
-                 RUN_FOLDER --blocks {}",
+                 {RUN_FOLDER} --blocks {}",
                 self.blocks.most + more
             ),
             None => format!("{names}; at this ratio and variance, even 10 times the blocks would not decide"),
@@ -169,7 +180,10 @@ impl Decided {
     }
 
     fn sentence(&self, would_have_shown: Option<f64>) -> String {
-        let pairs = self.pairs();
+        let (each, all) = match self.pairs() {
+            1 => ("the only pair".to_owned(), "the only pair".to_owned()),
+            pairs => (format!("each of the {pairs} pairs"), format!("all {pairs} pairs")),
+        };
         let shows = would_have_shown.map(|ratio| format!(" Smallest detectable difference: {}.", beyond(ratio)));
         let shows = shows.unwrap_or_default();
         match self.decisions.procedure {
@@ -178,26 +192,26 @@ impl Decided {
                 format!("Ranks: by the ratio's 95 % CI; the two cases differ if their intervals do not overlap.{shows}")
             }
             Procedure::Tukey { blocks } => format!(
-                "Ranks: Tukey's test on all {pairs} pairs over {blocks} blocks, 5 % risk of any false difference; two \
+                "Ranks: Tukey's test on {all} over {blocks} blocks, 5 % risk of any false difference; two \
                  cases differ if their intervals do not overlap.{shows}"
             ),
             Procedure::Holm { noise: Some(noise) } => format!(
-                "Ranks: the cases' variances differ (largest {} times the smallest), so each of the {pairs} pairs is \
+                "Ranks: the cases' variances differ (largest {} times the smallest), so {each} is \
                  tested by its own ratio, 5 % risk of any false difference (Holm). Overlap of intervals is only a guide.",
                 significant(noise)
             ),
             Procedure::Holm { noise: None } => format!(
-                "Ranks: the cases have too few blocks in common, so each of the {pairs} pairs is tested by its own ratio, \
+                "Ranks: the cases have too few blocks in common, so {each} is tested by its own ratio, \
                  5 % risk of any false difference (Holm). Each interval is of one case alone; a ratio uses the blocks \
                  that both cases have."
             ),
             Procedure::Looks { first, last } => format!(
-                "Ranks: Tukey's test on all {pairs} pairs after each block from {first} to at most {last}, at one level \
+                "Ranks: Tukey's test on {all} after each block from {first} to at most {last}, at one level \
                  for every look, 5 % risk of any false difference over all looks. A pair keeps its first decision; a \
                  beaten case gets no further trials. Overlap of intervals is only a guide."
             ),
             Procedure::Anytime => format!(
-                "Ranks: the run was extended by unplanned blocks, so each of the {pairs} pairs is tested by its e-value, \
+                "Ranks: the run was extended by unplanned blocks, so {each} is tested by its e-value, \
                  which is valid for any number of looks, 5 % risk of any false difference. Overlap of intervals is only a \
                  guide."
             ),
@@ -214,9 +228,9 @@ impl Decided {
         match (apart, leaves_one) {
             (true, false) => Some(format!("{names}: {}", self.together_only())),
             (false, true) => Some(format!(
-                "{names}: this ratio's interval excludes 1, as 1 interval in 20 does by chance; no difference seen when \
-                 all {} pairs are tested together",
-                self.pairs()
+                "{names}: this ratio's interval excludes 1, as 1 interval in 20 does by chance; no difference seen by the \
+                 test of {}",
+                if self.pairs() == 1 { "this pair".to_owned() } else { format!("all {} pairs together", self.pairs()) }
             )),
             _ => None,
         }

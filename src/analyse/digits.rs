@@ -3,6 +3,11 @@
 use super::findings::Estimate;
 use crate::units::grouped;
 
+/// Most digits of the upper end of an interval.
+const MOST_DIGITS: i32 = 5;
+/// Power of ten from which on an end is shown as one.
+const BEYOND_USE: i32 = 9;
+
 /// A figure with its interval, no more digits than the interval carries: the figure, and `1180–1290` or why there is
 /// none.
 #[must_use]
@@ -12,7 +17,17 @@ pub fn estimate_text(estimate: &Estimate) -> (String, String) {
         return (rounded(estimate.value, last_digit(estimate.value, 0.0)), format!("no interval from {trials}"));
     };
     let last = last_digit(estimate.value, (high - low) / 2.0);
-    (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded(high, last)))
+    (rounded(estimate.value, last), format!("{}–{}", rounded(low, last), rounded_end(high, last)))
+}
+
+/// The upper end of an interval: to the digit of its figure, and no more than [`MOST_DIGITS`] of its own; one that is beyond
+/// any use, as from two trials that differ widely, as a power of ten.
+fn rounded_end(high: f64, last: i32) -> String {
+    let first = if high > 0.0 && high.is_finite() { high.log10().floor() as i32 } else { 0 };
+    if first >= BEYOND_USE {
+        return format!("{high:.0e}");
+    }
+    rounded(high, last.max(first - MOST_DIGITS + 1))
 }
 
 /// Power of ten of the last digit worth showing, by the half width of the interval as the Particle Data Group rounds:
@@ -75,6 +90,14 @@ mod tests {
         assert_eq!(shown(estimate(402_123.0, 394_000.0, 410_200.0)), "402\u{a0}000 (394\u{a0}000–410\u{a0}000)");
         assert_eq!(shown(estimate(0.0123, 0.0119, 0.0127)), "0.0123 (0.0119–0.0127)");
         assert_eq!(shown(estimate(0.0, 0.0, 0.0)), "0.00 (0.00–0.00)");
+    }
+
+    #[test]
+    fn an_interval_from_two_trials_that_differ_widely_has_no_more_digits_than_others() {
+        let interval = |value, low, high| estimate_text(&estimate(value, low, high)).1;
+        assert_eq!(interval(15.3, 0.000_001, 173_070_513.61), "0.0–173\u{a0}070\u{a0}000");
+        assert_eq!(interval(4.2, 0.0, 17_230_724_758.59), "0.00–2e10");
+        assert_eq!(interval(11.4, 0.0, 9_876.54), "0.0–9876.5");
     }
 
     #[test]

@@ -240,7 +240,7 @@ fn volatile(trial: &TrialFinding, operation: &Operation) -> Option<String> {
     stack.ends().into_iter().find_map(|(end, ground)| loses_all(stack, ground, &what(&end)))
 }
 
-/// Why what lies on a ground is lost at a power cut.
+/// Why what lies on a ground is lost on power loss.
 fn loses_all(stack: &StackFacts, ground: &GroundName, what: &str) -> Option<String> {
     if let Some((_, promise)) = stack.promise(Some(ground), Claim::Volatile) {
         return Some(format!("{what} is in memory: {}", promise.source));

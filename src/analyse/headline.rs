@@ -301,9 +301,9 @@ impl HeadlineSentence<'_> {
 fn price(class: DurabilityClass, count: usize) -> &'static str {
     match (class, count) {
         (DurabilityClass::NotApplicable, _) => "only read",
-        (DurabilityClass::Volatile, _) => "may lose everything at a power cut",
-        (DurabilityClass::Delayed, 1) => "loses the last commits at a power cut",
-        (DurabilityClass::Delayed, _) => "lose the last commits at a power cut",
+        (DurabilityClass::Volatile, _) => "may lose everything on power loss",
+        (DurabilityClass::Delayed, 1) => "loses the last commits on power loss",
+        (DurabilityClass::Delayed, _) => "lose the last commits on power loss",
         (DurabilityClass::DeclaredStable, 1) => "relies on its device's claim",
         (DurabilityClass::DeclaredStable, _) => "rely on their devices' claim",
         (DurabilityClass::MayTear, _) => "may be left with torn pages by a power cut",

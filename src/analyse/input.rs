@@ -21,6 +21,10 @@ pub struct RunInput {
     pub wall_us: Option<u64>,
     /// Of that, time in which a workload was measured.
     pub measured_us: Option<u64>,
+    /// Path of the run folder, as a shell takes it.
+    pub folder: String,
+    /// What is missing of `events.jsonl`, in words.
+    pub lost_events: Option<String>,
     /// Trials that have no record yet.
     pub pending: Vec<TrialKey>,
     /// Trials whose files cannot be believed, each with the reason.

@@ -47,7 +47,10 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     }
     let (wall_us, measured_us) = spans(&events);
     let plan_text = folder.plan_text()?;
-    let mut analysis = Analysis::new(RunInput { run, plan_text, wall_us, measured_us, pending, damaged });
+    let lost_events = RunFolder::lost_events(&events, records.iter().map(|(key, _)| key));
+    let path = as_word(folder.path());
+    let input = RunInput { run, plan_text, wall_us, measured_us, folder: path, lost_events, pending, damaged };
+    let mut analysis = Analysis::new(input);
     for (key, _) in &records {
         // One that is damaged counts for nothing anyway.
         if let StoredTrial::Whole(record) = folder.set_aside(key)? {
@@ -163,6 +166,13 @@ fn rows(columns: BTreeMap<String, ColumnData>) -> Seconds {
     seconds
 }
 
+/// A path as one word of a shell.
+fn as_word(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
 /// Wall time of all sittings, and the time in which a workload was measured; `None` for a run that has not ended.
 fn spans(events: &[Stamped]) -> (Option<u64>, Option<u64>) {
     let ended = events.iter().rev().any(|event| matches!(event.what, Event::RunDone { .. }));
@@ -196,6 +206,12 @@ mod tests {
     fn done(measured_us: u64) -> Event {
         let trial = TrialKey { case: "c".into(), trial: 1 };
         Event::TrialDone { trial, wall_us: 9, measured_us, rate: None }
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        assert_eq!(as_word(Path::new("results/2026-11-22-0952-x")), "results/2026-11-22-0952-x");
+        assert_eq!(as_word(Path::new("/my runs/o'x")), r"'/my runs/o'\''x'");
     }
 
     #[test]

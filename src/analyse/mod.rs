@@ -77,7 +77,7 @@ use disturbed::Disturbed;
 use findings::{CaseFinding, Durability, Findings, MachineFinding, Ranking, RunSummary};
 use input::{RunInput, TrialInput};
 use not_run::NotRunSums;
-use remark::Remark;
+use remark::{Remark, Weight};
 use series::Buckets;
 use std::collections::BTreeMap;
 
@@ -166,11 +166,13 @@ impl Analysis {
             headline = format!("{quick} {headline}");
             answer.notes.push(quick);
         }
-        let rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
+        let mut rankings: Vec<Ranking> = contests.into_iter().map(|contest| contest.ranking).collect();
+        decided::name_folder(&mut rankings, &self.input.folder);
         percentiles::compare(&rankings, &self.cases, &mut found);
         let run = self.summary();
         let finished = self.input.pending.is_empty();
         let mut of_run = cautions::of_run(&machines, &self.cases, finished);
+        of_run.extend(self.input.lost_events.iter().map(|lost| Remark::plain(Weight::Missing, lost.as_str())));
         of_run.extend(self.disturbed.of_run(run.trials_planned));
         let cautions = remark::cautions(of_run, &self.cases, &remarks);
         Findings {

@@ -2,6 +2,7 @@
 //!
 //! Stacks and workloads have names of their own; every other axis is `axis=value`. What all cases share is left out.
 
+use crate::record::columns;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a case lies in the matrix: value by axis.
@@ -32,6 +33,13 @@ pub fn of_axes(axes: &Axes, named: &[String]) -> String {
 #[must_use]
 pub fn of_axis(axis: &str, value: &str) -> String {
     if matches!(axis, "stack" | "workload") { value.to_owned() } else { format!("{axis}={value}") }
+}
+
+/// Columns of these axes, named as those of the Parquet files.
+#[must_use]
+pub fn axis_columns(axes: &BTreeSet<&String>) -> Vec<String> {
+    let axes: Axes = axes.iter().map(|axis| ((*axis).clone(), String::new())).collect();
+    columns::axes(&axes).into_iter().map(|(column, _)| column.name).collect()
 }
 
 /// Axes with more than one value (an axis that a case lacks counts as a value): stack, workload, then by name.

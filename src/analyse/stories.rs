@@ -30,7 +30,7 @@ fn the_fastest_safe_stack_wins_and_the_volatile_one_is_named_with_its_price() {
         found.headline
     );
     assert!(found.headline.contains("; btrfs is slower. tmpfs (5.07 times ext4)"), "{}", found.headline);
-    assert!(found.headline.ends_with("is faster, but may lose everything at a power cut."), "{}", found.headline);
+    assert!(found.headline.ends_with("is faster, but may lose everything on power loss."), "{}", found.headline);
     use DurabilityClass::{Flushed, Volatile};
     let ranks = labels(&found, 0);
     let ranks: Vec<_> = ranks.iter().map(|(class, rank, label)| (*class, *rank, label.as_str())).collect();
@@ -121,7 +121,7 @@ fn only_volatile_stacks_are_not_called_a_choice() {
 fn a_volatile_stack_that_is_not_faster_is_told_so() {
     let found = Story::of(3, Some("ext4")).with(&Act::on("ext4")).with(&Act::in_memory()).findings();
     assert!(
-        found.headline.ends_with(". tmpfs is not shown to be faster and may lose everything at a power cut."),
+        found.headline.ends_with(". tmpfs is not shown to be faster and may lose everything on power loss."),
         "{}",
         found.headline
     );

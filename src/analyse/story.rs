@@ -441,6 +441,8 @@ impl Story {
         };
         let plan_text = "name = \"story\"".to_owned();
         let input = RunInput {
+            folder: "results/story".to_owned(),
+            lost_events: None,
             run,
             plan_text,
             wall_us: Some(1000),

@@ -5,6 +5,7 @@ use super::places::StateArgs;
 use super::progress::count;
 use crate::error::{EXIT_INCOMPLETE, Result};
 use crate::host::Host;
+use crate::report::terminal::paragraph;
 use crate::run::clean::{self, Leftover};
 
 /// Clean up after a killed run
@@ -49,20 +50,25 @@ fn print(leftover: &Leftover, dry: bool) -> Result<()> {
         (false, None) => "cleaned up",
         (false, Some(_)) => "could not fully clean up",
     };
-    out::line(&format!(
-        "run {}: {deed} {}",
-        leftover.run,
-        count(leftover.things.len().try_into().unwrap_or(u32::MAX), "thing")
-    ))?;
-    for thing in leftover.things.iter().rev() {
-        let marks: Vec<String> = thing.marks.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        out::line(&format!("  {} {}: {}", thing.owner, thing.kind, out::harmless(&marks.join(", "))))?;
-    }
-    for knob in &leftover.left {
-        out::line(&format!("  {}", out::harmless(knob)))?;
-    }
-    match &leftover.failure {
-        Some(e) => out::line(&format!("  incomplete: {}", out::harmless_lines(&e.to_string()))),
-        None => Ok(()),
-    }
+    let things = count(leftover.things.len().try_into().unwrap_or(u32::MAX), "thing");
+    out::fitted(|| {
+        let mut text = paragraph("", &format!("run {}: {deed} {things}", leftover.run));
+        for thing in leftover.things.iter().rev() {
+            let marks: Vec<String> = thing.marks.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            let line = format!("{} {}: {}", thing.owner, thing.kind, out::harmless(&marks.join(", ")));
+            text.push_str(&paragraph("  ", &line));
+        }
+        for knob in &leftover.left {
+            text.push_str(&paragraph("  ", &out::harmless(knob)));
+        }
+        for line in leftover.failure.iter().flat_map(|e| lines(&e.to_string())) {
+            text.push_str(&paragraph("  ", &line));
+        }
+        text
+    })
+}
+
+/// A failure's message, line by line.
+fn lines(message: &str) -> Vec<String> {
+    format!("incomplete: {}", out::harmless_lines(message)).lines().map(str::to_owned).collect()
 }

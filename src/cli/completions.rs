@@ -1,4 +1,7 @@
 //! `pgstrata completions`: what a shell needs to complete the command line.
+//!
+//! What clap_complete makes knows subcommands and options. Added here: names of publications and, for `compare`, the
+//! cases of a run folder, which the shell lists from the folder.
 
 use super::out;
 use crate::error::Result;
@@ -12,7 +15,9 @@ use clap_complete::Shell;
 #[command(after_help = "\
 Examples:
   pgstrata completions bash > /etc/bash_completion.d/pgstrata
-  pgstrata completions fish > ~/.config/fish/completions/pgstrata.fish")]
+  pgstrata completions fish > ~/.config/fish/completions/pgstrata.fish
+
+bash, zsh and fish also complete shelf names, and FOLDER:CASE for compare.")]
 pub struct Args {
     /// The shell
     #[arg(value_enum)]
@@ -24,20 +29,97 @@ pub struct Args {
 /// # Errors
 /// When standard output cannot be written.
 pub fn run(args: &Args) -> Result<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut with_values(super::command()), "pgstrata", &mut script);
-    out::bytes(&script)?;
+    out::bytes(script(args.shell).as_bytes())?;
     Ok(0)
 }
 
 /// Arguments that are plans, and those that are folders: (subcommand, argument, what it is).
-const HINTS: [(&str, &str, ValueHint); 5] = [
+const HINTS: [(&str, &str, ValueHint); 6] = [
     ("plan", "file", ValueHint::FilePath),
     ("run", "plan", ValueHint::FilePath),
     ("run", "resume", ValueHint::DirPath),
+    ("status", "folder", ValueHint::DirPath),
     ("report", "folder", ValueHint::DirPath),
     ("probe", "folder", ValueHint::DirPath),
 ];
+
+/// Stands for the names of publications in the parts below.
+const NAMES: &str = "@NAMES@";
+/// Same, each as a side of `compare`.
+const SIDES: &str = "@SIDES@";
+
+/// Bash breaks words at colons, so what it has of `shelf:NAME` or `FOLDER:CASE` is the part behind the last one.
+const BASH: &str = r#"
+_pgstrata_sides() {
+    local word="${COMP_LINE:0:COMP_POINT}" rest="" one
+    word="${word##* }"
+    _pgstrata "$@"
+    if [[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " != *" compare "* || "${word}" == -* || "$3" == --* ]]; then
+        return 0
+    fi
+    COMPREPLY=( $(compgen -W "@SIDES@" -- "${word}") )
+    if [[ "${word}" == *:* ]]; then
+        rest="${word%:*}:"
+        for one in "${word%%:*}"/trials/*/; do
+            one="${one%/}"
+            one="${word%%:*}:${one##*/}"
+            [[ "${one}" == "${word}"* && "${one}" != *'*' ]] && COMPREPLY+=( "${one}" )
+        done
+    else
+        COMPREPLY+=( $(compgen -f -- "${word}") )
+    fi
+    if [[ "${COMP_WORDBREAKS}" == *:* && -n "${rest}" ]]; then
+        COMPREPLY=( "${COMPREPLY[@]#"${rest}"}" )
+    fi
+    return 0
+}
+
+complete -F _pgstrata_sides -o bashdefault -o default pgstrata
+"#;
+
+const FISH: &str = r#"
+function __pgstrata_cases
+    set -l folder (string match -r '^[^:]+(?=:)' -- (commandline -ct))
+    for trials in $folder/trials/*/
+        echo $folder:(basename $trials)
+    end
+end
+complete -c pgstrata -n "__fish_pgstrata_using_subcommand shelf; and __fish_seen_subcommand_from show" -f -a "@NAMES@"
+complete -c pgstrata -n "__fish_pgstrata_using_subcommand compare" -a "@SIDES@ (__pgstrata_cases)"
+"#;
+
+const ZSH: &str = r#"
+(( $+functions[_pgstrata_sides] )) ||
+_pgstrata_sides() {
+    local folder=${PREFIX%%:*}
+    local -a cases=($folder/trials/*(N/:t))
+    [[ $PREFIX == *:* ]] && compadd -- $folder:${^cases}
+    compadd -- @SIDES@
+    [[ $PREFIX == *:* ]] || _files
+}
+"#;
+/// Where functions end in what clap_complete makes for zsh.
+const ZSH_END: &str = "\nif [ \"$funcstack[1]\" = \"_pgstrata\" ]; then";
+/// How it writes the sides of `compare`, and how they are completed.
+const ZSH_SIDES: (&str, &str) = ("the first is the reference:_default'", "the first is the reference:_pgstrata_sides'");
+
+/// The whole script for a shell.
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut with_values(super::command()), "pgstrata", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    let names = shelf::names();
+    let sides: Vec<String> = names.iter().map(|name| format!("shelf:{name}")).collect();
+    let named = |part: &str| part.replace(NAMES, &names.join(" ")).replace(SIDES, &sides.join(" "));
+    match shell {
+        Shell::Bash => script + &named(BASH),
+        Shell::Fish => script + &named(FISH),
+        Shell::Zsh => {
+            script.replacen(ZSH_END, &format!("{}{ZSH_END}", named(ZSH)), 1).replacen(ZSH_SIDES.0, ZSH_SIDES.1, 1)
+        }
+        _ => script,
+    }
+}
 
 /// The command line with what a shell can know of its values. Only here: elsewhere an unknown name gets its own message.
 fn with_values(command: clap::Command) -> clap::Command {
@@ -55,16 +137,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bash_and_zsh_complete_the_names_of_the_shelf_and_bash_folders() {
-        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell] {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut with_values(super::super::command()), "pgstrata", &mut script);
-            let script = String::from_utf8(script).unwrap();
-            // The others complete no values of arguments in what clap_complete makes for them.
-            if matches!(shell, Shell::Bash | Shell::Zsh) {
-                assert!(shelf::names().iter().all(|name| script.contains(name)), "{shell}");
-            }
-            assert!(shell != Shell::Bash || script.contains("plusdirs"), "{script}");
+    fn bash_zsh_and_fish_complete_the_names_of_the_shelf_and_the_cases_of_runs() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = script(shell);
+            let sides = shelf::names().into_iter().map(|name| format!("shelf:{name}"));
+            assert!(sides.into_iter().all(|side| script.contains(&side)), "{shell}");
+            assert!(shelf::names().iter().all(|name| script.matches(name).count() > 1), "{shell}");
+            assert!(script.contains("/trials/*") && !script.contains(NAMES) && !script.contains(SIDES), "{shell}");
         }
+        assert!(script(Shell::Zsh).contains(":_pgstrata_sides'") && script(Shell::Bash).contains("plusdirs"));
     }
 }

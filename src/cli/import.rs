@@ -19,56 +19,55 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Read what other tools printed, on any machine, and store it as a measurement
+/// Import output of other tools, measured on any machine
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata import pg_test_fsync.txt                     shows what it took from which lines; stores
+  pgstrata import pg_test_fsync.txt                     show what was read from which lines, and store it
   pgstrata import pgbench-zfs.txt --set stack.filesystem=zfs
   pgstrata import measured/ --name old-server           every file in a folder, or what its
                                                         publication.toml names
   ssh db1 iostat -x 1 60 | pgstrata import - --dry-run  standard input; nothing is stored
   pgstrata import pgbench_log.4711.zst --json | jq .record.cases
 
-The content of a file tells its kind. Read are pg_test_fsync (English), pgbench with its logs (-l),
-iostat, vmstat, zpool iostat, fio (JSON), zfs get and mount, also as pages and mails show them, in
-UTF-8, UTF-16 or Latin-1, packed with gzip, xz or zstd. A line that was folded or cut off is listed
-as not read.
+Formats are recognized by content: pg_test_fsync (English), pgbench with its logs (-l), iostat,
+vmstat, zpool iostat, fio (JSON), zfs get and mount, also pasted from web pages and mails, in UTF-8,
+UTF-16 or Latin-1, compressed with gzip, xz or zstd. Wrapped or truncated lines are listed as not
+read.
 
-Each file becomes a case of its own, named by the file. A publication.toml in the folder says which
+Each file is a separate case, named after the file. A publication.toml in the folder says which
 files belong together, what varied and which are repetitions; --manifest-example prints one.
 
---set KEY=VALUE adds what you know of all files. Any key is kept and shown; these decide what
-`pgstrata compare` puts side by side, and what it says of a rate:
+--set KEY=VALUE adds a fact about all files. Any key is kept and shown; these decide what
+`pgstrata compare` compares, and how it judges a rate:
   stack.filesystem (of the data), wal_stack.filesystem, stack.mount_options, zfs.sync, zfs.dataset
-  stack.medium=memory|disk, stack.media=rotating   where the files lay
+  stack.medium=memory|disk, stack.media=rotating   where the files were
   data.fits=shared_buffers|memory|neither          whether reads of pgbench reached the storage
   postgresql.version, postgresql.fsync, postgresql.synchronous_commit
   workload.script, workload.scale, workload.clients, workload.rate
 
-Exit code: 0 all outputs that were found were read whole (lines outside of them that look like
-figures are listed), 1 some lines or files of a folder could not be read, and the
-rest was read, 2 a file is no output of a tool that is known, or publication.toml is wrong (nothing
-is stored then), 5 the folder cannot be written.")]
+Exit code: 0 all outputs found were read in full (other lines that look like figures are listed),
+1 some lines, or files of a folder, could not be read, 2 a file is not the output of a known tool,
+or publication.toml is wrong (nothing is stored), 5 the folder cannot be written.")]
 pub struct Args {
     /// Files, folders, or - for standard input
     #[arg(required_unless_present = "manifest_example", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print a publication.toml to start from, and nothing else
+    /// Print a template publication.toml and exit
     #[arg(long, exclusive = true)]
     manifest_example: bool,
-    /// Folder that the folder of the import is made in
+    /// Results folder; the folder of the import is created in it
     #[arg(short, long, value_name = "RESULTS", default_value = "results")]
     output: PathBuf,
-    /// What is known of what was measured: stack.filesystem=zfs, origin.machine='8 cores, 64 GiB'
+    /// A known fact about what was measured: stack.filesystem=zfs, origin.machine='8 cores, 64 GiB'
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
-    /// Name of the import, part of its folder's [default: from the first file's name]
+    /// Name of the import, part of its folder name [default: from the first file's name]
     #[arg(long)]
     name: Option<String>,
-    /// Show what would be taken, and store nothing
+    /// Show what would be imported; store nothing
     #[arg(long)]
     dry_run: bool,
-    /// Show every number with its line and its text
+    /// Show every number with its source line
     #[arg(long)]
     rows: bool,
     /// Print the record as JSON instead
@@ -86,7 +85,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
     match key.contains('.') && key.split('.').all(plain) {
         true if value.trim().is_empty() => Err(format!("{key} has no value")),
         true => Ok((key.to_owned(), value.trim().to_owned())),
-        false => Err(format!("`{key}` is no key with a point in it, as stack.filesystem or origin.machine")),
+        false => Err(format!("`{key}` has no dot; keys look like stack.filesystem or origin.machine")),
     }
 }
 
@@ -166,8 +165,8 @@ fn clear(results: &Path) {
     for (path, removed) in clear_dead(results) {
         let path = out::harmless(&path.display().to_string());
         match removed {
-            Ok(()) => out::remark(&format!("removed what a killed import left: {path}")),
-            Err(error) => out::remark(&format!("a killed import left {path}, which cannot be removed: {error}")),
+            Ok(()) => out::remark(&format!("removed leftovers of a killed import: {path}")),
+            Err(error) => out::remark(&format!("leftovers of a killed import cannot be removed: {path}: {error}")),
         }
     }
 }
@@ -197,7 +196,7 @@ fn tell(settings: &[(String, String)], record: &mut ImportRecord) -> Result<()> 
             Some(part) => set_origin(&mut record.origin, part, value)?,
             None => {
                 if let Some(known) = misspelt(key) {
-                    return Err(Error::user(format!("there is no fact {key} that anything goes by"))
+                    return Err(Error::user(format!("unknown fact {key}: nothing uses it"))
                         .hint(format!("did you mean {known}?")));
                 }
                 for case in &mut record.cases {
@@ -223,7 +222,7 @@ fn plain_name(name: &str) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 100 || !name.chars().all(plain) {
         return Err(Error::user(format!("`{name}` cannot be part of a folder's name"))
-            .hint("use up to 100 letters, digits, points and dashes"));
+            .hint("use up to 100 letters, digits, dots and dashes"));
     }
     Ok(name.to_owned())
 }
@@ -308,7 +307,7 @@ mod tests {
     fn settings_are_keys_with_a_point_and_a_value() {
         assert_eq!(
             setting("zfs.sync = disabled").err().as_deref(),
-            Some("`zfs.sync ` is no key with a point in it, as stack.filesystem or origin.machine")
+            Some("`zfs.sync ` has no dot; keys look like stack.filesystem or origin.machine")
         );
         assert_eq!(setting("a.b=c=d"), Ok(("a.b".to_owned(), "c=d".to_owned())));
         for bad in ["a.b", "=x", "ab=x", "a..b=x", "a.=x", "a.b=", "a.b= "] {

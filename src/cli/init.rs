@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::plan::{self, Problems};
 use crate::provision::disk::{self, FoundDisk};
 use crate::units::Bytes;
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use text::{Place, QUESTIONS, Question};
 
@@ -161,9 +161,23 @@ fn ask(lines: &[String], wanted: &str) -> Result<String> {
         out::remark(&format!("  {n}  {}", out::harmless(line)));
     }
     out::remark(&format!("Type {wanted}:"));
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).or_user(|| "read the answer".to_owned())?;
-    Ok(answer.trim().to_owned())
+    answer(&mut std::io::stdin().lock(), wanted)
+}
+
+/// The first line that says something.
+fn answer(from: &mut dyn BufRead, wanted: &str) -> Result<String> {
+    loop {
+        let mut line = String::new();
+        if from.read_line(&mut line).or_user(|| "read the answer".to_owned())? == 0 {
+            return Err(Error::user("the input ended before an answer; no plan was written").hint(
+                "run `pgstrata init` again, or answer with flags: pgstrata init --on loop --question filesystem",
+            ));
+        }
+        match line.trim() {
+            "" => out::remark(&format!("No answer. Type {wanted}, or press Ctrl-C to leave:")),
+            answer => return Ok(answer.to_owned()),
+        }
+    }
 }
 
 /// The place in a list that is counted from 1.
@@ -213,6 +227,13 @@ mod tests {
         assert!(matches!(place("/dev/null", &found).unwrap(), Place::Disk { path, .. } if path.contains("by-id")));
         assert!(place("/dev/zero", &found).unwrap_err().to_string().contains("neither a whole disk nor a folder"));
         assert!(place("/nowhere", &found).unwrap_err().hint_text().unwrap().contains("doctor"));
+    }
+
+    #[test]
+    fn an_empty_answer_is_asked_again_and_the_end_of_the_input_says_that_no_plan_was_written() {
+        assert_eq!(answer(&mut &b"\n  \n 2 \n"[..], "a number").unwrap(), "2");
+        let error = answer(&mut &b"\n"[..], "a number").unwrap_err();
+        assert!(error.to_string().contains("no plan was written") && error.kind().exit_code() == 2, "{error}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod status;
 
 pub use catalogue::catalogue;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use out::Colour;
 use std::ffi::OsString;
@@ -120,19 +120,24 @@ fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(usage) => {
-            // Help that nobody reads any more is no error, and one about printing an error could not be printed.
-            drop(usage.print());
-            return u8::try_from(usage.exit_code()).unwrap_or(2);
+            // An error about printing an error could not be printed.
+            let printed = out::settle(usage.print());
+            return match (usage.exit_code(), printed) {
+                (0, Err(error)) => failed(&error),
+                (code, _) => u8::try_from(code).unwrap_or(2),
+            };
         }
     };
     out::set_colour(cli.color);
     match cli.command.run() {
         Ok(code) => code,
-        Err(error) => {
-            out::error(&error);
-            error.kind().exit_code()
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &Error) -> u8 {
+    out::error(error);
+    error.kind().exit_code()
 }
 
 #[cfg(test)]

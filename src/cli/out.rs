@@ -6,6 +6,7 @@
 use crate::error::{Error, Result};
 use crate::host::terminal::{self, Columns};
 use crate::report::layout;
+use crate::report::terminal::paragraph;
 use serde::Serialize;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -126,9 +127,26 @@ fn reverses(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Writes a line to standard error, where remarks go that are no result. Without a reader it is dropped.
+/// Writes a line to standard error, where remarks go that are no result; on a terminal folded at its width. Without a
+/// reader it is dropped.
 pub fn remark(text: &str) {
-    to_stderr(&format!("{text}\n"));
+    match stderr_columns() {
+        Some(columns) => to_stderr(&folded(text, columns)),
+        None => to_stderr(&format!("{text}\n")),
+    }
+}
+
+/// The text, its lines that are wider than so many columns folded below their own indent.
+fn folded(text: &str, columns: usize) -> String {
+    let columns = u16::try_from(columns).unwrap_or(WIDEST).clamp(*SENSIBLE.start(), WIDEST);
+    let fold = |line: &str| match line.chars().count() > usize::from(columns) {
+        true => {
+            let indent = &line[..line.len() - line.trim_start().len()];
+            layout::at_width(columns, || paragraph(indent, line))
+        }
+        false => format!("{line}\n"),
+    };
+    text.split('\n').map(fold).collect()
 }
 
 /// Writes the error, and what to do about it, to standard error.
@@ -141,10 +159,14 @@ fn to_stderr(text: &str) {
     drop(std::io::stderr().lock().write_all(text.as_bytes()));
 }
 
-fn settle(written: std::io::Result<()>) -> Result<()> {
+/// What became of writing to standard output. Nobody who reads it any more is no error.
+///
+/// # Errors
+/// Any other.
+pub fn settle(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::host(error.to_string()).while_doing("write to standard output"))
+            Err(Error::store(error.to_string()).while_doing("write to standard output"))
         }
         _ => Ok(()),
     }
@@ -215,6 +237,14 @@ mod tests {
     }
 
     #[test]
+    fn remarks_are_folded_at_the_terminals_width_and_short_lines_stay_as_they_are() {
+        let text = format!("warning: {}\n  a  b   c", "word ".repeat(40).trim_end());
+        let lines = folded(&text, 80);
+        assert!(lines.lines().all(|line| line.chars().count() <= 80) && lines.lines().count() == 4, "{lines}");
+        assert!(lines.ends_with("\n  a  b   c\n"), "{lines}");
+    }
+
+    #[test]
     fn foreign_text_cannot_drive_the_terminal() {
         assert_eq!(harmless("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e"), "a\\u{1b}[2Jb\\u{d}\\u{a}c\\u{9b}d\\u{202e}e");
         assert_eq!(harmless_lines("a\n\tb\u{7}"), "a\n\tb\\u{7}");
@@ -245,5 +275,6 @@ mod tests {
         assert!(settle(Err(ErrorKind::BrokenPipe.into())).is_ok());
         let error = settle(Err(ErrorKind::StorageFull.into())).unwrap_err();
         assert!(error.to_string().starts_with("failed to write to standard output"), "{error}");
+        assert_eq!(error.kind().exit_code(), 5);
     }
 }

@@ -176,6 +176,10 @@ fn shown(plan: &Plan, checked: &Checked, forecast: &Forecast) -> String {
     text
 }
 
+/// What adaptive blocks compare.
+const INSIDE_A_CLASS: &str = "cases are compared only within their durability class, which is known once they ran: a case \
+                              alone in its class gets no further trials after the first look";
+
 /// The servers that will run, and what could not be checked.
 fn checked_shown(checked: &Checked) -> String {
     let mut text = String::new();
@@ -251,11 +255,9 @@ fn stacks_shown(plan: &Plan) -> String {
 fn forecast_shown(forecast: &Forecast, number: &HashMap<&str, usize>) -> String {
     let mut text = match forecast.least_us {
         Some(least) => {
-            format!(
-                "\nExpected duration: {} to {}, depending on when comparisons are decided\n",
-                Micros(least),
-                Micros(forecast.expected_us)
-            )
+            let most = Micros(forecast.expected_us);
+            let duration = format!("{} to {most}, depending on when comparisons are decided", Micros(least));
+            wrapped("\nExpected duration: ", &duration) + &wrapped("  ", INSIDE_A_CLASS)
         }
         None => format!("\nExpected duration: {}\n", Micros(forecast.expected_us)),
     };

@@ -167,6 +167,11 @@ pub fn count(n: u32, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// ", about 12 min"; empty where nothing is expected.
+fn about(expected_us: u64) -> String {
+    if expected_us == 0 { String::new() } else { format!(", about {}", rounded(expected_us)) }
+}
+
 /// What repeats of disturbed trials may add to an estimate.
 fn repeats(most: u32) -> String {
     if most == 0 { String::new() } else { format!(", plus up to {} of disturbed trials", count(most, "repeat")) }
@@ -206,15 +211,14 @@ fn lasting(event: &Event, columns: Option<usize>) -> Option<String> {
     Some(match event {
         Event::RunStarted { trials, expected_us, most_repeats, .. } => {
             let repeats = repeats(*most_repeats);
-            format!("{} to measure, about {}{repeats}", count(*trials, "trial"), Micros(*expected_us))
+            format!("{} to measure{}{repeats}", count(*trials, "trial"), about(*expected_us))
         }
         Event::RunResumed { done, left: 0, most_repeats: 0, .. } => {
             format!("complete: {} measured, nothing is left to do", count(*done, "trial"))
         }
         Event::RunResumed { done, left, expected_us, most_repeats, .. } => {
             let repeats = repeats(*most_repeats);
-            let time = if *left == 0 { String::new() } else { format!(", about {}", Micros(*expected_us)) };
-            format!("{} complete, {left} left{time}{repeats}", count(*done, "trial"))
+            format!("{} complete, {left} left{}{repeats}", count(*done, "trial"), about(*expected_us))
         }
         Event::RepeatStarted { trial } => {
             format!("  {}  disturbed by other programs or guests: repeated", in_column(trial, columns))

@@ -31,43 +31,43 @@ use std::path::{Path, PathBuf};
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
 
---notify splits its text at blanks into a program and its arguments; no shell and no quotes. The program starts when the
-run has ended, however it ended, in the working folder, for 60 s at most, with PGSTRATA_RUN_FOLDER (empty when there is
-none), PGSTRATA_OUTCOME (complete, incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the error)
-in its environment. That it fails is a warning.
+--notify splits CMD at spaces into a program and its arguments: no shell, no quoting. The program starts in the working
+folder when the run ends for any reason, and may take up to 60 s. Its environment has PGSTRATA_RUN_FOLDER (empty if there
+is none), PGSTRATA_OUTCOME (complete, incomplete, interrupted, failed), PGSTRATA_EXIT_STATUS and PGSTRATA_MESSAGE (the
+error). If it fails, the run prints a warning.
 
-One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; a second one leaves at once, and
-`pgstrata clean` undoes the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag,
-3 the machine lacks something, 4 an external program
-failed (a run stops when all of its first trials fail in the same way before they measure anything), 5 a run folder cannot be written or read, 130 interrupted.")]
+Ctrl-C once cleans up, keeps complete trials and exits; a second Ctrl-C exits immediately, and `pgstrata clean` cleans up
+the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or flag, 3 the machine lacks something,
+4 an external program failed (a run stops when its first trials all fail in the same way before they measure anything),
+5 a run folder cannot be written or read, 130 interrupted.")]
 pub struct Args {
     /// The plan (see `pgstrata plan --example`)
     #[arg(required_unless_present = "resume")]
     plan: Option<PathBuf>,
-    /// Go on with the run in this folder: trials that are complete are kept, the rest is run
+    /// Resume the run in this folder: complete trials are kept, the rest is run
     #[arg(long, value_name = "RUN_FOLDER")]
     resume: Option<PathBuf>,
-    /// With --resume: give the run more blocks, N in all; ranks are then decided by a rule that holds however often blocks
-    /// are added
+    /// With --resume: extend the run to N blocks in total; ranks are then decided by e-values, which stay valid however
+    /// often blocks are added
     #[arg(long, value_name = "N", requires = "resume")]
     blocks: Option<u32>,
-    /// Print every event as a line of JSON instead of progress
+    /// Print each event as one line of JSON instead of progress
     #[arg(long)]
     json: bool,
-    /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of whole checkpoint
-    /// cycles; the report begins with what that left out
+    /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint
+    /// cycles; the report starts with what that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
     /// There is none: `pgstrata plan` does that
     #[arg(long, hide = true)]
     dry_run: bool,
-    /// Do not ask before a disk that the plan marks `overwrite = true` is overwritten
+    /// Overwrite disks that the plan marks `overwrite = true` without asking
     #[arg(long)]
     yes: bool,
-    /// Write report.html after each trial as well; the page reloads itself while the run goes on
+    /// Also write report.html after each trial; the page reloads itself during the run
     #[arg(long)]
     page: bool,
-    /// Start this program when the run has ended or failed
+    /// Run this command when the run ends or fails
     #[arg(long, value_name = "CMD")]
     notify: Option<String>,
     #[command(flatten)]
@@ -120,10 +120,10 @@ fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
 fn start(host: &Host, plan: &Plan, places: &Places, interrupt: &Interrupt, watcher: Watcher<'_>) -> Result<Ending> {
     let left = clean::clean(host, &places.state, true)?;
     for run in left.iter().filter(|run| !run.live && !run.things.is_empty()) {
-        out::remark(&format!("the run {} was killed and has left things here: `pgstrata clean` undoes them", run.run));
+        out::remark(&format!("run {} was killed and left things behind: `pgstrata clean` removes them", run.run));
     }
     for run in left.iter().filter(|run| run.live) {
-        out::remark(&format!("the run {} is going on at the same time: both disturb each other's figures", run.run));
+        out::remark(&format!("run {} is active at the same time: each run disturbs the other's figures", run.run));
     }
     session::start(host, plan, places, interrupt, watcher)
 }
@@ -176,10 +176,12 @@ fn consent(host: &Host, cases: &[CaseSpec], yes: bool) -> Result<()> {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() {
-        return Err(Error::user("nobody is there to be asked whether the disks above may be overwritten")
-            .hint("look at them and run again with --yes"));
+        return Err(Error::user(
+            "cannot ask whether the disks above may be overwritten: standard input is not a terminal",
+        )
+        .hint("check them and run again with --yes"));
     }
-    out::remark("Everything on them is lost. Type yes to go on.");
+    out::remark("All data on them will be lost. Type yes to continue.");
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).or_user(|| "read the answer".to_owned())?;
     if answer.trim() == "yes" { Ok(()) } else { Err(Error::user("no disk was touched: the answer was not yes")) }
@@ -222,7 +224,7 @@ fn conclude(ending: &Ending, json: bool) -> Result<u8> {
     }
     if ending.interrupted {
         if !json {
-            out::line(&format!("interrupted; go on with: pgstrata run --resume {}", shown(&ending.folder)))?;
+            out::line(&format!("interrupted; resume it with:\n  pgstrata run --resume {}", shown(&ending.folder)))?;
         }
         return Ok(Kind::Interrupted.exit_code());
     }

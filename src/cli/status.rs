@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 /// Widest line of warnings.
 const COLUMNS: usize = 80;
 
-/// Show how far a run is: trials, time left, warnings
+/// Show the progress of a run: trials, time left, warnings
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  pgstrata status results/2026-11-21-0241-which-filesystem    of a run that goes on, has ended or was killed
+  pgstrata status results/2026-11-21-0241-which-filesystem    of an active, finished or killed run
   pgstrata status results/... --json | jq .left_us            for programs
   watch pgstrata status results/...                           from a second terminal
 
-Reads the run folder and nothing else, so it works from any account and machine that can read it. Exit status: 0 the run
-goes on, or all trials are measured; 1 it has ended and some trials have no figures; 2 no run folder; 5 it cannot be read.")]
+Reads only the run folder, so it works from any account and machine that can read it. Exit code: 0 the run is active or all
+trials are measured, 1 it has ended and some trials have no figures, 2 not a run folder, 5 the folder cannot be read.")]
 pub struct Args {
     /// A run folder
     folder: PathBuf,
@@ -106,16 +106,21 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     let live = folder.is_live();
     let record = folder.record();
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
+    let mut stored = Vec::new();
     let events = folder.events()?;
     let due = record.due(&events);
     for key in &due {
         match folder.trial(key) {
-            Ok(Some(trial)) if trial.outcome == Outcome::Measured => measured += 1,
-            Ok(Some(_)) => not_run += 1,
+            Ok(Some(trial)) => {
+                stored.push(key);
+                *(if trial.outcome == Outcome::Measured { &mut measured } else { &mut not_run }) += 1;
+            }
             Ok(None) => {}
             Err(_) => damaged += 1,
         }
     }
+    // While it runs, a trial may be stored an instant before its end is written.
+    let lost = RunFolder::lost_events(&events, stored.into_iter()).filter(|_| !live);
     let estimate = estimate(&events);
     let state = match events.iter().rev().find(|event| !matches!(event.what, Event::Warning { .. })).map(|it| &it.what)
     {
@@ -125,6 +130,8 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         Some(Event::Interrupted) => State::Interrupted,
         // Fail-fast writes no end.
         _ if estimate.current.is_none() && estimate.ended > 0 => State::Incomplete,
+        // Nor is there one where the file was emptied.
+        None if measured == due.len() => State::Complete,
         _ => State::Killed,
     };
     let left_us = estimate.left_us(now_us).filter(|_| live);
@@ -152,7 +159,7 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
         left_us,
         ends: left_us.map(|left_us| rfc3339(now_us.saturating_add(left_us))),
         last,
-        warnings: warnings(&events),
+        warnings: warnings(&events).into_iter().chain(lost).collect(),
     })
 }
 

@@ -182,7 +182,7 @@ mod tests {
         file.sync_all().unwrap();
         files::drop_cache(&file).unwrap();
         if cached_bytes(&big) > 0 {
-            println!("skipped: {} lies in memory, or its filesystem drops no pages", folder.path().display());
+            println!("skipped: {} is in memory, or its filesystem drops no pages", folder.path().display());
             return;
         }
         fs::write(&big, vec![7u8; 3_000_000]).unwrap();

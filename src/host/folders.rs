@@ -1,5 +1,7 @@
 //! Folders: made with all above them, listed, removed with all below them.
 
+use super::files::set_mode;
+use super::users::is_root;
 use crate::error::{Context, Result};
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -10,6 +12,18 @@ use std::path::{Path, PathBuf};
 pub(crate) fn make_all(path: &Path, mode: u32) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(mode).create(path);
     made.or_host(|| format!("create the folder {}", path.display()))
+}
+
+/// The same, and as root with passage for everybody through each one it makes, whatever the umask: the server's user must
+/// reach what lies below.
+pub(crate) fn make_passable(path: &Path) -> Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    make_all(path, 0o755)?;
+    for folder in missing.into_iter().filter(|folder| is_root() && !folder.as_os_str().is_empty()) {
+        let mode = super::paths::look_at(folder)?.mode;
+        set_mode(folder, mode | 0o111)?;
+    }
+    Ok(())
 }
 
 /// Paths of all that a folder holds, sorted.

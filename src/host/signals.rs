@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Said at the first interrupt. The carriage return takes the place of a progress line.
-const ASKED: &[u8] = b"\rinterrupted: cleaning up, keeping complete trials; interrupt again to exit immediately\n";
+const ASKED: &[u8] = b"\rinterrupted: cleaning up, complete trials are kept; again to exit immediately\n";
 /// Said at the second.
 const LEFT: &[u8] = b"\rexited immediately; run `pgstrata clean` to clean up\n";
 

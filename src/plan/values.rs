@@ -123,7 +123,9 @@ fn refuse(kind: OptionKind, node: &Node) -> ValueRefusal {
         (OptionKind::Size, Value::Integer(_)) => {
             refusal.help("add a unit to the number: MiB, GiB or TiB (MB, GB, TB and M, G, T mean the same)")
         }
-        (OptionKind::Span, Value::Integer(n)) if *n > 0 => refusal.help(format!("write it as \"{n}s\"")),
+        (OptionKind::Span, Value::Integer(n)) if *n > 0 => {
+            refusal.help(format!("add a unit to the number: \"{n}ms\", \"{n}s\" or \"{n}min\""))
+        }
         _ => refusal,
     }
 }
@@ -254,7 +256,8 @@ mod tests {
     fn refusals_say_what_is_wanted_and_how_to_write_it() {
         assert_eq!(
             refusal(OptionKind::Span, "60"),
-            "must be a time span with its unit, such as \"60s\", found a whole number; write it as \"60s\""
+            "must be a time span with its unit, such as \"60s\", found a whole number; \
+             add a unit to the number: \"60ms\", \"60s\" or \"60min\""
         );
         assert!(refusal(OptionKind::Size, "'6 gigs'").contains("unknown unit `gigs`"));
         assert!(refusal(OptionKind::Size, "'0GiB'").contains("greater than 0"));

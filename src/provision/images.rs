@@ -122,7 +122,7 @@ const WRITTEN: &str = "written";
 /// Makes an empty image file, which is going to be written in full or not, entered into the ledger first.
 pub(super) fn make_file(ledger: &Ledger, place: &Path, name: &str, written: bool) -> Result<PathBuf> {
     if place == Path::new(loop_image::DEFAULT_FOLDER) {
-        folders::make_all(place, 0o777)?;
+        folders::make_passable(place)?;
     }
     // The kernel shows the path of the file without symlinks, and by that the device is found again.
     let image = paths::resolve(place)?.join(name);

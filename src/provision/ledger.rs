@@ -380,7 +380,7 @@ fn make_private(folder: &Path) -> Result<()> {
         return Ok(());
     }
     let parent = folder.parent().unwrap_or(Path::new("/"));
-    folders::make_all(parent, 0o777)?;
+    folders::make_passable(parent)?;
     folders::make_all(folder, 0o700)?;
     sync_folder(parent)
 }

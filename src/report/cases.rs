@@ -28,7 +28,7 @@ impl Cases<'_> {
             TableColumn::text("Case").csv(&["case"]),
             TableColumn::text("Device").csv(&["device", "node"]),
             per("Writes"),
-            TableColumn::number("Bytes a write", "B"),
+            TableColumn::number("Bytes a write", "").csv(&["Bytes a write (B)"]),
             per("Flushes"),
             per("Reads"),
             TableColumn::number("Busy", "share").csv(&["device busy (0 to 1)"]),

@@ -6,6 +6,7 @@ use super::words::class_key;
 use crate::analyse::findings::{
     BaselineComparison, CaseFinding, Estimate, Findings, Latency, MeasureFinding, RankRow, RankedBy, Ranking,
 };
+use crate::analyse::names;
 use crate::error::{Context, Result};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -87,7 +88,7 @@ const FIELDS: [&str; 56] = [
 fn measures_table(findings: &Findings) -> Table {
     let axes: BTreeSet<&String> = findings.cases.iter().flat_map(|case| case.axes.keys()).collect();
     let mut columns = vec![TableColumn::text("case")];
-    columns.extend(axes.iter().map(|axis| TableColumn::text(&format!("axis_{axis}"))));
+    columns.extend(names::axis_columns(&axes).iter().map(|name| TableColumn::text(name)));
     columns.extend(FIELDS.map(TableColumn::text));
     let mut table = Table::new("measures", "Measures", columns);
     for case in &findings.cases {

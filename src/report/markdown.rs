@@ -1,11 +1,12 @@
 //! The findings as GitHub-flavored Markdown for a ticket: the answer, rankings, latencies, what to know, the conditions.
 
 use super::Renderer;
+use super::capacity::{Capacities, NOTE};
 use super::cases::Cases;
 use super::environment::each_machine;
 use super::latencies::{CLOSED_LOOP, in_ms, load_words, percentile_text};
 use super::rankings::ranking_tables;
-use super::table::{Cell, Table};
+use super::table::{Cell, Table, TableColumn};
 use super::terminal::printable;
 use super::words::{case_labels, caution_cases, moment, ranges, server_versions};
 use crate::analyse::findings::{Findings, Percentile};
@@ -31,6 +32,7 @@ fn page(findings: &Findings) -> String {
     let labels = case_labels(findings);
     let mut parts = vec![format!("## {}", plain(&findings.run.name)), format!("**{}**", plain(&findings.headline))];
     parts.extend(ranking_tables(&findings.rankings).iter().map(ranking));
+    parts.extend(capacities(findings, &labels));
     parts.extend(latencies(findings, &labels));
     let cautions = findings.cautions.iter().map(|caution| {
         let cases = caution_cases(caution, &labels);
@@ -54,11 +56,6 @@ fn ranking(found: &Table) -> String {
         let heading = group.heading.as_deref().unwrap_or_default();
         let meaning = group.note.as_deref().unwrap_or_default();
         text.push_str(&format!("\n\n**{}**: {}\n\n", plain(heading), plain(meaning)));
-        let title = |column: &super::table::TableColumn| {
-            let unit = column.unit.as_deref().filter(|unit| !column.title.contains(*unit));
-            plain(&unit.map_or_else(|| column.title.clone(), |unit| format!("{}, {unit}", column.title)))
-        };
-        let aligned = |column: &super::table::TableColumn| if column.numeric { "--:" } else { "---" }.to_owned();
         text.push_str(&row(found.columns.iter().map(title)));
         text.push_str(&row(found.columns.iter().map(aligned)));
         for cells in &group.rows {
@@ -69,6 +66,25 @@ fn ranking(found: &Table) -> String {
         }
     }
     text.trim_end().to_owned()
+}
+
+/// Both figures of each case that was searched for its capacity; nothing where none was.
+fn capacities(findings: &Findings, labels: &BTreeMap<String, String>) -> Option<String> {
+    let found = Capacities { cases: &findings.cases, labels }.figures();
+    let rows: Vec<_> = found.groups.iter().flat_map(|group| &group.rows).collect();
+    let mut text = row(found.columns.iter().map(title)) + &row(found.columns.iter().map(aligned));
+    text.extend(rows.iter().map(|cells| row(cells.cells.iter().map(cell))));
+    (!rows.is_empty()).then(|| format!("### {}\n\n{text}\n{}", plain(&found.caption), plain(NOTE)))
+}
+
+/// A column's title with its unit.
+fn title(column: &TableColumn) -> String {
+    let unit = column.unit.as_deref().filter(|unit| !unit.is_empty() && !column.title.contains(*unit));
+    plain(&unit.map_or_else(|| column.title.clone(), |unit| format!("{}, {unit}", column.title)))
+}
+
+fn aligned(column: &TableColumn) -> String {
+    if column.numeric { "--:" } else { "---" }.to_owned()
 }
 
 /// Percentiles of each case's main measure; nothing where no latencies were measured.

@@ -99,7 +99,7 @@ fn ranking_table(index: usize, ranking: &Ranking) -> Table {
             "ratio low",
             "ratio high",
             "no difference seen",
-            "would have shown",
+            "smallest detectable ratio",
             "comparison",
             "caveat",
         ]),

@@ -28,8 +28,8 @@ pub(super) fn class_meaning(class: DurabilityClass) -> &'static str {
         DurabilityClass::Flushed => "flushes reach every visible level",
         DurabilityClass::DeclaredStable => "the device claims to need no flushes; this cannot be verified",
         DurabilityClass::MayTear => "a page torn by a power cut cannot be repaired",
-        DurabilityClass::Delayed => "loses the last commits at a power cut",
-        DurabilityClass::Volatile => "may lose everything at a power cut",
+        DurabilityClass::Delayed => "loses the last commits on power loss",
+        DurabilityClass::Volatile => "may lose everything on power loss",
         DurabilityClass::Unknown => "durability cannot be determined from the recorded facts",
     }
 }
@@ -131,10 +131,21 @@ pub(super) fn case_labels(findings: &Findings) -> BTreeMap<String, String> {
     names::of_cases(findings.cases.iter().map(|case| (case.id.as_str(), &case.axes)))
 }
 
-/// Which cases a caution concerns: what they are all of, else their names; empty for the run as a whole.
+/// Longest list of names that is read, characters.
+const NAMES_READ: usize = 200;
+
+/// Which cases a caution concerns: what they are all of, else their names, or how many and one of them where that is a long
+/// list; empty for the run as a whole.
 pub(super) fn caution_cases(caution: &Caution, labels: &BTreeMap<String, String>) -> String {
-    let name = |id: &String| labels.get(id).unwrap_or(id).clone();
-    let names = || caution.cases.iter().map(name).collect::<Vec<_>>().join("; ");
+    let names = || {
+        let names: Vec<&str> = caution.cases.iter().map(|id| labels.get(id).unwrap_or(id).as_str()).collect();
+        match names.as_slice() {
+            [first, _, ..] if names.iter().map(|name| name.chars().count() + 2).sum::<usize>() > NAMES_READ => {
+                format!("{} of {} cases, such as {first}", names.len(), labels.len())
+            }
+            _ => names.join("; "),
+        }
+    };
     caution.scope.clone().unwrap_or_else(names)
 }
 
@@ -171,6 +182,20 @@ mod tests {
         assert_eq!([millis(0), millis(1), millis(1499)], ["<0.001", "0.001", "1.5"]);
         assert_eq!([mean_millis(0.0), mean_millis(0.25)], ["<0.001", "0.00025"]);
         assert_eq!([latency(0), latency(950)], ["under 1 us", "950 us"]);
+    }
+
+    #[test]
+    fn a_caution_names_its_cases_and_counts_them_where_their_names_are_a_long_list() {
+        let labels: BTreeMap<String, String> =
+            (0..9).map(|n| (n.to_string(), format!("{n} {}", "x".repeat(60)))).collect();
+        let caution = |cases: &[&str]| Caution {
+            text: String::new(),
+            cases: cases.iter().map(|id| (*id).to_owned()).collect(),
+            scope: None,
+        };
+        assert!(caution_cases(&caution(&["0", "1", "2"]), &labels).contains("; 2 xx"));
+        let many = caution_cases(&caution(&["0", "1", "2", "3"]), &labels);
+        assert!(many.starts_with("4 of 9 cases, such as 0 xx") && many.len() < 100, "{many}");
     }
 
     #[test]

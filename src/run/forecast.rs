@@ -170,8 +170,8 @@ fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
         return Ok(None);
     }
     Ok(Some(format!(
-        "{} is measured for {}, whatever falls into it: maybe no checkpoint, and full-page images at the share that they \
-         happen to have then; leave {} out to measure whole checkpoint cycles",
+        "{} is measured for a fixed {}: that may contain no checkpoint and an unusual share of full-page images; remove {} \
+         to measure full checkpoint cycles",
         case.workload.name,
         Micros(span_us),
         if options.get("step").is_some() { "`step`" } else { "`duration`" },
@@ -196,7 +196,7 @@ fn too_many_clients(case: &CaseSpec) -> Result<Option<String>> {
     let own = telemetry::CONNECTIONS + 1;
     Ok((clients.saturating_add(own) > most).then(|| {
         format!(
-            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some are \
+            "{clients} clients and {own} connections of pgstrata are more than max_connections = {most}, so some will be \
              refused; set max_connections to at least {}",
             clients.saturating_add(own)
         )
@@ -217,7 +217,7 @@ pub fn must_fit(forecast: &Forecast) -> Result<()> {
         return Ok(());
     }
     Err(Error::host(small.join("\n"))
-        .hint("make the sizes in the plan smaller, or free some space; `pgstrata plan FILE` shows what is needed"))
+        .hint("reduce the sizes in the plan, or free some space; `pgstrata plan FILE` shows what is needed"))
 }
 
 /// # Errors

@@ -65,7 +65,7 @@ pub fn extend(writer: &mut Writer, blocks: u32) -> Result<Event> {
     if blocks <= from {
         let has = if record.at_least.is_some() { "may take up to" } else { "has" };
         return Err(Error::user(format!("the run {has} {from} blocks already, and --blocks says {blocks}"))
-            .hint("--blocks is the number of blocks in all; leave it out to go on with the run as it is"));
+            .hint("--blocks is the total number of blocks; leave it out to resume the run as planned"));
     }
     let looks = Looks::of(&record, writer.folder())?;
     if looks.taken.last_key_value().is_some_and(|(_, going_on)| going_on.is_empty()) {

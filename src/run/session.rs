@@ -221,12 +221,17 @@ pub fn resume(
     let mut elsewhere = Elsewhere::default();
     let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
     let record = writer.folder().record();
-    let due = record.due(&writer.folder().events()?);
+    let events = writer.folder().events()?;
+    let due = record.due(&events);
+    let mut whole = Vec::new();
     for key in &due {
         let stored = writer.folder().stored(key)?;
         if let StoredTrial::Damaged(why) = &stored {
             let message = format!("trial {} of {} is measured again: {why}", key.trial, key.case);
             damaged.push(Event::Warning { message });
+        }
+        if matches!(stored, StoredTrial::Whole(_)) {
+            whole.push(key);
         }
         match stored.measured() {
             Some(trial) => elsewhere.add(&trial.host, &machine),
@@ -241,6 +246,7 @@ pub fn resume(
             }
         }
     }
+    let lost = RunFolder::lost_events(&events, whole.into_iter()).map(|message| Event::Warning { message });
     // Images go with a sitting: what is left needs them anew.
     expected_us += forecast::images_us(stacks.into_iter());
     let done = count(due.len()) - left;
@@ -248,7 +254,7 @@ pub fn resume(
     let resumed = Event::RunResumed { run: record.id.clone(), done, left, expected_us, most_repeats, cases };
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
-    let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(damaged).collect();
+    let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
     Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
 }
 
@@ -302,7 +308,7 @@ fn settle(trials: Result<()>, undone: Result<()>, folder: &Path) -> Result<()> {
     let trials = match trials {
         Err(e) if e.kind() == Kind::Interrupted => Ok(()),
         Err(e) if e.kind() == Kind::Store && e.hint_text().is_none() => {
-            Err(e.hint(format!("when that is fixed, go on with: pgstrata run --resume {}", folder.display())))
+            Err(e.hint(format!("fix that, then: pgstrata run --resume {}", folder.display())))
         }
         other => other,
     };

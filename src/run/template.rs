@@ -113,7 +113,7 @@ fn templates_folder(session: &mut Session<'_>) -> Result<PathBuf> {
         return Ok(folder.clone());
     }
     let state = session.templates.state.clone();
-    folders::make_all(&state, 0o777)?;
+    folders::make_passable(&state)?;
     let path = state.join(format!("pgstrata-{}-templates", session.templates.run));
     let folder = undo::make_folder_for(&session.ledger, &path, &session.user)?;
     session.templates.folder = Some(folder.clone());

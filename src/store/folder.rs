@@ -4,10 +4,11 @@ use super::staging::{Staging, check_files};
 use crate::error::{Context, Error, Result};
 use crate::host::files;
 use crate::record::case::TrialKey;
-use crate::record::event::Stamped;
+use crate::record::event::{Event, Stamped};
 use crate::record::run::{self, RunRecord};
 use crate::record::trial::{self, Outcome, TrialRecord};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -160,6 +161,27 @@ impl RunFolder {
             .enumerate()
             .map(|(i, line)| serde_json::from_str(line).or_store(|| format!("read {} line {}", path.display(), i + 1)))
             .collect()
+    }
+
+    /// What is missing of the events: the ends of trials that are stored. The file was emptied or cut, or the run was killed
+    /// between the two.
+    #[must_use]
+    pub fn lost_events<'k>(events: &[Stamped], stored: impl Iterator<Item = &'k TrialKey>) -> Option<String> {
+        let ended = |event: &Stamped| match &event.what {
+            Event::TrialDone { trial, .. } | Event::TrialNotRun { trial, .. } => Some(trial.clone()),
+            _ => None,
+        };
+        let ended: BTreeSet<TrialKey> = events.iter().filter_map(ended).collect();
+        let stored: Vec<&TrialKey> = stored.collect();
+        let lost = stored.iter().filter(|key| !ended.contains(key)).count();
+        let what = if events.is_empty() { "is empty".to_owned() } else { "is incomplete".to_owned() };
+        (lost > 0).then(|| {
+            format!(
+                "{EVENTS} {what}: it lacks the end of {lost} of {} stored trials, so times, warnings and stops of adaptive \
+                 blocks may be missing; figures of trials are not affected",
+                stored.len()
+            )
+        })
     }
 }
 

@@ -134,7 +134,7 @@ fn an_import_that_is_killed_leaves_nothing_that_the_next_one_does_not_clear() {
     assert_eq!(desk.results().len(), 2);
     let output = desk.import(&["x.txt", "--name", "stdin"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    assert!(stderr(&output).contains("removed what a killed import left"), "{}", said(&output));
+    assert!(stderr(&output).contains("removed leftovers of a killed import"), "{}", said(&output));
     assert!(desk.results().iter().all(|folder| folder.join("import.json").exists()), "{:?}", desk.results());
 }
 

@@ -43,7 +43,7 @@ pub fn can_make(test: &str, kinds: &[&str]) -> bool {
 fn on_disk(test: &str) -> bool {
     let memory = IN_MEMORY.contains(&rustix::fs::statfs(DISK).unwrap().f_type);
     if memory {
-        skipped(test, &format!("needs a disk below {DISK}, which lies in memory"));
+        skipped(test, &format!("needs a disk below {DISK}, which is in memory"));
     }
     !memory
 }

@@ -68,6 +68,37 @@ fn a_run_is_followed_by_its_folder_alone_while_it_goes_on_and_when_it_has_ended(
 }
 
 #[test]
+fn events_that_were_emptied_or_cut_between_lines_are_missed_by_status_report_and_resume() {
+    if !can_build_stacks("a run whose events are cut") {
+        return;
+    }
+    let shop = Workshop::new();
+    let plan = shop.file("plan.toml", &PLAN.replace("blocks = 3", "blocks = 2"));
+    assert!(shop.run(&plan).status.success());
+    let folder = shop.run_folder();
+    let path = folder.join("events.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let last = whole.rfind("{\"at_us\"").unwrap();
+    let before_the_end = whole[..last].rfind("\"trial_done\"").map(|at| whole[..at].rfind('\n').unwrap() + 1).unwrap();
+    assert!(ends.contains(&before_the_end));
+    for (cut, words) in
+        [(0, "events.jsonl is empty: it lacks the end of 2 of 2"), (before_the_end, "the end of 1 of 2")]
+    {
+        fs::write(&path, &whole[..cut]).unwrap();
+        for command in [&["report"][..], &["status"], &["run", "--resume"]] {
+            let args = [command, &[folder.to_str().unwrap()]].concat();
+            let output = shop.pgstrata(&args).output().unwrap();
+            // A run without an end that nobody writes to was killed, as far as its events say.
+            let code = if command == ["status"] && cut > 0 { 1 } else { 0 };
+            assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+            let text = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(words), "{args:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a_killed_run_is_said_to_be_killed_with_the_commands_that_go_on() {
     if !can_build_stacks("status of a killed run") {
         return;

@@ -2,7 +2,9 @@
 
 use crate::workshop::{Workshop, can_build_stacks, said, set_mode, stderr};
 use std::fs;
-use std::process::Output;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 const HEAD: &str = "name = \"wrong\"\nblocks = 3\n";
 const WORKLOAD: &str = "[workload.w]\npgbench = { scale = 1, clients = 1, duration = \"1s\" }\n";
@@ -183,8 +185,48 @@ fn a_run_whose_first_trials_all_fail_alike_stops_and_says_so() {
     let output = shop.run(&path);
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert!(stderr(&output).contains("stopped: the first 3 trials all failed in the same way"), "{}", said(&output));
-    let trials = fs::read_dir(shop.run_folder().join("trials/s.w")).unwrap().count();
+    let folder = shop.run_folder();
+    let trials = fs::read_dir(folder.join("trials/s.w")).unwrap().count();
     assert_eq!(trials, 3, "{}", said(&output));
+    let status = shop.pgstrata(&["status", folder.to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8_lossy(&status.stdout);
+    assert_eq!(status.status.code(), Some(1), "{text}");
+    assert!(text.contains(": ended; try the trials without figures again: pgstrata run --resume "), "{text}");
+    assert!(text.contains("  0 of 9 trials measured, 3 not run\n") && !text.contains("now: "), "{text}");
+}
+
+#[test]
+fn under_a_umask_that_closes_everything_the_servers_user_reaches_what_it_needs_and_results_stay_private() {
+    if !can_build_stacks("a run under umask 077") {
+        return;
+    }
+    let shop = Workshop::new();
+    if !has_postgres(&shop) {
+        return;
+    }
+    let stacks = "[stack.tmp]\nfilesystem = { tmpfs = \"256MiB\" }\n\
+                  [stack.ext4]\ndevice = { loop = \"400MiB\" }\nfilesystem = \"ext4\"\n";
+    let workload = "[workload.w]\npgbench = { scale = 1, clients = 1, duration = \"2s\", warmup = \"1s\" }\n";
+    let path = shop.file("plan.toml", &format!("name = \"private\"\nblocks = 1\n{stacks}{workload}"));
+    let state = shop.path().join("deep/state");
+    let program = shop.pgstrata(&[]).get_program().to_str().unwrap().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "umask 077 && exec \"$@\"", "sh", &program, "run", path.to_str().unwrap()]);
+    let output = shell.env("PGSTRATA_STATE", &state).current_dir(shop.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\n2 trials measured, 0 not run; "), "{}", said(&output));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&shop.results()), mode(&shop.run_folder()), mode(&state)), (0o700, 0o700, 0o711));
+}
+
+#[test]
+fn a_standard_output_that_is_full_ends_with_5() {
+    let shop = Workshop::new();
+    for args in [&["shelf"][..], &["plan", "--example"], &["--help"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = shop.pgstrata(args).stdout(Stdio::from(full)).output().unwrap();
+        says(&output, 5, &["failed to write to standard output"]);
+    }
 }
 
 fn says(output: &Output, code: i32, words: &[&str]) {

@@ -4,6 +4,7 @@
 mod chromium;
 mod facts;
 mod layout;
+mod live;
 mod over_time;
 mod over_time_page;
 mod page;

@@ -39,7 +39,7 @@ fn without_a_script_headline_tables_environment_and_plan_are_all_there() {
         "which-filesystem",
         "2026-03-02 09:14 UTC",
         "db-bench-1",
-        "may lose everything at a power cut",
+        "may lose everything on power loss",
         "1655 <span class=\"aside\">1605–1705</span>",
         "0.98 flushes per commit seen on loop",
         "one commit = 1.02 device writes of 16.4 KiB + 0.98 flushes",
@@ -88,7 +88,7 @@ fn the_terminal_begins_with_the_headline_and_names_what_was_not_run() {
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
     let first = &text[..at("tpcb, clients=16\n")].replace('\n', " ");
     assert!(first.contains("Linux 6.18.2), PostgreSQL 15.18. 45 of 48 trials measured"), "{first}");
-    assert!(at("tpcb, clients=16\n") < at("Volatile: may lose everything at a power cut"));
+    assert!(at("tpcb, clients=16\n") < at("Volatile: may lose everything on power loss"));
     assert!(at("(1)  tmpfs") < at("Caveats"));
     assert!(at("Caveats") < at("btrfs tpcb clients=1, trials 1–3 (ended while load)"));
     assert!(at("copying the data failed: no space left on device") < at("try: give the loop image"));
@@ -101,7 +101,7 @@ fn sync_methods_stand_side_by_side_on_the_terminal() {
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["case", "fdatasync", "fsync", "open_datasync"]);
     assert_eq!(lines[3][..3], ["xfs", "352", "(345–359)"]);
-    assert!(table.contains("Volatile: may lose everything at a power cut\n  tmpfs "), "{table}");
+    assert!(table.contains("Volatile: may lose everything on power loss\n  tmpfs "), "{table}");
     assert!(table.trim_end().ends_with("if their intervals do not overlap."), "{table}");
     assert_eq!(lines.len(), 9, "{table}");
     assert_eq!(text.matches("fdatasync").count(), 1, "{text}");

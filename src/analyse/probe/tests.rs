@@ -236,6 +236,28 @@ fn a_fast_flush_of_a_virtual_disk_is_unknown_with_its_number_and_no_accusation()
 }
 
 #[test]
+fn disks_on_either_side_of_a_threshold_keep_their_verdict_over_twenty_probes() {
+    // The fastest tenth of an unchanged disk varied by a sixth over twenty probes; ranges in us, the nearest end a twentieth
+    // from the threshold.
+    for (name, from, to, kind) in [
+        ("vda", 240.0, 285.0, CredibilityKind::Unknown),
+        ("vda", 315.0, 375.0, CredibilityKind::Flushed),
+        ("nvme0n1", 40.0, 47.5, CredibilityKind::Unexplained),
+        ("nvme0n1", 52.5, 62.5, CredibilityKind::Flushed),
+        ("nvme0n1", 285.0, 315.0, CredibilityKind::Flushed),
+    ] {
+        for probe in 0..20 {
+            let us = from + (to - from) * f64::from(probe) / 19.0;
+            let record = changed(|record| {
+                record.place.devices[0].name = name.to_owned();
+                all_at(record, (1e6 / us) as u64);
+            });
+            assert_eq!(found(&record).credibility.kind, kind, "{name} at {us} us");
+        }
+    }
+}
+
+#[test]
 fn a_verdict_does_not_change_with_the_noise_of_an_unchanged_disk() {
     // Rates from 20 to 220 us an operation, as one disk has from probe to probe; CPUs and neighbours busy now and then.
     use crate::record::probe::CpuWait;

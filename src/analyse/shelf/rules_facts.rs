@@ -101,7 +101,7 @@ fn price(without: &ImportedCase, with: &ImportedCase) -> Option<Remark> {
     let ratio = fast.1 / slow.1;
     let sentence = format!(
         "{what} ran {} times a second with {key}={}, {} with {value}: {} times is the price of durability here, and the \
-         faster one loses its last acknowledged commits at a power cut",
+         faster one loses its last acknowledged commits on power loss",
         rate(slow.1),
         with.facts.get(*key).map_or("its default", String::as_str),
         rate(fast.1),

@@ -196,7 +196,7 @@ fn said(remarks: &[Remark]) -> String {
     const MOST_SHOWN: usize = 20;
     let mut text = report::shelf::remarks(&remarks[..remarks.len().min(MOST_SHOWN)]);
     if remarks.len() > MOST_SHOWN {
-        text.push_str(&format!("  and {} more: --json has all\n", remarks.len() - MOST_SHOWN));
+        text.push_str(&format!("  and {} more: --json lists all\n", remarks.len() - MOST_SHOWN));
     }
     text
 }

@@ -2,8 +2,8 @@
 var CLASS_WORDS = {
   not_applicable: "reads only: no commit to lose",
   flushed: "flushes reach every visible level", declared_stable: "the device claims to need no flushes; unverified",
-  unknown: "durability cannot be determined", delayed: "loses the last commits at a power cut",
-  may_tear: "a page torn by a power cut cannot be repaired", volatile: "may lose everything at a power cut"
+  unknown: "durability cannot be determined", delayed: "loses the last commits on power loss",
+  may_tear: "a page torn by a power cut cannot be repaired", volatile: "may lose everything on power loss"
 };
 var CLASS_TITLES = { not_applicable: "Not applicable", flushed: "Flushed", declared_stable: "Declared stable", unknown: "Unknown", delayed: "Delayed", may_tear: "May tear", volatile: "Volatile" };
 

@@ -21,6 +21,7 @@ use crate::cluster::install::{self, Installation};
 use crate::cluster::server::Server;
 use crate::error::{Error, Kind, Result};
 use crate::host::time::{self, micros, now};
+use crate::provision::images;
 use crate::provision::knobs;
 use crate::provision::stack::BuiltStack;
 use crate::record::case::{CaseSpec, TrialKey};
@@ -114,7 +115,7 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
     let measured_us = trial.store(micros(begun.elapsed()))?;
     match stuck {
         // Going on would measure on top of what is left.
-        Some(e) => Err(e.hint("`pgstrata clean` tries again; then go on with --resume")),
+        Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
         None => Ok(Ran { measured_us, failure }),
     }
 }
@@ -206,6 +207,9 @@ impl<'s, 'a> Trial<'s, 'a> {
             // What is measured is kept: a trial that is interrupted after it goes to its end, and is the last.
             if self.record.counts.is_none() {
                 self.session.interrupt.check()?;
+            }
+            if step == Step::Images && images::of_stack(&self.case.stack).is_empty() {
+                continue;
             }
             self.enter(step)?;
             act(self)?;

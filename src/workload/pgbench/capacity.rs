@@ -16,6 +16,7 @@ use crate::record::latency::LatencyInterval;
 use crate::record::operation::{Operation, Writes};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use crate::record::search::{SearchCounts, StepCounts};
+use crate::record::window::Extent;
 use crate::stats::search::{self, Counted, Try};
 use crate::units::Micros;
 use crate::workload::{ClientSecond, DataSet, Listener, Memory, Place, Progress, Until, Window, Workload};
@@ -34,6 +35,15 @@ const QUICK_WARMUP: &str = "3s";
 
 /// Where the search begins: this part of the rate without a limit.
 const FIRST_RATE: f64 = 0.7;
+
+/// Most rates that a trial may try, and the longest time for each.
+const MOST_STEPS: u64 = 1000;
+const LONGEST_STEP: Micros = Micros(86_400_000_000);
+
+/// Transactions that a step of a fixed time should have scheduled: with 1 % of them late, 300 hold no late one in 5 % of all
+/// steps, 100 in 37 %. A step at a low rate is lengthened for them, to a minute at most.
+const FEWEST_SCHEDULED: f64 = 300.0;
+const LENGTHENED_S: u64 = 60;
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -86,7 +96,8 @@ const SPECS: &[OptionSpec] = &[
         kind: OptionKind::Span,
         required: false,
         default: Some("one full checkpoint cycle; 20s for scripts that write no WAL"),
-        doc: "duration of each rate, in whole seconds; whether a step contains a checkpoint is then random",
+        doc: "duration of each rate, in whole seconds; whether a step contains a checkpoint is then random. At low rates a \
+              step lasts until 300 transactions were scheduled, at most 60s",
     },
     OptionSpec {
         key: "warmup",
@@ -124,11 +135,17 @@ impl Workload for Capacity {
     }
 
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if steps(options) > MOST_STEPS {
+            return Err(OptionProblem::at("steps", format!("must be at most {MOST_STEPS}")));
+        }
         for key in ["step", "warmup"] {
             let Some(text) = options.text(key) else { continue };
             let span = Micros::parse(text).map_err(|message| OptionProblem::at(key, message))?;
             if span.0 == 0 || !span.0.is_multiple_of(SECOND_US) {
                 return Err(OptionProblem::at(key, format!("{span} must be a whole number of seconds, at least 1s")));
+            }
+            if span > LONGEST_STEP {
+                return Err(OptionProblem::at(key, "must be at most 1d"));
             }
         }
         Pgbench.check(&as_pgbench(options))
@@ -200,6 +217,7 @@ impl Workload for Capacity {
         let steps = steps(options);
         let units = settings.units(memory);
         let longest = Micros((until.longest.0 / steps / SECOND_US).max(1) * SECOND_US);
+        let in_cycles = matches!(settings.window.extent, Extent::Cycles { .. });
         let mut search = SearchCounts { peak_tps: peak(place)?, steps: Vec::new() };
         let (origin, last) = (OnceLock::new(), AtomicU64::new(0));
         for number in 1..=steps {
@@ -214,6 +232,7 @@ impl Workload for Capacity {
                 let cycles = (until.progress)()?.cycles - before;
                 Ok(Progress { cycles, is_over: cycles > 0 })
             };
+            let longest = if in_cycles { longest } else { lengthened(longest, rate) };
             let until = Until { longest, progress: &mut progress };
             let at_rate = Settings { rate: Some(rate), ..settings.clone() };
             let tally = drive::measure(place, &at_rate, &step.tag, units, until, &shifted)?;
@@ -222,6 +241,12 @@ impl Workload for Capacity {
         }
         Ok(counts(search))
     }
+}
+
+/// The time of a step at a rate: long enough to judge 1 % of its transactions.
+fn lengthened(step: Micros, rate: f64) -> Micros {
+    let wanted_s = (FEWEST_SCHEDULED / rate).ceil().min(LENGTHENED_S as f64) as u64;
+    step.max(Micros(wanted_s * SECOND_US))
 }
 
 fn steps(options: &Options) -> u64 {
@@ -352,7 +377,6 @@ impl Listener for Shifted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::window::Extent;
 
     fn options(pairs: &[(&str, OptionValue)]) -> Options {
         let mut options = Options::default();
@@ -381,12 +405,21 @@ mod tests {
     }
 
     #[test]
+    fn a_short_step_at_a_low_rate_lasts_until_one_per_cent_can_be_judged() {
+        let step = |seconds: u64, rate| lengthened(Micros(seconds * SECOND_US), rate).0 / SECOND_US;
+        assert_eq!((step(1, 5000.0), step(1, 100.0), step(10, 100.0)), (1, 3, 10));
+        assert_eq!((step(1, 0.5), step(90, 0.5)), (60, 90));
+    }
+
+    #[test]
     fn what_gives_no_rate_to_begin_with_or_no_whole_seconds_is_refused() {
         assert_eq!(Capacity.check(&options(&[])), Ok(()));
-        for (key, value) in [("warmup", "0s"), ("step", "1500ms"), ("step", "0s")] {
+        for (key, value) in [("warmup", "0s"), ("step", "1500ms"), ("step", "0s"), ("step", "2d")] {
             let problem = Capacity.check(&options(&[(key, text(value))])).unwrap_err();
             assert_eq!(problem.key.as_deref(), Some(key));
         }
+        let problem = Capacity.check(&options(&[("steps", OptionValue::Integer(i64::MAX)), ("step", text("1h"))]));
+        assert_eq!(problem.unwrap_err().key.as_deref(), Some("steps"));
         let operation = Capacity.operation(&options(&[("step", text("3s"))])).unwrap();
         assert!(operation.is_searched && operation.rate.is_none() && operation.clients == 16);
         assert_eq!(operation.settings.keys().map(String::as_str).collect::<Vec<_>>(), ["step", "steps"]);
