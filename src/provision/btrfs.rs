@@ -38,11 +38,11 @@ const RECIPE: Recipe = Recipe {
     label_bytes: 255,
     label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
     prepare: |_, _, options, _| Ok(profiles(options)),
-    wipe_log: |_, _, _| Ok(()),
     members: |devices| devices.data[1..].iter().map(|path| format!("device={}", path.display())).collect(),
+    usual: USUAL,
     rules: RULES,
-    in_force: |_, _| Vec::new(),
     facts,
+    ..Recipe::ON_ONE_DEVICE
 };
 
 /// Profiles that mkfs.btrfs(8) knows.
@@ -78,6 +78,34 @@ fn capacity(options: &Options, data: &[Bytes]) -> Bytes {
         _ => all,
     })
 }
+
+/// Mount options that people set for a database.
+const USUAL: &[&str] = &[
+    "autodefrag",
+    "noautodefrag",
+    "barrier",
+    "nobarrier",
+    "commit",
+    "compress",
+    "compress-force",
+    "datacow",
+    "nodatacow",
+    "datasum",
+    "nodatasum",
+    "discard",
+    "nodiscard",
+    "flushoncommit",
+    "noflushoncommit",
+    "max_inline",
+    "metadata_ratio",
+    "notreelog",
+    "treelog",
+    "space_cache",
+    "ssd",
+    "nossd",
+    "ssd_spread",
+    "thread_pool",
+];
 
 /// fs/btrfs/super.c, `btrfs_fs_parameters` and `btrfs_show_options`.
 const RULES: &[KeepRule] = &[

@@ -47,6 +47,10 @@ impl Layer for OnDevice {
         self.recipe.options
     }
 
+    fn usual_mount_options(&self) -> &'static [&'static str] {
+        self.recipe.usual
+    }
+
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         check(options, &self.recipe)
     }
@@ -138,12 +142,39 @@ pub(super) struct Recipe {
     pub wipe_log: fn(&Host, &Path, &str) -> Result<()>,
     /// Mount options that name its further devices.
     pub members: fn(&FilesystemDevices<'_>) -> Vec<String>,
+    /// Mount options that people set for a database: only to name the one that was meant.
+    pub usual: &'static [&'static str],
     /// How the kernel prints its mount options.
     pub rules: &'static [KeepRule],
     /// Further evidence of options in force: of a host and a device.
     pub in_force: fn(&Host, &str) -> Vec<String>,
     /// Superblock facts: of a host, the first data device and the mount point.
     pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
+}
+
+impl Recipe {
+    /// What holds for a filesystem on one device, without a journal elsewhere, whose mkfs copies no files and whose kernel
+    /// prints each mount option as it was given. Name, mkfs, label and facts are its own.
+    pub const ON_ONE_DEVICE: Recipe = Recipe {
+        name: "",
+        mkfs: "",
+        programs: &[],
+        package: "",
+        modules: &[],
+        takes: &[Take::ONE_DEVICE],
+        options: &[MKFS, MOUNT],
+        capacity: all_of_it,
+        label_bytes: 0,
+        copies: CopyOptions { bare: "", short: '\0', long: "" },
+        label_and_uuid: |_, _| Vec::new(),
+        prepare: |_, _, _, _| Ok(Vec::new()),
+        wipe_log: |_, _, _| Ok(()),
+        members: |_| Vec::new(),
+        usual: &[],
+        rules: &[],
+        in_force: |_, _| Vec::new(),
+        facts: |_, _, _| Ok(BTreeMap::new()),
+    };
 }
 
 /// Options of a mkfs that name a folder or file of the machine, which a plan must not reach.

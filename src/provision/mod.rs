@@ -198,6 +198,10 @@ pub trait Layer: Sync {
     }
     /// Its options. The first may be given as the value of the layer's own key: `{ loop = "6GiB" }`.
     fn options(&self) -> &'static [OptionSpec];
+    /// Names of mount options of its own that people set for a database: only to name the one that was meant.
+    fn usual_mount_options(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Checks what the specs cannot say. Pure.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The mount options of a stack, each shown to the kernel before anything is built.
 
-use super::mount;
+use super::{Layer, layer, mount};
 use crate::host::mount_options::{Answer, ask};
 use crate::record::stack::StackSpec;
 use std::collections::BTreeMap;
@@ -36,84 +36,6 @@ const GENERAL: &[&str] = &[
     "noiversion",
     "symfollow",
     "nosymfollow",
-];
-
-/// Options that people set for a database, by filesystem: only to name the one that was meant.
-const USUAL: &[(&[&str], &[&str])] = &[
-    (
-        &["ext2", "ext3", "ext4"],
-        &[
-            "barrier",
-            "nobarrier",
-            "commit",
-            "data",
-            "delalloc",
-            "nodelalloc",
-            "discard",
-            "nodiscard",
-            "journal_checksum",
-            "journal_async_commit",
-            "journal_ioprio",
-            "dioread_lock",
-            "dioread_nolock",
-            "auto_da_alloc",
-            "noauto_da_alloc",
-            "stripe",
-            "max_batch_time",
-            "min_batch_time",
-            "inode_readahead_blks",
-        ],
-    ),
-    (
-        &["xfs"],
-        &[
-            "allocsize",
-            "discard",
-            "nodiscard",
-            "inode32",
-            "inode64",
-            "largeio",
-            "nolargeio",
-            "logbsize",
-            "logbufs",
-            "noalign",
-            "noquota",
-            "sunit",
-            "swalloc",
-            "swidth",
-            "wsync",
-        ],
-    ),
-    (
-        &["btrfs"],
-        &[
-            "autodefrag",
-            "noautodefrag",
-            "barrier",
-            "nobarrier",
-            "commit",
-            "compress",
-            "compress-force",
-            "datacow",
-            "nodatacow",
-            "datasum",
-            "nodatasum",
-            "discard",
-            "nodiscard",
-            "flushoncommit",
-            "noflushoncommit",
-            "max_inline",
-            "metadata_ratio",
-            "notreelog",
-            "treelog",
-            "space_cache",
-            "ssd",
-            "nossd",
-            "ssd_spread",
-            "thread_pool",
-        ],
-    ),
-    (&["tmpfs"], &["huge", "mpol", "nr_inodes", "noswap"]),
 ];
 
 /// What is known of one mount option of a stack.
@@ -171,7 +93,7 @@ fn finding(filesystem: &str, option: &str) -> MountFinding {
 /// The mount options that people write for a filesystem, by name.
 #[must_use]
 pub fn usual(filesystem: &str) -> Vec<&'static str> {
-    let own = USUAL.iter().filter(|(names, _)| names.contains(&filesystem)).flat_map(|(_, options)| options.iter());
+    let own = layer(filesystem).map_or(&[][..], Layer::usual_mount_options);
     GENERAL.iter().chain(own).copied().collect()
 }
 

@@ -33,6 +33,16 @@ impl TestPlace {
         Some(TestPlace::of_anybody())
     }
 
+    /// A fresh one where this layer can be built; `None`, with what is missing printed, elsewhere.
+    pub fn with_layer(name: &str) -> Option<TestPlace> {
+        let lacking = super::layer(name).unwrap().unmet(&Host::this(), &Options::default());
+        match lacking.first() {
+            Some(unmet) => println!("skipped: {name} needs {}", unmet.what),
+            None => return TestPlace::new(),
+        }
+        None
+    }
+
     /// A fresh one for what needs no root.
     pub fn of_anybody() -> TestPlace {
         let folder = tempfile::tempdir().unwrap();

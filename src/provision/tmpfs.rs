@@ -67,6 +67,10 @@ impl Layer for Tmpfs {
         OPTIONS
     }
 
+    fn usual_mount_options(&self) -> &'static [&'static str] {
+        &["huge", "mpol", "nr_inodes", "noswap"]
+    }
+
     fn check(&self, options: &Options) -> Result<(), OptionProblem> {
         // The kernel takes 0 as "no limit".
         if options.size("size").unwrap_or_default() == Bytes(0) {

@@ -1,7 +1,7 @@
 //! `xfs`.
 
 use super::Site;
-use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, OnDevice, Recipe};
 use super::guard::{self, BlockDevice};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
@@ -36,8 +36,6 @@ const RECIPE: Recipe = Recipe {
             doc: "Separate device for the log.",
         },
     ],
-    options: &[MKFS, MOUNT],
-    capacity: filesystem::all_of_it,
     copies: CopyOptions { bare: "fKNqV", short: 'p', long: "" },
     label_bytes: 12,
     label_and_uuid: |label, uuid| {
@@ -46,9 +44,10 @@ const RECIPE: Recipe = Recipe {
     prepare,
     wipe_log,
     members: |devices| logdev(devices).into_iter().collect(),
+    usual: USUAL,
     rules: RULES,
-    in_force: |_, _| Vec::new(),
     facts,
+    ..Recipe::ON_ONE_DEVICE
 };
 
 fn logdev(devices: &FilesystemDevices<'_>) -> Option<String> {
@@ -101,6 +100,25 @@ fn offset(signature: &Signature) -> Result<u64> {
     u64::from_str_radix(digits, 16)
         .map_err(|e| Error::tool(format!("wipefs printed the offset `{}`: {e}", signature.offset)))
 }
+
+/// Mount options that people set for a database.
+const USUAL: &[&str] = &[
+    "allocsize",
+    "discard",
+    "nodiscard",
+    "inode32",
+    "inode64",
+    "largeio",
+    "nolargeio",
+    "logbsize",
+    "logbufs",
+    "noalign",
+    "noquota",
+    "sunit",
+    "swalloc",
+    "swidth",
+    "wsync",
+];
 
 /// fs/xfs/xfs_super.c, `xfs_fs_parameters` and `xfs_fs_show_options`.
 const RULES: &[KeepRule] = &[
