@@ -56,7 +56,9 @@ pub static DELAY: SlippedIn = SlippedIn {
             }
         }
         if DELAYS.iter().all(|key| millis(options, key) == 0) {
-            return Err(OptionProblem::at("delay", "nothing is delayed").help("set `delay`, `read`, `write` or `flush`"));
+            return Err(
+                OptionProblem::at("delay", "nothing is delayed").help("set `delay`, `read`, `write` or `flush`")
+            );
         }
         Ok(())
     },

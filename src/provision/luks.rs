@@ -40,7 +40,12 @@ const OPTIONS: &[OptionSpec] = &[
         "Flags of dm-crypt: no_read_workqueue, no_write_workqueue, same_cpu_crypt, submit_from_crypt_cpus.",
     ),
     option("cipher", OptionKind::Text, "aes-xts-plain64", "Cipher as dm-crypt names it."),
-    option("key_bits", OptionKind::Integer { min: 64 }, "512", "Length of the volume key in bits; XTS splits it in two."),
+    option(
+        "key_bits",
+        OptionKind::Integer { min: 64 },
+        "512",
+        "Length of the volume key in bits; XTS splits it in two.",
+    ),
     option("discards", OptionKind::Boolean, "false", "Pass discards on."),
     knobs::QUEUE,
 ];
@@ -209,4 +214,3 @@ fn key_bits(key: &str) -> String {
     };
     (bytes * 8).to_string()
 }
-

@@ -65,7 +65,9 @@ impl Layer for Lvm {
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = [("lvm", "lvm2"), ("wipefs", "util-linux")];
         let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
-        let kernel = kernel_module::unmet(host, "the device mapper", "dm-mod", |host| host.exists("/sys/class/misc/device-mapper"));
+        let kernel = kernel_module::unmet(host, "the device mapper", "dm-mod", |host| {
+            host.exists("/sys/class/misc/device-mapper")
+        });
         let thin = options::is_thin(options).then(|| kernel_module::unmet_target(host, "thin-pool", "dm-thin-pool"));
         mapper::unmet(host).chain(programs).chain(kernel).chain(thin.flatten()).collect()
     }
@@ -131,7 +133,8 @@ const GROUP: &str = "volume group";
 const ACTIVE: &str = "active volume group";
 
 /// Nothing but what we ask: no backups of metadata, no monitoring, no list of devices of the machine.
-const CONFIG: &str = "backup { backup=0 archive=0 } activation { monitoring=0 } devices { use_devicesfile=0 hints=\"none\" }";
+const CONFIG: &str =
+    "backup { backup=0 archive=0 } activation { monitoring=0 } devices { use_devicesfile=0 hints=\"none\" }";
 
 /// A command of LVM that sees these devices and no other.
 fn command(program: &str, devices: &[&Path]) -> Command {
@@ -182,13 +185,12 @@ fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Optio
     let (extent, free) = number("vg_extent_size").zip(number("vg_free_count")).ok_or_else(missing)?;
     let create = |arguments: Vec<String>| {
         site.interrupt.check()?;
-        let create = command("lvcreate", devices).args(["--yes", "--wipesignatures", "y"]).args(arguments);
-        site.host.run(&create.arg(group)).map(drop)
+        site.host.run(&command("lvcreate", devices).arg("--yes").args(arguments)).map(drop)
     };
     let mut room = free;
     if options::is_thin(options) {
         kernel_module::load(site.host, "dm-thin-pool", &[])?;
-        create(options::pool_arguments(options))?;
+        create(options::pool_arguments(options, group))?;
         let pool = report(site.host, "lv", "lv_name,lv_size", devices, Some(group))?;
         let size = pool.iter().find(|row| row["lv_name"] == options::POOL).and_then(|row| row["lv_size"].parse().ok());
         room = size.unwrap_or(0u64) / extent;
@@ -228,13 +230,17 @@ fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Resul
         let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
         grounds.push(Ground::Device(mapping.path()));
         let prefix = if volume.ground.is_empty() { String::new() } else { format!("{}: ", volume.name) };
-        for (column, name) in [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")] {
+        for (column, name) in
+            [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")]
+        {
             details.insert(format!("{prefix}{name}"), row[column].clone());
         }
     }
     if let Some(pool) = rows.iter().find(|row| row["segtype"] == "thin-pool") {
         options::verify_pool(options, pool)?;
-        for (column, name) in [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards")] {
+        for (column, name) in
+            [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards")]
+        {
             details.insert(format!("pool: {name}"), pool[column].clone());
         }
     }
@@ -284,9 +290,8 @@ fn remove_mappings(host: &Host, group: &str) -> Result<()> {
     let is_ours = |name: &str| name.strip_prefix(&start).is_some_and(|rest| !rest.starts_with('-'));
     for attempt in 0.. {
         let left: Vec<mapper::Mapping> = mapper::all(host).into_iter().filter(|it| is_ours(&it.name)).collect();
-        let is_top = |mapping: &&mapper::Mapping| {
-            host.names_in(format!("/sys/block/{}/holders", mapping.device)).is_empty()
-        };
+        let is_top =
+            |mapping: &&mapper::Mapping| host.names_in(format!("/sys/block/{}/holders", mapping.device)).is_empty();
         let Some(first) = left.first() else { return Ok(()) };
         let top = left.iter().find(is_top).unwrap_or(first);
         if attempt >= 64 {

@@ -82,7 +82,10 @@ pub(super) fn remove(host: &Host, name: &str, uuid: &str) -> Result<()> {
     for attempt in 0.. {
         let Some(found) = all(host).into_iter().find(|mapping| mapping.name == name) else { return Ok(()) };
         if !found.uuid.starts_with(uuid) {
-            return Err(Error::host(format!("the mapping {name} is not the one that pgstrata created: {}", found.uuid)));
+            return Err(Error::host(format!(
+                "the mapping {name} is not the one that pgstrata created: {}",
+                found.uuid
+            )));
         }
         // Somebody may look at it for a moment: udev does, after each change.
         match host.run(&Command::new("dmsetup").args(["remove", name])) {

@@ -42,7 +42,12 @@ impl Layer for Md {
 
     fn takes(&self) -> &'static [Take] {
         const TAKES: &[Take] = &[
-            Take { least: 2, most: 64, doc: "The member devices; default: all that are still unused.", ..Take::ONE_DEVICE },
+            Take {
+                least: 2,
+                most: 64,
+                doc: "The member devices; default: all that are still unused.",
+                ..Take::ONE_DEVICE
+            },
             Take {
                 role: Role::Log,
                 key: "journal",
@@ -70,10 +75,12 @@ impl Layer for Md {
         let programs = [("mdadm", "mdadm"), ("wipefs", "util-linux")];
         let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
         let kernel = match Level::of(options) {
-            Some(level) => kernel_module::unmet(host, &format!("md RAID level {}", level.number), level.module, |host| {
-                let known = host.read_optional("/proc/mdstat").unwrap_or_default();
-                known.contains(&format!("[{}]", level.name))
-            }),
+            Some(level) => {
+                kernel_module::unmet(host, &format!("md RAID level {}", level.number), level.module, |host| {
+                    let known = host.read_optional("/proc/mdstat").unwrap_or_default();
+                    known.contains(&format!("[{}]", level.name))
+                })
+            }
             None => kernel_module::unmet(host, "md RAID", "md-mod", |host| host.exists("/proc/mdstat")),
         };
         needs::root().into_iter().chain(programs).chain(kernel).collect()

@@ -71,6 +71,7 @@ layers! {
     mod lvm; Lvm;
     mod luks; Luks;
     mod delay; DELAY, FLAKEY;
+    mod bcache; Bcache;
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;
     mod btrfs; BTRFS;

@@ -4,7 +4,9 @@
 
 use super::guard::BlockDevice;
 use super::ledger::Thing;
-use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper, needs};
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper, mount, needs,
+};
 use crate::error::{Error, Result};
 use crate::host::{Host, files, folders, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
@@ -30,11 +32,18 @@ const OPTIONS: &[OptionSpec] = &[
     },
     option("latency", OptionKind::Span, "0us", "Time until a request is done; 0us = at once."),
     option("block_size", OptionKind::Integer { min: 512 }, "512", "Logical block in bytes: 512, 1024, 2048 or 4096."),
-    option("cache", OptionKind::Size, "none", "Size of a volatile write cache, in whole MiB; without one it declares no cache."),
+    option(
+        "cache",
+        OptionKind::Size,
+        "none",
+        "Size of a volatile write cache, in whole MiB; without one it declares no cache.",
+    ),
     knobs::QUEUE,
 ];
 
 const MIB: u64 = 1 << 20;
+/// Where configfs is mounted by custom.
+const CONFIG: &str = "/sys/kernel/config";
 const CONFIGFS: &str = "/sys/kernel/config/nullb";
 const MODULE: &str = "null_blk";
 
@@ -69,7 +78,12 @@ impl Layer for NullBlk {
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
         let driver = kernel_module::unmet(host, "null_blk", MODULE, |host| host.exists(CONFIGFS));
-        needs::root().into_iter().chain(driver).collect()
+        let mounted = mount::table(host).is_ok_and(|table| table.iter().any(|mount| mount.target == CONFIG));
+        let configfs = (!mounted).then(|| Unmet {
+            what: format!("configfs on {CONFIG}, where null_blk takes its options"),
+            hint: format!("mount -t configfs none {CONFIG}"),
+        });
+        needs::root().into_iter().chain(driver).chain(configfs).collect()
     }
 
     fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {

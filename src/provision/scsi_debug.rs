@@ -127,7 +127,9 @@ impl Layer for ScsiDebug {
         ];
         for (fact, wanted, shown) in &wanted {
             if wanted != shown {
-                return Err(Error::host(format!("the {fact} of scsi_debug was to be {wanted}, but the kernel shows {shown}")));
+                return Err(Error::host(format!(
+                    "the {fact} of scsi_debug was to be {wanted}, but the kernel shows {shown}"
+                )));
             }
         }
         let mut details: BTreeMap<String, String> =

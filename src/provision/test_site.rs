@@ -197,7 +197,11 @@ pub(super) fn stack(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
 /// Builds a stack, writes to it, and has `look` at it; then lets a build of it die at every entry of the layer `of` and of
 /// what stands on it. Nothing may be left of any, not even by a second walk through the same entries. Does nothing where
 /// the machine cannot build it, with the reason printed.
-pub(super) fn stands_and_dies(of: &str, spec: impl Fn(&TestPlace) -> StackSpec, look: impl Fn(&TestPlace, &BuiltStack)) {
+pub(super) fn stands_and_dies(
+    of: &str,
+    spec: impl Fn(&TestPlace) -> StackSpec,
+    look: impl Fn(&TestPlace, &BuiltStack),
+) {
     let Some(place) = TestPlace::new() else { return };
     let wanted = spec(&place);
     if !place.can_build(&wanted) {

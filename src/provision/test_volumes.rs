@@ -61,7 +61,12 @@ pub static LUKS_STAND_IN: Volume = Volume {
 };
 
 /// Slipped in between a device and what stands on it.
-pub static DELAY_STAND_IN: Volume = Volume { name: "delay-stand-in", takes: &[Take::ONE_DEVICE], options: &[option("delay", OptionKind::Span)], grounds: one };
+pub static DELAY_STAND_IN: Volume = Volume {
+    name: "delay-stand-in",
+    takes: &[Take::ONE_DEVICE],
+    options: &[option("delay", OptionKind::Span)],
+    grounds: one,
+};
 
 impl Layer for Volume {
     fn name(&self) -> &'static str {

@@ -40,9 +40,11 @@ fn every_option_is_in_force_and_a_build_that_dies_anywhere_leaves_nothing() {
         assert_eq!((details["sector size"].as_str(), details["key bits"].as_str()), ("4096", "256"));
         assert_eq!(details["flags"], "no_read_workqueue no_write_workqueue");
         let shown = place.host.take_command_log();
-        let uuid = place.ledger().open_things().into_iter().find_map(|(_, thing)| {
-            (thing.kind == HEADER_KIND).then(|| thing.marks["uuid"].clone())
-        });
+        let uuid = place
+            .ledger()
+            .open_things()
+            .into_iter()
+            .find_map(|(_, thing)| (thing.kind == HEADER_KIND).then(|| thing.marks["uuid"].clone()));
         let key = passphrase(&uuid.unwrap());
         assert!(shown.iter().all(|command| !command.command.contains(&key)), "the key is in no argument");
         let theirs = Thing::new("luks", MAPPING).with("name", &details["mapping"]).with("uuid", "other");

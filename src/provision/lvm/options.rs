@@ -57,11 +57,26 @@ pub(super) const OPTIONS: &[OptionSpec] = &[
         None,
         "Several volumes instead, each with its size: { data = \"70%\", wal = \"30%\" }; used as NODE.data, NODE.wal.",
     ),
-    option("stripes", OptionKind::Integer { min: 1 }, Some("1"), "Devices that each volume is striped over; 1 = linear."),
+    option(
+        "stripes",
+        OptionKind::Integer { min: 1 },
+        Some("1"),
+        "Devices that each volume is striped over; 1 = linear.",
+    ),
     option("stripe_size", OptionKind::Size, Some("64KiB"), "Size of a stripe on one device, a power of two."),
     option("thin", OptionKind::Boolean, Some("false"), "Make thin volumes, in a pool that takes the whole group."),
-    option("chunk", OptionKind::Size, Some("LVM's choice by the pool's size"), "Chunk of the thin pool, a multiple of 64 KiB."),
-    option("zero", OptionKind::Boolean, Some("true"), "Whether the thin pool zeroes each chunk before it is first used."),
+    option(
+        "chunk",
+        OptionKind::Size,
+        Some("LVM's choice by the pool's size"),
+        "Chunk of the thin pool, a multiple of 64 KiB.",
+    ),
+    option(
+        "zero",
+        OptionKind::Boolean,
+        Some("true"),
+        "Whether the thin pool zeroes each chunk before it is first used.",
+    ),
     knobs::QUEUE,
 ];
 
@@ -107,7 +122,8 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
     for volume in volumes(options) {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if volume.name == POOL || volume.name.len() > 64 || !volume.name.chars().all(plain) {
-            let why = format!("`{}` cannot be the name of a volume: letters, digits and `_`, and not `{POOL}`", volume.name);
+            let why =
+                format!("`{}` cannot be the name of a volume: letters, digits and `_`, and not `{POOL}`", volume.name);
             return wrong(key, why);
         }
         match volume.size {
@@ -168,11 +184,15 @@ pub(super) fn whole_stripes(options: &Options, extents: u64) -> u64 {
 fn striping(options: &Options) -> Vec<String> {
     let stripes = stripes(options);
     let size = options.size("stripe_size").unwrap_or(Bytes(64 << 10));
-    if stripes == 1 { Vec::new() } else { vec![format!("--stripes={stripes}"), format!("--stripesize={}k", size.0 >> 10)] }
+    if stripes == 1 {
+        Vec::new()
+    } else {
+        vec![format!("--stripes={stripes}"), format!("--stripesize={}k", size.0 >> 10)]
+    }
 }
 
 /// Arguments that make the thin pool.
-pub(super) fn pool_arguments(options: &Options) -> Vec<String> {
+pub(super) fn pool_arguments(options: &Options, group: &str) -> Vec<String> {
     let mut arguments = vec![
         "--type=thin-pool".to_owned(),
         format!("--name={POOL}"),
@@ -182,6 +202,7 @@ pub(super) fn pool_arguments(options: &Options) -> Vec<String> {
     ];
     arguments.extend(options.size("chunk").map(|Bytes(chunk)| format!("--chunksize={}k", chunk >> 10)));
     arguments.extend(striping(options));
+    arguments.push(group.to_owned());
     arguments
 }
 
@@ -192,8 +213,10 @@ pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, exte
         let (size, pool) = (format!("--virtualsize={}b", extents * extent), format!("--thinpool={group}/{POOL}"));
         return vec!["--type=thin".to_owned(), name, size, pool];
     }
-    let mut arguments = vec![name, format!("--extents={extents}"), "--zero=y".to_owned()];
+    let mut arguments =
+        vec![name, format!("--extents={extents}"), "--zero=y".to_owned(), "--wipesignatures=y".to_owned()];
     arguments.extend(striping(options));
+    arguments.push(group.to_owned());
     arguments
 }
 
@@ -237,7 +260,9 @@ fn same(volume: &str, wanted: &[(&str, String)], row: &BTreeMap<String, String>)
     for (column, wanted) in wanted {
         let shown = row.get(*column).map_or("nothing", String::as_str);
         if shown != wanted {
-            return Err(Error::host(format!("{column} of the volume {volume} was to be `{wanted}`, but LVM shows `{shown}`")));
+            return Err(Error::host(format!(
+                "{column} of the volume {volume} was to be `{wanted}`, but LVM shows `{shown}`"
+            )));
         }
     }
     Ok(())

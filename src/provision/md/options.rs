@@ -127,7 +127,10 @@ pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
 pub(super) fn check_members(level: Level, options: &Options, members: usize, journal: bool) -> Result<()> {
     let refuse = |why: String| Err(Error::user(why));
     if members < level.least {
-        return refuse(format!("RAID level {} needs at least {} members, but has {members}", level.number, level.least));
+        return refuse(format!(
+            "RAID level {} needs at least {} members, but has {members}",
+            level.number, level.least
+        ));
     }
     if journal && !level.has_parity() {
         return refuse(format!("RAID level {} takes no write journal", level.number));
@@ -200,7 +203,9 @@ pub(super) fn verify(
     for (name, wanted) in wanted.into_iter().filter_map(|(name, wanted)| Some((name, wanted?))) {
         let shown = facts.get(name).map_or("nothing", String::as_str);
         if shown != wanted {
-            return Err(Error::host(format!("the {name} of the array was to be {wanted}, but the kernel shows {shown}")));
+            return Err(Error::host(format!(
+                "the {name} of the array was to be {wanted}, but the kernel shows {shown}"
+            )));
         }
     }
     Ok(())

@@ -6,7 +6,8 @@ use crate::record::options::OptionValue;
 
 #[test]
 fn sizes_that_no_device_can_have_are_refused() {
-    let check = |pairs: &[(&str, OptionValue)]| NullBlk.check(&options_of(pairs)).map_err(|problem| problem.key.unwrap());
+    let check =
+        |pairs: &[(&str, OptionValue)]| NullBlk.check(&options_of(pairs)).map_err(|problem| problem.key.unwrap());
     assert_eq!(check(&[("null_blk", text("1GiB"))]), Ok(()));
     assert_eq!(check(&[("null_blk", text("4KiB"))]), Err("null_blk".to_owned()));
     assert_eq!(check(&[("null_blk", text("1GiB")), ("cache", text("1KiB"))]), Err("cache".to_owned()));

@@ -7,7 +7,8 @@ use crate::record::promise::Claim;
 
 #[test]
 fn sizes_that_no_disk_can_have_are_refused() {
-    let check = |pairs: &[(&str, OptionValue)]| ScsiDebug.check(&options_of(pairs)).map_err(|problem| problem.key.unwrap());
+    let check =
+        |pairs: &[(&str, OptionValue)]| ScsiDebug.check(&options_of(pairs)).map_err(|problem| problem.key.unwrap());
     assert_eq!(check(&[("scsi_debug", text("1GiB"))]), Ok(()));
     assert_eq!(check(&[("scsi_debug", text("1MiB"))]), Err("scsi_debug".to_owned()));
     assert_eq!(check(&[("sector_size", OptionValue::Integer(520))]), Err("sector_size".to_owned()));
