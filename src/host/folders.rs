@@ -34,6 +34,11 @@ pub(crate) fn list(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// Removes a folder that the kernel lets go with what it shows in it (configfs).
+pub(crate) fn remove_empty(path: &Path) -> Result<()> {
+    fs::remove_dir(path).or_host(|| format!("remove {}", path.display()))
+}
+
 pub(crate) fn remove_all(path: &Path) -> Result<()> {
     fs::remove_dir_all(path).or_host(|| format!("remove {}", path.display()))
 }

@@ -3,8 +3,11 @@
 pub(crate) mod btrfs;
 pub(crate) mod cpuinfo;
 pub(crate) mod diskstats;
+pub(crate) mod dmsetup;
 pub(crate) mod dumpe2fs;
 mod fields;
+pub(crate) mod lvm;
+pub(crate) mod mdadm;
 pub(crate) mod meminfo;
 pub(crate) mod mountinfo;
 pub(crate) mod os_release;

@@ -11,8 +11,10 @@ pub(crate) mod folder;
 mod guard;
 mod image_file;
 pub mod images;
+mod kernel_module;
 pub(crate) mod knobs;
 pub(crate) mod ledger;
+mod mapper;
 pub(crate) mod mount;
 pub(crate) mod mount_options;
 pub(crate) mod needs;
@@ -62,13 +64,21 @@ macro_rules! layers {
 layers! {
     mod loop_image; LoopImage;
     mod disk; Disk;
+    mod null_blk; NullBlk;
+    mod zram; Zram;
+    mod scsi_debug; ScsiDebug;
+    mod md; Md;
+    mod lvm; Lvm;
+    mod luks; Luks;
+    mod delay; DELAY, FLAKEY;
+    mod bcache; Bcache;
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;
     mod btrfs; BTRFS;
     mod tmpfs; Tmpfs;
     mod ramfs; Ramfs;
     mod directory; Directory;
-    #[cfg(test)] mod test_volumes; MD, LVM, LUKS, DELAY;
+    #[cfg(test)] mod test_volumes; MD_STAND_IN, LVM_STAND_IN, LUKS_STAND_IN, DELAY_STAND_IN;
     #[cfg(test)] mod test_trio; TRIO;
     #[cfg(test)] mod test_pool; POOL, DATASET;
 }

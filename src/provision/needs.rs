@@ -45,7 +45,7 @@ pub(super) fn loop_devices(host: &Host) -> Option<Unmet> {
 }
 
 /// Whether depmod's list, or that of what is built in, has the module.
-fn has_module(host: &Host, module: &str) -> bool {
+pub(super) fn has_module(host: &Host, module: &str) -> bool {
     let Some(release) = release(host) else { return false };
     let listed = |list: &str| {
         let text = host.read_optional(format!("/lib/modules/{release}/{list}")).unwrap_or_default();
@@ -58,7 +58,8 @@ fn has_module(host: &Host, module: &str) -> bool {
     listed("modules.dep") || listed("modules.builtin")
 }
 
-fn release(host: &Host) -> Option<String> {
+/// Of the kernel that runs.
+pub(super) fn release(host: &Host) -> Option<String> {
     host.read_optional("/proc/sys/kernel/osrelease")
 }
 

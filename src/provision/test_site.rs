@@ -1,14 +1,15 @@
 //! What the tests of real stacks share: a place of their own, a run in it, and the look whether anything is left.
 
-use super::ledger::Ledger;
-use super::stack::{BuiltStack, build_stack};
+use super::images::Images;
+use super::ledger::{Death, Ledger, Thing};
+use super::stack::{BuiltStack, Grounds, build_stack, reopen_stack, unmet};
 use super::undo::{Undoers, undo_from};
-use super::{Site, folder, mount, sysfs};
+use super::{Ground, Site, folder, layer, mapper, mount, sysfs};
 use crate::error::Result;
 use crate::host::signals::Interrupt;
 use crate::host::{Host, files, users};
 use crate::record::options::{OptionValue, Options};
-use crate::record::stack::StackSpec;
+use crate::record::stack::{GroundName, Input, NodeSpec, Role, StackSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,35 @@ impl TestPlace {
         stack(filesystem, vec![("loop", self.image(size)), (filesystem, Options::default())])
     }
 
+    /// An ext4 named `fs` on a volume of the layer, named as that, over sparse images `d1`, `d2` and so on.
+    pub fn on_volume(&self, layer: &str, options: Options, count: usize, size: &str) -> StackSpec {
+        let mut image = self.image(size);
+        image.set("sparse", OptionValue::Boolean(true));
+        let input = |from: String| Input { from: GroundName(from), role: Role::Data, group: None };
+        let node = |name: &str, layer: &str, options, inputs| NodeSpec {
+            name: name.to_owned(),
+            layer: layer.to_owned(),
+            options,
+            inputs,
+        };
+        let devices: Vec<String> = (1..=count).map(|number| format!("d{number}")).collect();
+        let mut spec = stack(layer, vec![("loop", image.clone())]);
+        spec.nodes = devices.iter().map(|name| node(name, "loop", image.clone(), Vec::new())).collect();
+        spec.nodes.push(node(layer, layer, options, devices.into_iter().map(input).collect()));
+        spec.nodes.push(node("fs", "ext4", Options::default(), vec![input(layer.to_owned())]));
+        spec.data = GroundName("fs".to_owned());
+        spec
+    }
+
+    /// Whether this machine can build a stack; prints what it lacks.
+    pub fn can_build(&self, spec: &StackSpec) -> bool {
+        let unmet = unmet(&self.host, spec, &Images::default());
+        for unmet in &unmet {
+            println!("skipped: the stack {} needs {}", spec.name, unmet.what);
+        }
+        unmet.is_empty()
+    }
+
     fn image(&self, size: &str) -> Options {
         options_of(&[("loop", text(size)), ("in", text(self.path().to_str().unwrap()))])
     }
@@ -116,14 +146,24 @@ impl TestPlace {
         assert_eq!(self.left(), Vec::<String>::new());
     }
 
-    /// Mounts, loop devices and files of the test that are there.
+    /// Names of devices that bear the run's id, and the disk of scsi_debug that does.
+    fn named_devices(&self) -> Vec<String> {
+        let ours = format!("pgstrata-{}-", self.run_id);
+        let mapped = mapper::all(&self.host).into_iter().map(|mapping| mapping.name);
+        let named = self.host.names_in("/sys/block").into_iter().chain(self.host.names_in("/sys/kernel/config/nullb"));
+        let vendor = self.host.read_optional("/sys/module/scsi_debug/parameters/inq_vendor");
+        let module = vendor.filter(|vendor| self.run_id.starts_with(vendor.as_str())).map(|_| "scsi_debug".to_owned());
+        mapped.chain(named).filter(|name| name.starts_with(&ours)).chain(module).collect()
+    }
+
+    /// Mounts, loop devices, named devices and files of the test that are there.
     pub fn left(&self) -> Vec<String> {
         let below = |path: &str| Path::new(path).starts_with(self.path());
         let mounts = mount::table(&self.host).unwrap().into_iter().map(|mount| mount.target).filter(|t| below(t));
         let loops = sysfs::loops(&self.host).into_iter().map(|(_, file)| file).filter(|file| below(file));
         let files = std::fs::read_dir(self.path()).unwrap().map(|entry| entry.unwrap().path().display().to_string());
         let ledger = self.ledger_folder().display().to_string();
-        mounts.chain(loops).chain(files.filter(|path| *path != ledger)).collect()
+        mounts.chain(loops).chain(self.named_devices()).chain(files.filter(|path| *path != ledger)).collect()
     }
 }
 
@@ -162,4 +202,68 @@ pub(super) fn mounted(options: &[&str]) -> Options {
 
 pub(super) fn stack(name: &str, layers: Vec<(&str, Options)>) -> StackSpec {
     StackSpec::linear(name, layers)
+}
+
+/// Builds a stack, writes to it, and has `look` at it; then lets a build of it die at every entry of the layer `of` and of
+/// what stands on it. Nothing may be left of any, not even by a second walk through the same entries. Does nothing where
+/// the machine cannot build it, with the reason printed.
+pub(super) fn stands_and_dies(
+    of: &str,
+    spec: impl Fn(&TestPlace) -> StackSpec,
+    look: impl Fn(&TestPlace, &BuiltStack),
+) {
+    let Some(place) = TestPlace::new() else { return };
+    let wanted = spec(&place);
+    if !place.can_build(&wanted) {
+        return;
+    }
+    let built = place.build(&wanted).unwrap();
+    let file = built.folder().join("file");
+    std::fs::write(&file, vec![1u8; 1 << 20]).unwrap();
+    std::fs::File::open(file).unwrap().sync_all().unwrap();
+    look(&place, &built);
+    let (first, _) = place.ledger().open_things().into_iter().find(|(_, thing)| thing.owner == of).unwrap();
+    let entries = place.ledger().mark();
+    place.clean();
+    for entry in first..entries {
+        let Some(mut place) = TestPlace::new() else { return };
+        place.ledger().die(Death::After(entry));
+        assert!(place.build(&spec(&place)).is_err(), "the stack has entries to {entries}");
+        let path = place.ledger().path().to_owned();
+        drop(place.ledger.take());
+        let before = std::fs::read(&path).unwrap();
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.undo_all();
+        drop(place.ledger.take());
+        std::fs::write(&path, before).unwrap();
+        place.ledger = Some(Ledger::take(&place.ledger_folder(), &place.run_id).unwrap());
+        place.clean();
+    }
+}
+
+/// Builds a stack of [`TestPlace::on_volume`], takes its mount and its volume down without what lies on the devices, by
+/// undoing what `closing` makes of the volume's things, and opens it again: what was written is there.
+pub(super) fn opens_again(layer_name: &str, options: Options, count: usize, closing: impl Fn(&Thing) -> Option<Thing>) {
+    let Some(place) = TestPlace::new() else { return };
+    let spec = place.on_volume(layer_name, options, count, "64MiB");
+    if !place.can_build(&spec) {
+        return;
+    }
+    let built = place.build(&spec).unwrap();
+    std::fs::write(built.folder().join("kept"), "x").unwrap();
+    let things = place.ledger().open_things();
+    let (number, mounted) = things.iter().rev().find(|(_, thing)| thing.kind == "mount").unwrap();
+    mount::undo(&place.host, mounted).unwrap();
+    place.ledger().undone(*number).unwrap();
+    for (_, thing) in things.iter().rev().filter(|(_, thing)| thing.owner == layer_name) {
+        if let Some(thing) = closing(thing) {
+            layer(layer_name).unwrap().undo(&place.host, &thing).unwrap();
+        }
+    }
+    let is_image = |name: &GroundName| name.0.starts_with('d') && name.0.len() == 2;
+    let devices: Grounds = built.grounds.into_iter().filter(|(name, _)| is_image(name)).collect();
+    assert!(devices.values().all(|ground| matches!(ground, Ground::Device(_))) && devices.len() == count);
+    let again = reopen_stack(&place.site("again"), &spec, devices).unwrap();
+    assert_eq!(std::fs::read_to_string(again.folder().join("kept")).unwrap(), "x", "{layer_name}");
+    place.clean();
 }

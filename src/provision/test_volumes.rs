@@ -1,5 +1,5 @@
-//! Volumes for tests: in the shapes of md, LVM and LUKS, made of loop devices on slices of their first member, so that
-//! graphs can be built where the kernel has none of these. What is written goes to the first member alone.
+//! Stand-ins for tests: in the shapes of md, LVM, LUKS and dm-delay, made of loop devices on slices of their first member, so
+//! that graphs can be built where the kernel has none of these. What is written goes to the first member alone.
 
 use super::guard::BlockDevice;
 use super::ledger::Thing;
@@ -34,16 +34,16 @@ fn one(_options: &Options) -> Vec<String> {
 }
 
 /// In the shape of md.
-pub static MD: Volume = Volume {
-    name: "md",
+pub static MD_STAND_IN: Volume = Volume {
+    name: "md-stand-in",
     takes: &[members(2, 64)],
     options: &[option("level", OptionKind::Integer { min: 0 }), option("chunk", OptionKind::Size)],
     grounds: one,
 };
 
 /// In the shape of LVM: one volume, or several by name.
-pub static LVM: Volume = Volume {
-    name: "lvm",
+pub static LVM_STAND_IN: Volume = Volume {
+    name: "lvm-stand-in",
     takes: &[members(1, 64)],
     options: &[option("size", OptionKind::Text), option("volumes", OptionKind::Properties)],
     grounds: |options| match options.table("volumes").0.into_keys().collect::<Vec<_>>() {
@@ -53,16 +53,20 @@ pub static LVM: Volume = Volume {
 };
 
 /// In the shape of dm-crypt.
-pub static LUKS: Volume = Volume {
-    name: "luks",
+pub static LUKS_STAND_IN: Volume = Volume {
+    name: "luks-stand-in",
     takes: &[Take::ONE_DEVICE],
     options: &[option("sector_size", OptionKind::Integer { min: 512 }), option("perf", OptionKind::TextList)],
     grounds: one,
 };
 
 /// Slipped in between a device and what stands on it.
-pub static DELAY: Volume =
-    Volume { name: "delay", takes: &[Take::ONE_DEVICE], options: &[option("delay", OptionKind::Span)], grounds: one };
+pub static DELAY_STAND_IN: Volume = Volume {
+    name: "delay-stand-in",
+    takes: &[Take::ONE_DEVICE],
+    options: &[option("delay", OptionKind::Span)],
+    grounds: one,
+};
 
 impl Layer for Volume {
     fn name(&self) -> &'static str {

@@ -1,0 +1,254 @@
+//! `bcache`: a slow device behind a fast one.
+//!
+//! Things in the ledger: each `member`, by the UUID of the cache set, which is of our choice and stands in the superblock of
+//! both; then the running `set`. Undoing stops what runs on members that bear the UUID, and wipes their superblocks.
+
+#[cfg(test)]
+mod tests;
+
+use super::guard::{self, BlockDevice};
+use super::ledger::Thing;
+use super::sysfs::{self, DeviceNumber};
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, knobs, mount, needs,
+};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::host::{Host, files};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub struct Bcache;
+
+const MODES: &[&str] = &["writethrough", "writeback", "writearound", "none"];
+
+const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    option(
+        "mode",
+        OptionKind::OneOf(MODES),
+        "writethrough",
+        "Cache mode; with writeback a write is done once in the cache.",
+    ),
+    option("bucket", OptionKind::Size, "512KiB", "Bucket size of the cache, a power of two."),
+    option(
+        "sequential_cutoff",
+        OptionKind::Size,
+        "4MiB",
+        "Sequential requests of this size bypass the cache, rounded down to 512 bytes; 0B = none do.",
+    ),
+    knobs::QUEUE,
+];
+
+impl Layer for Bcache {
+    fn name(&self) -> &'static str {
+        "bcache"
+    }
+
+    fn doc(&self) -> &'static str {
+        "bcache: a slow device with a fast one as its cache."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[
+            Take::ONE_DEVICE,
+            Take { role: Role::Cache, key: "cache", doc: "The device to cache it on.", ..Take::ONE_DEVICE },
+        ];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        match options.size("bucket") {
+            Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
+                Err(OptionProblem::at("bucket", "a bucket must be a power of two, at least 4 KiB"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let programs = [("make-bcache", "bcache-tools"), ("wipefs", "util-linux")];
+        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let driver = kernel_module::unmet(host, "bcache", "bcache", |host| host.exists(SETS));
+        needs::root().into_iter().chain(programs).chain(driver).collect()
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let (backing, cache) = pair(inputs)?;
+        kernel_module::load(site.host, "bcache", &[])?;
+        let uuid = filesystem::new_uuid(site.host)?;
+        for device in [backing, cache] {
+            site.ledger.enter(Thing::new("bcache", MEMBER).with_path("device", device)?.with("uuid", &uuid))?;
+        }
+        enter_set(site, &uuid, backing, cache)?;
+        let bucket = options.size("bucket").unwrap_or(Bytes(512 << 10));
+        let make =
+            Command::new("make-bcache").args(["--cset-uuid", &uuid, "--bucket", &format!("{}k", bucket.0 >> 10)]);
+        site.host.run(&make.arg("-B").arg(backing).arg("-C").arg(cache))?;
+        open(site, &uuid, backing, cache, options)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let (backing, cache) = pair(inputs)?;
+        kernel_module::load(site.host, "bcache", &[])?;
+        let uuid = set_of(backing)?.ok_or_else(|| Error::host(format!("{} has no bcache", backing.display())))?;
+        enter_set(site, &uuid, backing, cache)?;
+        open(site, &uuid, backing, cache, options)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        let uuid = thing.mark("uuid")?;
+        match thing.kind.as_str() {
+            SET => {
+                stop(host, Path::new(thing.mark("backing")?), uuid)?;
+                stop(host, Path::new(thing.mark("cache")?), uuid)
+            }
+            MEMBER => {
+                let device = Path::new(thing.mark("device")?);
+                // udev may have registered it again.
+                stop(host, device, uuid)?;
+                wipe(host, device, uuid)
+            }
+            kind => Err(Error::bug(format!("the layer `bcache` does not create a {kind}"))),
+        }
+    }
+}
+
+/// Kinds in the ledger.
+const MEMBER: &str = "member";
+const SET: &str = "set";
+
+const SETS: &str = "/sys/fs/bcache";
+
+fn pair(inputs: &[GivenGround]) -> Result<(&Path, &Path)> {
+    let (data, cache) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Cache));
+    let lacking = || Error::bug("bcache without its two devices");
+    Ok((data.first().copied().ok_or_else(lacking)?, cache.first().copied().ok_or_else(lacking)?))
+}
+
+fn enter_set(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path) -> Result<()> {
+    let thing = Thing::new("bcache", SET).with("uuid", uuid).with_path("backing", backing)?;
+    site.ledger.enter(thing.with_path("cache", cache)?).map(drop)
+}
+
+/// Where the superblock has the UUID of the cache set, and what stands at its start (include/uapi/linux/bcache.h of Linux
+/// 5.15, `struct cache_sb`).
+const SUPERBLOCK: u64 = 4096;
+const MAGIC_AT: usize = 24;
+const MAGIC: [u8; 16] =
+    [0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81];
+const SET_UUID_AT: usize = 56;
+
+/// The UUID of the cache set that a device belongs to, in hexadecimal digits with hyphens.
+fn set_of(path: &Path) -> Result<Option<String>> {
+    let bytes = files::read_at(path, SUPERBLOCK, SET_UUID_AT + 16)?;
+    if bytes.len() < SET_UUID_AT + 16 || bytes[MAGIC_AT..MAGIC_AT + 16] != MAGIC {
+        return Ok(None);
+    }
+    let hex: String = bytes[SET_UUID_AT..].iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Some(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])))
+}
+
+/// Registers both devices, unless udev has done so, and sets the options.
+fn open(site: &Site<'_>, uuid: &str, backing: &Path, cache: &Path, options: &Options) -> Result<Built> {
+    let host = site.host;
+    let node = BlockDevice::find(backing)?.node;
+    for attempt in 0.. {
+        site.interrupt.check()?;
+        for device in [cache, backing] {
+            if !host.exists(BlockDevice::find(device)?.node.path_of("bcache")) {
+                // Somebody may be faster, which is as good.
+                drop(host.write(format!("{SETS}/register_quiet"), &device.display().to_string()));
+            }
+        }
+        let attached = node.attribute(host, "bcache/state").is_some_and(|state| state == "clean" || state == "dirty");
+        if attached && host.exists(format!("{SETS}/{uuid}")) {
+            break;
+        }
+        if attempt >= mount::BUSY_TRIES {
+            return Err(Error::host(format!("{} and {} do not come up as bcache", backing.display(), cache.display())));
+        }
+        sleep(mount::BUSY_PAUSE);
+    }
+    let device = device_on(host, node)?;
+    let mode = options.text("mode").unwrap_or(MODES[0]);
+    host.write(node.path_of("bcache/cache_mode"), mode)?;
+    let mut details = BTreeMap::from([("cache set".to_owned(), uuid.to_owned())]);
+    let shown = node.attribute(host, "bcache/cache_mode").unwrap_or_default();
+    let shown = sysfs::chosen(&shown);
+    if shown != mode {
+        return Err(Error::host(format!("the mode of bcache was set to {mode} but reads {shown}")));
+    }
+    details.insert("mode".to_owned(), shown.to_owned());
+    if let Some(Bytes(cutoff)) = options.size("sequential_cutoff") {
+        host.write(node.path_of("bcache/sequential_cutoff"), &cutoff.to_string())?;
+    }
+    for (file, name) in [("sequential_cutoff", "sequential cutoff"), ("state", "state")] {
+        details.extend(node.attribute(host, &format!("bcache/{file}")).map(|value| (name.to_owned(), value)));
+    }
+    let bucket = host.read_optional(format!("{SETS}/{uuid}/bucket_size"));
+    details.extend(bucket.map(|size| ("bucket size".to_owned(), size)));
+    Ok(Built::one(Ground::Device(device), details))
+}
+
+/// The device that stands on a backing device.
+fn device_on(host: &Host, backing: DeviceNumber) -> Result<PathBuf> {
+    let holder = backing.holders(host).into_iter().find(|name| name.starts_with("bcache"));
+    let missing = || Error::tool("the kernel shows no bcache on the backing device");
+    Ok(Path::new("/dev").join(holder.ok_or_else(missing)?))
+}
+
+/// Stops whatever bcache runs on a device that belongs to the set of this UUID.
+fn stop(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
+    for attempt in 0.. {
+        let registered = host.exists(device.node.path_of("bcache"));
+        if !registered || set_of(path)?.as_deref() != Some(uuid) {
+            return Ok(());
+        }
+        if let Ok(top) = device_on(host, device.node).and_then(|top| BlockDevice::find(&top))
+            && guard::is_mounted(host, &top)?
+        {
+            return Err(Error::host(format!("{} is still mounted", top.path.display())));
+        }
+        // A backing device stops by itself; a cache with its set.
+        for file in [device.node.path_of("bcache/stop"), format!("{SETS}/{uuid}/stop")] {
+            if host.exists(&file) {
+                drop(host.write(&file, "1"));
+            }
+        }
+        if attempt >= mount::BUSY_TRIES {
+            return Err(Error::host(format!("the bcache on {} does not stop", path.display())));
+        }
+        sleep(mount::BUSY_PAUSE);
+    }
+    Ok(())
+}
+
+/// Wipes the superblock of this set, and nothing else.
+fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
+    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 || set_of(path)?.as_deref() != Some(uuid) {
+        return Ok(());
+    }
+    if guard::signatures(host, &device)?.iter().any(|signature| signature.kind != "bcache") {
+        return Err(Error::host(format!("{} holds something other than the bcache of pgstrata", path.display()))
+            .hint(format!("check `wipefs {}` and clear it manually", path.display())));
+    }
+    filesystem::wipe_all(host, path)
+}

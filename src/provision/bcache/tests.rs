@@ -1,0 +1,51 @@
+//! A bcache made for real, where the kernel has it; and what is refused before.
+
+use super::*;
+use crate::provision::test_site::{TestPlace, options_of, stands_and_dies, text};
+use crate::record::stack::StackSpec;
+
+/// On `d1`, cached on `d2`.
+fn cached(place: &TestPlace, options: Options) -> StackSpec {
+    let mut spec = place.on_volume("bcache", options, 2, "64MiB");
+    spec.nodes.iter_mut().find(|node| node.name == "bcache").unwrap().inputs[1].role = Role::Cache;
+    spec
+}
+
+#[test]
+fn a_bucket_that_cannot_be_is_refused() {
+    assert!(Bcache.check(&options_of(&[("bucket", text("3KiB"))])).is_err());
+    assert_eq!(Bcache.check(&options_of(&[("bucket", text("64KiB")), ("mode", text("writeback"))])), Ok(()));
+}
+
+#[test]
+fn a_cached_device_is_what_was_asked_and_a_build_that_dies_anywhere_leaves_nothing() {
+    let options =
+        options_of(&[("mode", text("writeback")), ("bucket", text("64KiB")), ("sequential_cutoff", text("0B"))]);
+    stands_and_dies(
+        "bcache",
+        |place| cached(place, options.clone()),
+        |place, built| {
+            let details = &built.facts.node("bcache").unwrap().details;
+            assert_eq!((details["mode"].as_str(), details["sequential cutoff"].as_str()), ("writeback", "0.0k"));
+            let below = built.facts.devices_below(built.facts.data.as_ref());
+            assert!(below.iter().any(|below| below.name().0 == "d2" && below.role == Role::Cache), "{below:?}");
+            let things = place.ledger().open_things();
+            let mut theirs = things.into_iter().find(|(_, thing)| thing.kind == SET).unwrap().1;
+            theirs.marks.insert("uuid".to_owned(), "00000000-0000-0000-0000-000000000001".to_owned());
+            Bcache.undo(&place.host, &theirs).unwrap();
+            assert!(place.host.exists(format!("{SETS}/{}", details["cache set"])));
+        },
+    );
+}
+
+#[test]
+fn the_set_is_read_from_the_superblock() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut bytes = vec![0u8; 8192];
+    std::fs::write(file.path(), &bytes).unwrap();
+    assert_eq!(set_of(file.path()).unwrap(), None);
+    bytes[4096 + MAGIC_AT..4096 + MAGIC_AT + 16].copy_from_slice(&MAGIC);
+    bytes[4096 + SET_UUID_AT..4096 + SET_UUID_AT + 16].copy_from_slice(&[0x11; 16]);
+    std::fs::write(file.path(), &bytes).unwrap();
+    assert_eq!(set_of(file.path()).unwrap().unwrap(), "11111111-1111-1111-1111-111111111111");
+}

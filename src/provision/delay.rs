@@ -1,0 +1,205 @@
+//! `delay` and `flakey`: targets of the device mapper that make one device slow, or let it fail.
+//!
+//! The only thing in the ledger is the `mapping`, by its name and UUID. Nothing is written to the device below, so that
+//! it can be opened again by making the same mapping.
+
+use super::guard::BlockDevice;
+use super::knobs;
+use super::ledger::Thing;
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, kernel_module, mapper};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::promise::{Claim, Promise};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Micros;
+use std::collections::BTreeMap;
+
+#[cfg(test)]
+mod tests;
+
+/// A target that serves a whole device by another.
+pub struct SlippedIn {
+    /// Name of the layer and of the target.
+    name: &'static str,
+    module: &'static str,
+    doc: &'static str,
+    options: &'static [OptionSpec],
+    check: fn(&Options) -> Result<(), OptionProblem>,
+    /// The target's arguments, given those that name the device.
+    arguments: fn(&Options, &str) -> Vec<String>,
+    facts: fn(&Options) -> Vec<(&'static str, String)>,
+    promises: fn(&Options) -> Vec<Promise>,
+}
+
+const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+/// A device whose answers come late.
+pub static DELAY: SlippedIn = SlippedIn {
+    name: "delay",
+    module: "dm-delay",
+    doc: "dm-delay: each request waits before it goes on, to make a slow disk of a fast one.",
+    options: &[
+        option("delay", OptionKind::Span, "0ms", "Delay of reads, writes and flushes, in whole milliseconds."),
+        option("read", OptionKind::Span, "delay", "Delay of reads, where it is another one."),
+        option("write", OptionKind::Span, "delay", "Delay of writes, where it is another one."),
+        option("flush", OptionKind::Span, "delay", "Delay of flushes, where it is another one."),
+        knobs::QUEUE,
+    ],
+    check: |options| {
+        for key in DELAYS {
+            if options.span(key).is_some_and(|span| span.0 % 1000 != 0) {
+                return Err(OptionProblem::at(key, "dm-delay knows whole milliseconds only").help("write it as 2ms"));
+            }
+        }
+        if DELAYS.iter().all(|key| millis(options, key) == 0) {
+            return Err(
+                OptionProblem::at("delay", "nothing is delayed").help("set `delay`, `read`, `write` or `flush`")
+            );
+        }
+        Ok(())
+    },
+    arguments: |options, device| DELAYS[1..].iter().map(|key| format!("{device} {}", millis(options, key))).collect(),
+    facts: |options| {
+        let facts = DELAYS[1..].iter().map(|key| (*key, format!("{} ms", millis(options, key))));
+        facts.collect()
+    },
+    promises: |_| Vec::new(),
+};
+
+const DELAYS: [&str; 4] = ["delay", "read", "write", "flush"];
+
+fn millis(options: &Options, key: &str) -> u64 {
+    let span = options.span(key).or_else(|| options.span(DELAYS[0])).unwrap_or(Micros(0));
+    span.0 / 1000
+}
+
+/// A device that fails again and again.
+pub static FLAKEY: SlippedIn = SlippedIn {
+    name: "flakey",
+    module: "dm-flakey",
+    doc: "dm-flakey: works for some seconds, fails for some, and so on; for tests of faults.",
+    options: &[
+        option("up", OptionKind::Span, "60s", "How long it works, in whole seconds; it begins with this."),
+        option("down", OptionKind::Span, "0s", "How long it then fails, in whole seconds."),
+        option(
+            "fault",
+            OptionKind::OneOf(&["errors", "error_writes", "drop_writes"]),
+            "errors",
+            "What fails: all requests, writes, or writes that are dropped and acknowledged.",
+        ),
+        knobs::QUEUE,
+    ],
+    check: |options| {
+        for key in ["up", "down"] {
+            if options.span(key).is_some_and(|span| span.0 % 1_000_000 != 0) {
+                return Err(OptionProblem::at(key, "dm-flakey knows whole seconds only").help("write it as 5s"));
+            }
+        }
+        if seconds(options, "up", 60) + seconds(options, "down", 0) == 0 {
+            return Err(OptionProblem::at("up", "`up` and `down` are both 0"));
+        }
+        Ok(())
+    },
+    arguments: |options, device| {
+        let times = format!("{device} {} {}", seconds(options, "up", 60), seconds(options, "down", 0));
+        match options.text("fault") {
+            Some(fault) if fault != "errors" => vec![times, format!("1 {fault}")],
+            _ => vec![times],
+        }
+    },
+    facts: |options| {
+        vec![
+            ("up", format!("{} s", seconds(options, "up", 60))),
+            ("down", format!("{} s", seconds(options, "down", 0))),
+            ("fault", options.text("fault").unwrap_or("errors").to_owned()),
+        ]
+    },
+    promises: |options| {
+        let drops = options.text("fault") == Some("drop_writes") && seconds(options, "down", 0) > 0;
+        let promise = Promise {
+            claim: Claim::HoldsFlushesBack,
+            source: "dm-flakey drop_writes".to_owned(),
+            why: "while it is down, it acknowledges writes and drops them".to_owned(),
+        };
+        drops.then_some(promise).into_iter().collect()
+    },
+};
+
+fn seconds(options: &Options, key: &str, default: u64) -> u64 {
+    options.span(key).map_or(default, |span| span.0 / 1_000_000)
+}
+
+impl Layer for SlippedIn {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn doc(&self) -> &'static str {
+        self.doc
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[Take::ONE_DEVICE];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        self.options
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        (self.check)(options)
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        mapper::unmet(host).chain(kernel_module::unmet_target(host, self.name, self.module)).collect()
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        kernel_module::load(site.host, self.module, &[])?;
+        let device = BlockDevice::find(devices_for(inputs, Role::Data)[0])?;
+        let below = format!("{}:{} 0", device.node.major, device.node.minor);
+        let arguments = (self.arguments)(options, &below).join(" ");
+        let table = format!("0 {} {} {arguments}", mapper::sectors(site.host, device.node)?, self.name);
+        let name = mapper::short_name(site);
+        let uuid = format!("{UUID}{name}");
+        site.ledger.enter(Thing::new(self.name, MAPPING).with("name", &name).with("uuid", &uuid))?;
+        let create = Command::new("dmsetup").args(["create", &name, "--uuid", &uuid, "--table", &table]);
+        site.host.run(&create)?;
+        let shown = mapper::table(site.host, &name)?;
+        let shown = shown.iter().map(|target| format!("{} {}", target.kind, target.arguments.join(" ")));
+        let shown = shown.collect::<Vec<_>>().join("; ");
+        let wanted = format!("{} {arguments}", self.name);
+        if shown != wanted {
+            return Err(Error::host(format!("the mapping was to be `{wanted}`, but the kernel shows `{shown}`")));
+        }
+        let mut details: BTreeMap<String, String> =
+            (self.facts)(options).into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect();
+        details.insert("mapping".to_owned(), name.clone());
+        let grounds = vec![Ground::Device(mapper::find(site.host, &name)?.path())];
+        Ok(Built { grounds, details, promises: (self.promises)(options) })
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        self.build(site, inputs, options)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            MAPPING => mapper::remove(host, thing.mark("name")?, thing.mark("uuid")?),
+            kind => Err(Error::bug(format!("the layer `{}` does not create a {kind}", self.name))),
+        }
+    }
+}
+
+const MAPPING: &str = "mapping";
+/// Begins the UUIDs of mappings that are made by dmsetup.
+const UUID: &str = "PGSTRATA-";

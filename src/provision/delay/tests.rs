@@ -1,0 +1,57 @@
+//! Slow and failing devices made for real, where the kernel has their targets; and what is refused before.
+
+use super::*;
+use crate::host::time::now;
+use crate::provision::test_site::{TestPlace, opens_again, options_of, stands_and_dies, text};
+
+#[test]
+fn times_that_the_targets_do_not_know_are_refused() {
+    let check = |layer: &SlippedIn, key: &str, value: &str| layer.check(&options_of(&[(key, text(value))]));
+    assert_eq!(check(&DELAY, "delay", "5ms"), Ok(()));
+    assert!(check(&DELAY, "write", "100us").is_err() && check(&DELAY, "delay", "0ms").is_err());
+    assert_eq!(check(&FLAKEY, "down", "5s"), Ok(()));
+    assert!(check(&FLAKEY, "up", "10ms").is_err() && check(&FLAKEY, "up", "0s").is_err());
+}
+
+#[test]
+fn arguments_are_those_of_the_targets() {
+    let of = |layer: &SlippedIn, pairs: &[(&str, &str)]| {
+        let pairs: Vec<_> = pairs.iter().map(|(key, value)| (*key, text(value))).collect();
+        (layer.arguments)(&options_of(&pairs), "7:0 0").join(" ")
+    };
+    assert_eq!(of(&DELAY, &[("delay", "2ms"), ("flush", "9ms")]), "7:0 0 2 7:0 0 2 7:0 0 9");
+    assert_eq!(of(&FLAKEY, &[]), "7:0 0 60 0");
+    assert_eq!(of(&FLAKEY, &[("down", "3s"), ("fault", "drop_writes")]), "7:0 0 60 3 1 drop_writes");
+}
+
+#[test]
+fn a_delayed_device_is_slow_and_a_build_that_dies_anywhere_leaves_nothing() {
+    let spec = |place: &TestPlace| place.on_volume("delay", options_of(&[("write", text("50ms"))]), 1, "64MiB");
+    stands_and_dies("delay", spec, |_, built| {
+        assert_eq!(built.facts.node("delay").unwrap().details["write"], "50 ms");
+        let begun = now();
+        let file = std::fs::File::create(built.folder().join("slow")).unwrap();
+        file.set_len(4096).unwrap();
+        file.sync_all().unwrap();
+        assert!(begun.elapsed().as_millis() >= 50, "{:?}", begun.elapsed());
+    });
+}
+
+#[test]
+fn a_device_that_drops_writes_keeps_nothing() {
+    let Some(place) = TestPlace::new() else { return };
+    let options = options_of(&[("up", text("60s")), ("down", text("1s")), ("fault", text("drop_writes"))]);
+    let spec = place.on_volume("flakey", options, 1, "64MiB");
+    if !place.can_build(&spec) {
+        return;
+    }
+    let built = place.build(&spec).unwrap();
+    let (node, _) = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).unwrap();
+    assert_eq!(node.name, "flakey");
+    place.clean();
+}
+
+#[test]
+fn a_delayed_device_is_mapped_again() {
+    opens_again("delay", options_of(&[("delay", text("1ms"))]), 1, |thing| Some(thing.clone()));
+}

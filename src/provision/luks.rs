@@ -1,0 +1,216 @@
+//! `luks`: dm-crypt with a LUKS2 header.
+//!
+//! Things in the ledger: the `header`, by its UUID, which is of our choice; then the `mapping`, by its name. The passphrase
+//! follows from the UUID and reaches cryptsetup by standard input. It guards nothing, which is the point: what is measured is
+//! the cost of encryption, and whoever has the devices can open them again.
+
+#[cfg(test)]
+mod tests;
+
+use super::guard::{self, BlockDevice};
+use super::knobs;
+use super::ledger::Thing;
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub struct Luks;
+
+const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    option(
+        "sector_size",
+        OptionKind::Integer { min: 512 },
+        "cryptsetup's choice by the device",
+        "Encryption sector in bytes: 512, 1024, 2048 or 4096.",
+    ),
+    option(
+        "perf",
+        OptionKind::TextList,
+        "none",
+        "Flags of dm-crypt: no_read_workqueue, no_write_workqueue, same_cpu_crypt, submit_from_crypt_cpus.",
+    ),
+    option("cipher", OptionKind::Text, "aes-xts-plain64", "Cipher as dm-crypt names it."),
+    option(
+        "key_bits",
+        OptionKind::Integer { min: 64 },
+        "512",
+        "Length of the volume key in bits; XTS splits it in two.",
+    ),
+    option("discards", OptionKind::Boolean, "false", "Pass discards on."),
+    knobs::QUEUE,
+];
+
+const PERF: [&str; 4] = ["no_read_workqueue", "no_write_workqueue", "same_cpu_crypt", "submit_from_crypt_cpus"];
+const CIPHER: &str = "aes-xts-plain64";
+/// What a LUKS2 header takes of the device (cryptsetup(8), `--offset`).
+const HEADER: u64 = 16 << 20;
+
+impl Layer for Luks {
+    fn name(&self) -> &'static str {
+        "luks"
+    }
+
+    fn doc(&self) -> &'static str {
+        "LUKS2 (dm-crypt): encryption with a throw-away key, to measure what it costs."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[Take::ONE_DEVICE];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if options.integer("sector_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
+            return Err(OptionProblem::at("sector_size", "the sector must have 512, 1024, 2048 or 4096 bytes"));
+        }
+        if let Some(unknown) = options.texts("perf").into_iter().find(|flag| !PERF.contains(&flag.as_str())) {
+            let help = format!("known: {}", PERF.join(", "));
+            return Err(OptionProblem::at("perf", format!("dm-crypt has no flag `{unknown}`")).help(help));
+        }
+        if options.integer("key_bits").is_some_and(|bits| bits % 8 != 0) {
+            return Err(OptionProblem::at("key_bits", "the length of the key must be a multiple of 8 bits"));
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_:()".contains(c);
+        match options.text("cipher") {
+            Some(cipher) if !cipher.starts_with(|c: char| c.is_ascii_alphanumeric()) || !cipher.chars().all(plain) => {
+                Err(OptionProblem::at("cipher", format!("`{cipher}` is not the name of a cipher")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let programs = [("cryptsetup", "cryptsetup-bin"), ("wipefs", "util-linux")];
+        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let kernel = kernel_module::unmet_target(host, "crypt", "dm-crypt");
+        mapper::unmet(host).chain(programs).chain(kernel).collect()
+    }
+
+    fn capacity(&self, _options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        data.first().map(|bytes| Bytes(bytes.0.saturating_sub(HEADER)))
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let device = devices_for(inputs, Role::Data)[0];
+        kernel_module::load(site.host, "dm-crypt", &[])?;
+        let uuid = filesystem::new_uuid(site.host)?;
+        site.ledger.enter(Thing::new("luks", HEADER_KIND).with_path("device", device)?.with("uuid", &uuid))?;
+        let mut format = Command::new("cryptsetup")
+            .args(["luksFormat", "--batch-mode", "--type=luks2", "--key-file=-", &format!("--uuid={uuid}")])
+            // A key that guards nothing needs no slow derivation; 1000 is the least that cryptsetup takes.
+            .args(["--pbkdf=pbkdf2", "--pbkdf-force-iterations=1000"])
+            .arg(format!("--cipher={}", options.text("cipher").unwrap_or(CIPHER)))
+            .arg(format!("--key-size={}", options.integer("key_bits").unwrap_or(512)));
+        if let Some(size) = options.integer("sector_size") {
+            format = format.arg(format!("--sector-size={size}"));
+        }
+        site.host.run(&format.arg(device).stdin(passphrase(&uuid)))?;
+        site.interrupt.check()?;
+        open(site, device, &uuid, options)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let device = devices_for(inputs, Role::Data)[0];
+        kernel_module::load(site.host, "dm-crypt", &[])?;
+        let signatures = guard::signatures(site.host, &BlockDevice::find(device)?)?;
+        let header = signatures.into_iter().find(|signature| signature.kind == "crypto_LUKS");
+        let missing = || Error::host(format!("{} has no LUKS header", device.display()));
+        let uuid = header.and_then(|signature| signature.uuid).ok_or_else(missing)?;
+        open(site, device, &uuid, options)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            MAPPING => mapper::remove(host, thing.mark("name")?, &mapped_uuid(thing.mark("uuid")?)),
+            HEADER_KIND => filesystem::wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            kind => Err(Error::bug(format!("the layer `luks` does not create a {kind}"))),
+        }
+    }
+}
+
+/// Kinds in the ledger.
+const HEADER_KIND: &str = "header";
+const MAPPING: &str = "mapping";
+
+fn passphrase(uuid: &str) -> String {
+    format!("pgstrata throw-away {uuid}")
+}
+
+/// How cryptsetup begins the UUID of its mapping.
+fn mapped_uuid(uuid: &str) -> String {
+    format!("CRYPT-LUKS2-{}-", uuid.replace('-', ""))
+}
+
+fn open(site: &Site<'_>, device: &Path, uuid: &str, options: &Options) -> Result<Built> {
+    let name = mapper::short_name(site);
+    site.ledger.enter(Thing::new("luks", MAPPING).with("name", &name).with("uuid", uuid))?;
+    let mut command = Command::new("cryptsetup").args(["open", "--type=luks2", "--key-file=-"]);
+    command = command.args(options.texts("perf").iter().map(|flag| format!("--perf-{flag}")));
+    if options.boolean("discards") == Some(true) {
+        command = command.arg("--allow-discards");
+    }
+    site.host.run(&command.arg(device).arg(&name).stdin(passphrase(uuid)))?;
+    let mapping = mapper::find(site.host, &name)?;
+    let details = read_back(site.host, &name, options)?;
+    Ok(Built::one(Ground::Device(mapping.path()), details))
+}
+
+/// What the kernel's table says of the mapping, compared with what was asked.
+fn read_back(host: &Host, name: &str, options: &Options) -> Result<BTreeMap<String, String>> {
+    let table = mapper::table(host, name)?;
+    let [target] = table.as_slice() else {
+        return Err(Error::tool(format!("the mapping {name} has {} targets, not one", table.len())));
+    };
+    // cipher, key, offset of the IV, device, first sector, number of flags, flags
+    let arguments = |number: usize| target.arguments.get(number).map_or("", String::as_str);
+    let flags = target.arguments.get(6..).unwrap_or_default();
+    let sector = flags.iter().find_map(|flag| flag.strip_prefix("sector_size:")).unwrap_or("512");
+    let perf: Vec<&str> = PERF.into_iter().filter(|flag| flags.iter().any(|set| set == flag)).collect();
+    let mut asked: Vec<String> = options.texts("perf");
+    asked.sort_unstable_by_key(|flag| PERF.iter().position(|known| known == flag));
+    asked.dedup();
+    let discards = flags.iter().any(|flag| flag == "allow_discards");
+    let wanted = [
+        ("cipher", arguments(0).to_owned(), Some(options.text("cipher").unwrap_or(CIPHER).to_owned())),
+        ("sector size", sector.to_owned(), options.integer("sector_size").map(|size| size.to_string())),
+        ("flags", perf.join(" "), Some(asked.join(" "))),
+        ("discards", discards.to_string(), Some(options.boolean("discards").unwrap_or(false).to_string())),
+        ("key bits", key_bits(arguments(1)), Some(options.integer("key_bits").unwrap_or(512).to_string())),
+    ];
+    let mut details = BTreeMap::from([("mapping".to_owned(), name.to_owned())]);
+    for (fact, shown, wanted) in wanted {
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != shown) {
+            let message = format!("the {fact} of the encryption was to be `{wanted}`, but the kernel shows `{shown}`");
+            return Err(Error::host(message));
+        }
+        details.insert(fact.to_owned(), shown);
+    }
+    Ok(details)
+}
+
+/// Length of the key as the table shows it: as zeroes, or as `:BYTES:TYPE:NAME` in the kernel's keyring.
+fn key_bits(key: &str) -> String {
+    let bytes = match key.strip_prefix(':').and_then(|rest| rest.split(':').next()) {
+        Some(bytes) => bytes.parse::<usize>().unwrap_or(0),
+        None => key.len() / 2,
+    };
+    (bytes * 8).to_string()
+}

@@ -1,0 +1,303 @@
+//! `lvm`: logical volumes, linear, striped or thin, of a volume group of their own.
+//!
+//! Things in the ledger: each `physical` volume, by its UUID, which is of our choice; then the `group`, whose name bears
+//! the run's id. Every command names our devices alone (`--devices`), so that LVM neither scans nor activates others; it
+//! keeps no backup of the metadata in `/etc`. Undoing removes the group, or, where its devices are gone, the mappings that
+//! are left of it, and wipes the labels.
+
+mod options;
+#[cfg(test)]
+mod tests;
+
+use super::guard::{self, BlockDevice};
+use super::ledger::Thing;
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, mount, needs,
+};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::parse::lvm;
+use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
+use options::Amount;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub struct Lvm;
+
+impl Layer for Lvm {
+    fn name(&self) -> &'static str {
+        "lvm"
+    }
+
+    fn doc(&self) -> &'static str {
+        "LVM: one logical volume or several, linear, striped or thin, in a volume group of their own."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[Take {
+            most: 64,
+            doc: "The devices of the volume group; default: all that are still unused.",
+            ..Take::ONE_DEVICE
+        }];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn grounds(&self, options: &Options) -> Vec<String> {
+        options::volumes(options).into_iter().map(|volume| volume.ground).collect()
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        options::OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        options::check(options)
+    }
+
+    fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
+        let programs = [("lvm", "lvm2"), ("wipefs", "util-linux")];
+        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let kernel = kernel_module::unmet(host, "the device mapper", "dm-mod", |host| {
+            host.exists("/sys/class/misc/device-mapper")
+        });
+        let thin = options::is_thin(options).then(|| kernel_module::unmet_target(host, "thin-pool", "dm-thin-pool"));
+        mapper::unmet(host).chain(programs).chain(kernel).chain(thin.flatten()).collect()
+    }
+
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        let all = data.iter().fold(0, |sum: u64, bytes| bytes.0.saturating_add(sum));
+        // What one of several has is not told apart: the largest.
+        let sizes = options::volumes(options).into_iter().filter_map(|volume| volume.size);
+        let largest = sizes.map(|amount| amount.of(all)).max()?;
+        Some(Bytes(largest.min(all)))
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let devices = devices_for(inputs, Role::Data);
+        options::check_devices(options, devices.len())?;
+        kernel_module::load(site.host, "dm-mod", &[])?;
+        for device in &devices {
+            let uuid = physical_uuid(&filesystem::new_uuid(site.host)?);
+            site.ledger.enter(Thing::new("lvm", PHYSICAL).with_path("device", device)?.with("uuid", &uuid))?;
+            let create = command("pvcreate", &devices).args(["--yes", "--norestorefile", "--uuid", &uuid]);
+            site.host.run(&create.arg(device))?;
+        }
+        let group = mapper::short_name(site);
+        enter_group(site, GROUP, &group, &devices)?;
+        let create = command("vgcreate", &devices).args(["--yes", "--setautoactivation", "n"]);
+        site.host.run(&create.arg(&group).args(&devices))?;
+        make_volumes(site, &group, &devices, options)?;
+        open(site.host, &group, &devices, options)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let devices = devices_for(inputs, Role::Data);
+        kernel_module::load(site.host, "dm-mod", &[])?;
+        let mut groups: Vec<String> = report(site.host, "pv", "vg_name", &devices, None)?
+            .into_iter()
+            .filter_map(|mut row| row.remove("vg_name"))
+            .collect();
+        groups.dedup();
+        let [group] = groups.as_slice() else {
+            return Err(Error::host(format!("the devices are not those of one volume group: {}", groups.join(", "))));
+        };
+        if !group.starts_with(super::folder::PREFIX) {
+            return Err(Error::host(format!("the volume group {group} is not one of pgstrata")));
+        }
+        enter_group(site, ACTIVE, group, &devices)?;
+        site.host.run(&command("vgchange", &devices).args(["--activate", "y", group]))?;
+        open(site.host, group, &devices, options)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            GROUP => remove_group(host, thing.mark("name")?, &devices_of(thing)?),
+            ACTIVE => remove_mappings(host, thing.mark("name")?),
+            PHYSICAL => filesystem::wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            kind => Err(Error::bug(format!("the layer `lvm` does not create a {kind}"))),
+        }
+    }
+}
+
+/// Kinds in the ledger: a device with a label of ours, our group, and a group that was there and is activated.
+const PHYSICAL: &str = "physical volume";
+const GROUP: &str = "volume group";
+const ACTIVE: &str = "active volume group";
+
+/// Nothing but what we ask: no backups of metadata, no monitoring, no list of devices of the machine.
+const CONFIG: &str =
+    "backup { backup=0 archive=0 } activation { monitoring=0 } devices { use_devicesfile=0 hints=\"none\" }";
+
+/// A command of LVM that sees these devices and no other.
+fn command(program: &str, devices: &[&Path]) -> Command {
+    let named: Vec<String> = devices.iter().map(|device| device.display().to_string()).collect();
+    let quiet = Command::new("lvm").arg(program).env("LVM_SUPPRESS_FD_WARNINGS", "1");
+    quiet.args(["--config", CONFIG, "--devices", &named.join(",")])
+}
+
+/// A report in sizes of bytes; of a group, or of all that the devices hold.
+fn report(
+    host: &Host,
+    table: &str,
+    columns: &str,
+    devices: &[&Path],
+    group: Option<&str>,
+) -> Result<Vec<BTreeMap<String, String>>> {
+    let list = command(&format!("{table}s"), devices)
+        .args(["--reportformat", "json", "--units", "b", "--nosuffix", "--options", columns])
+        .args(group);
+    lvm::parse_report(&host.run(&list)?.stdout, table)
+}
+
+/// A UUID as LVM groups its characters.
+fn physical_uuid(uuid: &str) -> String {
+    let mut digits = uuid.chars().filter(char::is_ascii_hexdigit);
+    let groups = [6, 4, 4, 4, 4, 4, 6].map(|length| digits.by_ref().take(length).collect::<String>());
+    groups.join("-")
+}
+
+fn enter_group(site: &Site<'_>, kind: &str, group: &str, devices: &[&Path]) -> Result<()> {
+    let mut thing = Thing::new("lvm", kind).with("name", group);
+    for (number, device) in devices.iter().enumerate() {
+        thing = thing.with_path(&format!("device-{number}"), device)?;
+    }
+    site.ledger.enter(thing).map(drop)
+}
+
+fn devices_of(thing: &Thing) -> Result<Vec<&Path>> {
+    let devices = thing.marks.iter().filter(|(mark, _)| mark.starts_with("device-"));
+    Ok(devices.map(|(_, path)| Path::new(path)).collect())
+}
+
+/// Makes the pool, where volumes are thin, and the volumes, sized in whole extents.
+fn make_volumes(site: &Site<'_>, group: &str, devices: &[&Path], options: &Options) -> Result<()> {
+    let rows = report(site.host, "vg", "vg_extent_size,vg_free_count", devices, Some(group))?;
+    let number = |name: &str| rows.first().and_then(|row| row.get(name)?.parse::<u64>().ok());
+    let missing = || Error::tool(format!("LVM reports no extents of {group}"));
+    let (extent, free) = number("vg_extent_size").zip(number("vg_free_count")).ok_or_else(missing)?;
+    let create = |arguments: Vec<String>| {
+        site.interrupt.check()?;
+        site.host.run(&command("lvcreate", devices).arg("--yes").args(arguments)).map(drop)
+    };
+    let mut room = free;
+    if options::is_thin(options) {
+        kernel_module::load(site.host, "dm-thin-pool", &[])?;
+        create(options::pool_arguments(options, group))?;
+        let pool = report(site.host, "lv", "lv_name,lv_size", devices, Some(group))?;
+        let size = pool.iter().find(|row| row["lv_name"] == options::POOL).and_then(|row| row["lv_size"].parse().ok());
+        room = size.unwrap_or(0u64) / extent;
+    }
+    let all = room;
+    for volume in options::volumes(options) {
+        let size = volume.size.unwrap_or(Amount::Percent(100.0));
+        let extents = options::whole_stripes(options, size.of(all * extent) / extent);
+        if extents == 0 || extents > room {
+            return Err(Error::user(format!(
+                "the volume {} of {} does not fit into {group}: {} left",
+                volume.name,
+                Bytes(extents * extent),
+                Bytes(room * extent)
+            )));
+        }
+        create(options::volume_arguments(options, &volume.name, extents, extent, group))?;
+        room -= extents;
+    }
+    Ok(())
+}
+
+/// Finds the devices of the volumes and reads them back.
+fn open(host: &Host, group: &str, devices: &[&Path], options: &Options) -> Result<Built> {
+    let columns = "lv_name,segtype,stripes,stripe_size,lv_size,chunk_size,pool_lv,zero,discards,data_percent";
+    let rows = report(host, "lv", columns, devices, Some(group))?;
+    let mut details = BTreeMap::from([
+        ("volume group".to_owned(), group.to_owned()),
+        ("devices".to_owned(), devices.len().to_string()),
+    ]);
+    let mut grounds = Vec::new();
+    let volumes = options::volumes(options);
+    for volume in &volumes {
+        let missing = || Error::tool(format!("LVM does not list the volume {} of {group}", volume.name));
+        let row = rows.iter().find(|row| row["lv_name"] == volume.name).ok_or_else(missing)?;
+        options::verify(options, volume, row)?;
+        let mapping = mapper::find(host, &mapped_name(group, &volume.name))?;
+        grounds.push(Ground::Device(mapping.path()));
+        let prefix = if volume.ground.is_empty() { String::new() } else { format!("{}: ", volume.name) };
+        for (column, name) in
+            [("segtype", "type"), ("stripes", "stripes"), ("stripe_size", "stripe size"), ("lv_size", "size")]
+        {
+            details.insert(format!("{prefix}{name}"), row[column].clone());
+        }
+    }
+    if let Some(pool) = rows.iter().find(|row| row["segtype"] == "thin-pool") {
+        options::verify_pool(options, pool)?;
+        for (column, name) in
+            [("lv_size", "size"), ("chunk_size", "chunk size"), ("zero", "zero"), ("discards", "discards")]
+        {
+            details.insert(format!("pool: {name}"), pool[column].clone());
+        }
+    }
+    Ok(Built { grounds, details, promises: Vec::new() })
+}
+
+/// Name of a volume's mapping: hyphens of its parts are doubled.
+fn mapped_name(group: &str, volume: &str) -> String {
+    format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
+}
+
+/// Removes a group with its volumes. Does nothing where the devices do not carry it; then its mappings alone go.
+fn remove_group(host: &Host, group: &str, devices: &[&Path]) -> Result<()> {
+    if !group.starts_with(super::folder::PREFIX) {
+        return Err(Error::host(format!("the volume group {group} is not one of pgstrata")));
+    }
+    let there: Vec<&Path> = devices.iter().copied().filter(|device| carries_a_label(host, device)).collect();
+    for attempt in 0.. {
+        if there.is_empty() || !has_group(host, group, &there)? {
+            break;
+        }
+        // A member that is gone takes its volumes with it: what is left of the group goes as well.
+        let remove = command("vgremove", &there).args(["--force", "--force", "--yes", group]);
+        match host.run(&remove) {
+            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount::BUSY_PAUSE),
+            Ok(_) => break,
+        }
+    }
+    remove_mappings(host, group)
+}
+
+fn carries_a_label(host: &Host, path: &Path) -> bool {
+    let signatures = BlockDevice::find(path).and_then(|device| guard::signatures(host, &device));
+    signatures.is_ok_and(|all| all.iter().any(|signature| signature.kind == "LVM2_member"))
+}
+
+fn has_group(host: &Host, group: &str, devices: &[&Path]) -> Result<bool> {
+    let rows = report(host, "vg", "vg_name", devices, None)?;
+    Ok(rows.iter().any(|row| row["vg_name"] == group))
+}
+
+/// Removes the mappings of a group, those first that no other stands on.
+fn remove_mappings(host: &Host, group: &str) -> Result<()> {
+    let start = mapped_name(group, "");
+    // A volume's own mapping continues with its name; one hyphen more would be another group's.
+    let is_ours = |name: &str| name.strip_prefix(&start).is_some_and(|rest| !rest.starts_with('-'));
+    for attempt in 0.. {
+        let left: Vec<mapper::Mapping> = mapper::all(host).into_iter().filter(|it| is_ours(&it.name)).collect();
+        let is_top =
+            |mapping: &&mapper::Mapping| host.names_in(format!("/sys/block/{}/holders", mapping.device)).is_empty();
+        let Some(first) = left.first() else { return Ok(()) };
+        let top = left.iter().find(is_top).unwrap_or(first);
+        if attempt >= 64 {
+            return Err(Error::host(format!("the mapping {} is in use", top.name)));
+        }
+        mapper::remove(host, &top.name, "LVM-")?;
+    }
+    Ok(())
+}

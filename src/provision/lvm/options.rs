@@ -1,0 +1,269 @@
+//! The options of a volume group and its volumes: sizes, arguments of lvcreate, and whether LVM has it so.
+
+use super::super::knobs;
+use crate::error::{Error, Result};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+
+/// How large a volume is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    /// Of the group, or of the pool where volumes are thin.
+    Percent(f64),
+}
+
+impl Amount {
+    /// Reads `20GiB` or `80%`.
+    fn parse(text: &str) -> Option<Amount> {
+        match text.trim().strip_suffix('%') {
+            Some(share) => {
+                let share: f64 = share.trim().parse().ok()?;
+                (share > 0.0 && share <= 100.0).then_some(Amount::Percent(share))
+            }
+            None => Bytes::parse(text).ok().filter(|size| size.0 > 0).map(|size| Amount::Bytes(size.0)),
+        }
+    }
+
+    pub fn of(self, all: u64) -> u64 {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(share) => (all as f64 * share / 100.0) as u64,
+        }
+    }
+}
+
+/// One volume.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Volume {
+    /// Its name in the group.
+    pub name: String,
+    /// Its name among the grounds of the node; empty for the only one.
+    pub ground: String,
+    /// `None` where it cannot be read.
+    pub size: Option<Amount>,
+}
+
+const fn option(key: &'static str, kind: OptionKind, default: Option<&'static str>, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default, doc }
+}
+
+pub(super) const OPTIONS: &[OptionSpec] = &[
+    option("size", OptionKind::Text, Some("100%"), "Size of the only volume: 20GiB, or a share of the group (80%)."),
+    option(
+        "volumes",
+        OptionKind::Properties,
+        None,
+        "Several volumes instead, each with its size: { data = \"70%\", wal = \"30%\" }; used as NODE.data, NODE.wal.",
+    ),
+    option(
+        "stripes",
+        OptionKind::Integer { min: 1 },
+        Some("1"),
+        "Devices that each volume is striped over; 1 = linear.",
+    ),
+    option("stripe_size", OptionKind::Size, Some("64KiB"), "Size of a stripe on one device, a power of two."),
+    option("thin", OptionKind::Boolean, Some("false"), "Make thin volumes, in a pool that takes the whole group."),
+    option(
+        "chunk",
+        OptionKind::Size,
+        Some("LVM's choice by the pool's size"),
+        "Chunk of the thin pool, a multiple of 64 KiB.",
+    ),
+    option(
+        "zero",
+        OptionKind::Boolean,
+        Some("true"),
+        "Whether the thin pool zeroes each chunk before it is first used.",
+    ),
+    knobs::QUEUE,
+];
+
+/// Name of the thin pool.
+pub(super) const POOL: &str = "pool";
+/// Name of the only volume.
+const ONLY: &str = "data";
+/// Extents are 4 MiB unless asked otherwise (vgcreate(8)).
+const EXTENT: u64 = 4 << 20;
+
+/// The volumes in the order of the grounds.
+pub(super) fn volumes(options: &Options) -> Vec<Volume> {
+    let size = |text: &str| Amount::parse(text);
+    let named = options.table("volumes").0;
+    if named.is_empty() {
+        let size = size(options.text("size").unwrap_or("100%"));
+        return vec![Volume { name: ONLY.to_owned(), ground: String::new(), size }];
+    }
+    let volume = |(name, value): (String, crate::record::options::OptionValue)| Volume {
+        ground: name.clone(),
+        name,
+        size: size(&value.plain()),
+    };
+    named.into_iter().map(volume).collect()
+}
+
+pub(super) fn is_thin(options: &Options) -> bool {
+    options.boolean("thin").unwrap_or(false)
+}
+
+fn stripes(options: &Options) -> u64 {
+    options.integer("stripes").and_then(|stripes| u64::try_from(stripes).ok()).unwrap_or(1).max(1)
+}
+
+pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
+    let wrong = |key: &str, why: String| Err(OptionProblem::at(key, why));
+    let several = options.get("volumes").is_some();
+    if several && options.get("size").is_some() {
+        return wrong("size", "give either `size` or `volumes`".to_owned());
+    }
+    let key = if several { "volumes" } else { "size" };
+    let mut share = 0.0;
+    for volume in volumes(options) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if volume.name == POOL || volume.name.len() > 64 || !volume.name.chars().all(plain) {
+            let why =
+                format!("`{}` cannot be the name of a volume: letters, digits and `_`, and not `{POOL}`", volume.name);
+            return wrong(key, why);
+        }
+        match volume.size {
+            None => {
+                return Err(OptionProblem::at(key, format!("the size of the volume {} cannot be read", volume.name))
+                    .help("write it as 20GiB or 80%"));
+            }
+            Some(Amount::Bytes(bytes)) if bytes % EXTENT != 0 => {
+                return wrong(key, format!("the size of the volume {} must be a multiple of 4 MiB", volume.name));
+            }
+            Some(Amount::Percent(of)) => share += of,
+            Some(Amount::Bytes(_)) => {}
+        }
+    }
+    if several && options.table("volumes").0.is_empty() {
+        return wrong("volumes", "no volume is named".to_owned());
+    }
+    if share > 100.0 {
+        return wrong(key, format!("the volumes take {share} % of the group"));
+    }
+    match options.size("stripe_size") {
+        Some(_) if stripes(options) == 1 => return wrong("stripe_size", "it needs `stripes` of 2 or more".to_owned()),
+        Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
+            return wrong("stripe_size", "a stripe must be a power of two, at least 4 KiB".to_owned());
+        }
+        _ => {}
+    }
+    for key in ["chunk", "zero"] {
+        if options.get(key).is_some() && !is_thin(options) {
+            return wrong(key, "it is for thin volumes: set `thin = true`".to_owned());
+        }
+    }
+    match options.size("chunk") {
+        Some(Bytes(bytes)) if bytes == 0 || bytes % (64 << 10) != 0 => {
+            wrong("chunk", "the chunk must be a multiple of 64 KiB".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks what depends on the devices below.
+///
+/// # Errors
+/// When they are fewer than the stripes.
+pub(super) fn check_devices(options: &Options, devices: usize) -> Result<()> {
+    let stripes = stripes(options);
+    if stripes <= devices as u64 {
+        return Ok(());
+    }
+    Err(Error::user(format!("{stripes} stripes need as many devices, but the group has {devices}")))
+}
+
+/// Extents that make whole stripes.
+pub(super) fn whole_stripes(options: &Options, extents: u64) -> u64 {
+    if is_thin(options) { extents } else { extents - extents % stripes(options) }
+}
+
+fn striping(options: &Options) -> Vec<String> {
+    let stripes = stripes(options);
+    let size = options.size("stripe_size").unwrap_or(Bytes(64 << 10));
+    if stripes == 1 {
+        Vec::new()
+    } else {
+        vec![format!("--stripes={stripes}"), format!("--stripesize={}k", size.0 >> 10)]
+    }
+}
+
+/// Arguments that make the thin pool.
+pub(super) fn pool_arguments(options: &Options, group: &str) -> Vec<String> {
+    let mut arguments = vec![
+        "--type=thin-pool".to_owned(),
+        format!("--name={POOL}"),
+        "--extents=100%FREE".to_owned(),
+        "--poolmetadataspare=n".to_owned(),
+        format!("--zero={}", if options.boolean("zero").unwrap_or(true) { "y" } else { "n" }),
+    ];
+    arguments.extend(options.size("chunk").map(|Bytes(chunk)| format!("--chunksize={}k", chunk >> 10)));
+    arguments.extend(striping(options));
+    arguments.push(group.to_owned());
+    arguments
+}
+
+/// Arguments that make a volume.
+pub(super) fn volume_arguments(options: &Options, name: &str, extents: u64, extent: u64, group: &str) -> Vec<String> {
+    let name = format!("--name={name}");
+    if is_thin(options) {
+        let (size, pool) = (format!("--virtualsize={}b", extents * extent), format!("--thinpool={group}/{POOL}"));
+        return vec!["--type=thin".to_owned(), name, size, pool];
+    }
+    let mut arguments =
+        vec![name, format!("--extents={extents}"), "--zero=y".to_owned(), "--wipesignatures=y".to_owned()];
+    arguments.extend(striping(options));
+    arguments.push(group.to_owned());
+    arguments
+}
+
+/// Compares a row of lvs with what was asked.
+///
+/// # Errors
+/// With the first column that differs.
+pub(super) fn verify(options: &Options, volume: &Volume, row: &BTreeMap<String, String>) -> Result<()> {
+    let stripes = stripes(options);
+    let kind = match (is_thin(options), stripes) {
+        (true, _) => "thin",
+        (false, 1) => "linear",
+        (false, _) => "striped",
+    };
+    let mut wanted = vec![("segtype", kind.to_owned())];
+    if !is_thin(options) {
+        wanted.push(("stripes", stripes.to_string()));
+        if let Some(Bytes(size)) = options.size("stripe_size") {
+            wanted.push(("stripe_size", size.to_string()));
+        }
+    }
+    if let Some(Amount::Bytes(bytes)) = volume.size {
+        wanted.push(("lv_size", bytes.to_string()));
+    }
+    same(&volume.name, &wanted, row)
+}
+
+/// Same for the thin pool.
+///
+/// # Errors
+/// With the first column that differs.
+pub(super) fn verify_pool(options: &Options, row: &BTreeMap<String, String>) -> Result<()> {
+    let mut wanted = Vec::new();
+    wanted.extend(options.size("chunk").map(|Bytes(chunk)| ("chunk_size", chunk.to_string())));
+    let zero = if options.boolean("zero").unwrap_or(true) { "zero" } else { "" };
+    wanted.push(("zero", zero.to_owned()));
+    same(POOL, &wanted, row)
+}
+
+fn same(volume: &str, wanted: &[(&str, String)], row: &BTreeMap<String, String>) -> Result<()> {
+    for (column, wanted) in wanted {
+        let shown = row.get(*column).map_or("nothing", String::as_str);
+        if shown != wanted {
+            return Err(Error::host(format!(
+                "{column} of the volume {volume} was to be `{wanted}`, but LVM shows `{shown}`"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! Devices of the device mapper, by name: found in sysfs, read back by their table, removed if they are ours.
+//!
+//! A mapping is known by its name, which bears the run's id, and by its UUID, whose beginning says who made it.
+
+use super::mount;
+use super::sysfs::DeviceNumber;
+use super::{Site, Unmet, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::parse::dmsetup::{self, Target};
+use std::path::{Path, PathBuf};
+
+/// A name for something that takes no long one: `pgstrata-<run id>-<number in the ledger>`; unique within the machine.
+pub(super) fn short_name(site: &Site<'_>) -> String {
+    format!("{}{}-{}", super::folder::PREFIX, site.ledger.run_id(), site.ledger.mark())
+}
+
+/// What every user of the device mapper needs.
+pub(super) fn unmet(host: &Host) -> impl Iterator<Item = Unmet> {
+    needs::root().into_iter().chain(needs::program(host, "dmsetup", "dmsetup"))
+}
+
+/// A mapping that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub name: String,
+    pub uuid: String,
+    /// Kernel name: `dm-3`.
+    pub device: String,
+}
+
+impl Mapping {
+    pub fn path(&self) -> PathBuf {
+        Path::new("/dev").join(&self.device)
+    }
+}
+
+/// Every mapping of the machine.
+pub(super) fn all(host: &Host) -> Vec<Mapping> {
+    let devices = host.names_in("/sys/block").into_iter().filter(|name| name.starts_with("dm-"));
+    let read = |device: String| {
+        let attribute = |name: &str| host.read_optional(format!("/sys/block/{device}/dm/{name}"));
+        let (name, uuid) = (attribute("name")?, attribute("uuid").unwrap_or_default());
+        Some(Mapping { name, uuid, device })
+    };
+    devices.filter_map(read).collect()
+}
+
+/// The mapping of a name.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn find(host: &Host, name: &str) -> Result<Mapping> {
+    let found = all(host).into_iter().find(|mapping| mapping.name == name);
+    found.ok_or_else(|| Error::tool(format!("the mapping {name} was created, but the kernel does not show it")))
+}
+
+/// The targets of a mapping, as the kernel has them.
+///
+/// # Errors
+/// When dmsetup fails or prints something else.
+pub(super) fn table(host: &Host, name: &str) -> Result<Vec<Target>> {
+    dmsetup::parse_table(&host.run(&Command::new("dmsetup").args(["table", name]))?.stdout)
+}
+
+/// Size of a device in sectors of 512 bytes.
+///
+/// # Errors
+/// When sysfs does not say.
+pub(super) fn sectors(host: &Host, node: DeviceNumber) -> Result<u64> {
+    let missing = || Error::host(format!("the kernel does not report the size of {}:{}", node.major, node.minor));
+    node.number(host, "size").ok_or_else(missing)
+}
+
+/// Removes the mapping of a name whose UUID starts with this; does nothing where there is none.
+///
+/// # Errors
+/// When the mapping of that name is another one, or stays busy.
+pub(super) fn remove(host: &Host, name: &str, uuid: &str) -> Result<()> {
+    for attempt in 0.. {
+        let Some(found) = all(host).into_iter().find(|mapping| mapping.name == name) else { return Ok(()) };
+        if !found.uuid.starts_with(uuid) {
+            return Err(Error::host(format!(
+                "the mapping {name} is not the one that pgstrata created: {}",
+                found.uuid
+            )));
+        }
+        // Somebody may look at it for a moment: udev does, after each change.
+        match host.run(&Command::new("dmsetup").args(["remove", name])) {
+            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount::BUSY_PAUSE),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_found_by_name_with_their_kernel_name() {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in [("dm-0/dm/name", "other\n"), ("dm-7/dm/name", "pgstrata-x-1\n"), ("sda/size", "1\n")] {
+            let path = root.path().join("sys/block").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let host = Host::rooted(root.path());
+        assert_eq!(find(&host, "pgstrata-x-1").unwrap().path(), Path::new("/dev/dm-7"));
+        assert!(find(&host, "pgstrata-x").is_err());
+        let refused = remove(&host, "pgstrata-x-1", "PGSTRATA-").unwrap_err().to_string();
+        assert!(refused.contains("not the one that pgstrata created"), "{refused}");
+        remove(&host, "gone", "PGSTRATA-").unwrap();
+    }
+}

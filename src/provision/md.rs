@@ -1,0 +1,316 @@
+//! `md`: Linux software RAID, with or without a write journal.
+//!
+//! Things in the ledger: each `member`, by the array's UUID, which is of our choice; then the `array`. Undoing stops
+//! whatever array has that UUID and wipes the superblock of that UUID from each device. The metadata are of version 1.2.
+//!
+//! The build waits for the first resync: until it is done, parity is not what a later write takes it for, and the resync
+//! would be measured. `assume_clean` leaves it out: speed is the same, but the redundancy is not there.
+
+mod options;
+#[cfg(test)]
+mod tests;
+
+use super::guard::{self, BlockDevice};
+use super::ledger::Thing;
+use super::sysfs::DeviceNumber;
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, filesystem, kernel_module, mapper, mount, needs,
+};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::parse::mdadm;
+use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use crate::units::Bytes;
+use options::Level;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub struct Md;
+
+impl Layer for Md {
+    fn name(&self) -> &'static str {
+        "md"
+    }
+
+    fn doc(&self) -> &'static str {
+        "Linux software RAID, levels 0, 1, 5, 6 and 10; the build waits for the first resync."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const TAKES: &[Take] = &[
+            Take {
+                least: 2,
+                most: 64,
+                doc: "The member devices; default: all that are still unused.",
+                ..Take::ONE_DEVICE
+            },
+            Take {
+                role: Role::Log,
+                key: "journal",
+                least: 0,
+                doc: "Device for a write journal (levels 5 and 6).",
+                ..Take::ONE_DEVICE
+            },
+        ];
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        options::OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        options::check(options)
+    }
+
+    fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
+        let programs = [("mdadm", "mdadm"), ("wipefs", "util-linux")];
+        let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+        let kernel = match Level::of(options) {
+            Some(level) => {
+                kernel_module::unmet(host, &format!("md RAID level {}", level.number), level.module, |host| {
+                    let known = host.read_optional("/proc/mdstat").unwrap_or_default();
+                    known.contains(&format!("[{}]", level.name))
+                })
+            }
+            None => kernel_module::unmet(host, "md RAID", "md-mod", |host| host.exists("/proc/mdstat")),
+        };
+        needs::root().into_iter().chain(programs).chain(kernel).collect()
+    }
+
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        let least = data.iter().map(|bytes| bytes.0).min()?;
+        let count = data.len() as u64;
+        Some(Bytes(match Level::of(options)?.number {
+            0 => data.iter().fold(0, |sum, bytes| bytes.0.saturating_add(sum)),
+            1 => least,
+            10 => least.saturating_mul(count) / 2,
+            5 => least.saturating_mul(count.saturating_sub(1)),
+            _ => least.saturating_mul(count.saturating_sub(2)),
+        }))
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
+        let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
+        options::check_members(level, options, data.len(), !journal.is_empty())?;
+        kernel_module::load(site.host, level.module, &[])?;
+        let uuid = filesystem::new_uuid(site.host)?;
+        for device in data.iter().chain(&journal) {
+            site.ledger.enter(Thing::new("md", MEMBER).with_path("device", device)?.with("uuid", &uuid))?;
+        }
+        let name = enter_array(site, &uuid)?;
+        let create = Command::new("mdadm")
+            .arg("--create")
+            .arg(format!("/dev/md/{name}"))
+            .args(["--run", "--metadata=1.2", &format!("--name={name}"), &format!("--uuid={uuid}")])
+            .args(options::arguments(level, options, data.len()))
+            .args(journal.iter().flat_map(|device| [Path::new("--write-journal"), device]))
+            .args(&data);
+        site.host.run(&create)?;
+        let array = find(site.host, &uuid)?;
+        options::set(site.host, array, options)?;
+        if !options.boolean("assume_clean").unwrap_or(false) {
+            wait_for_resync(site, array, options)?;
+        }
+        let details = facts(site.host, array)?;
+        options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
+        Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let level = Level::of(options).ok_or_else(|| Error::bug("an array without a level"))?;
+        let (data, journal) = (devices_for(inputs, Role::Data), devices_for(inputs, Role::Log));
+        kernel_module::load(site.host, level.module, &[])?;
+        let uuid = uuid_on(site.host, data[0])?;
+        let name = enter_array(site, &uuid)?;
+        let assemble = Command::new("mdadm").arg("--assemble").arg(format!("/dev/md/{name}")).arg("--run");
+        site.host.run(&assemble.args(&data).args(&journal))?;
+        let array = find(site.host, &uuid)?;
+        options::set(site.host, array, options)?;
+        let details = facts(site.host, array)?;
+        options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
+        Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
+    }
+
+    /// Whether all members are still there.
+    fn finish(&self, host: &Host, _options: &Options, details: &mut BTreeMap<String, String>) -> Result<()> {
+        let Some(uuid) = details.get("uuid") else { return Ok(()) };
+        let array = find(host, uuid)?;
+        for (name, value) in facts(host, array)? {
+            details.insert(name, value);
+        }
+        match details.get("degraded").map(String::as_str) {
+            None | Some("0") => Ok(()),
+            Some(lost) => Err(Error::host(format!("the array lacks {lost} of its members"))),
+        }
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            ARRAY => stop(host, thing.mark("uuid")?),
+            MEMBER => {
+                let (device, uuid) = (Path::new(thing.mark("device")?), thing.mark("uuid")?);
+                // udev may have put the array together again, or a build have died before its array had a UUID.
+                stop_on(host, device, uuid)?;
+                filesystem::wipe(host, device, uuid)
+            }
+            kind => Err(Error::bug(format!("the layer `md` does not create a {kind}"))),
+        }
+    }
+}
+
+/// Kind in the ledger of a device with a superblock of ours.
+const MEMBER: &str = "member";
+/// Kind in the ledger of an array that runs.
+const ARRAY: &str = "array";
+
+/// Enters an array into the ledger; returns its name.
+fn enter_array(site: &Site<'_>, uuid: &str) -> Result<String> {
+    let name = mapper::short_name(site);
+    site.ledger.enter(Thing::new("md", ARRAY).with("name", &name).with("uuid", uuid))?;
+    Ok(name)
+}
+
+/// All arrays of the machine, running or not.
+fn arrays(host: &Host) -> Vec<DeviceNumber> {
+    let names = host.names_in("/sys/block").into_iter().filter(|name| host.exists(format!("/sys/block/{name}/md")));
+    names.filter_map(|name| DeviceNumber::named(host, &name)).collect()
+}
+
+fn path_of(host: &Host, array: DeviceNumber) -> Result<PathBuf> {
+    let gone = || Error::host(format!("the array {}:{} is gone", array.major, array.minor));
+    Ok(Path::new("/dev").join(array.name(host).ok_or_else(gone)?))
+}
+
+/// Hexadecimal digits of a UUID, however they are grouped.
+fn digits(uuid: &str) -> String {
+    uuid.chars().filter(char::is_ascii_hexdigit).collect()
+}
+
+/// Whether an array has this UUID. One that is not running does not tell.
+fn has_uuid(host: &Host, array: DeviceNumber, uuid: &str) -> bool {
+    let told = path_of(host, array)
+        .and_then(|path| host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(path)))
+        .and_then(|printed| mdadm::parse_export(&printed.stdout));
+    told.is_ok_and(|fields| digits(&fields["MD_UUID"]) == digits(uuid))
+}
+
+fn find(host: &Host, uuid: &str) -> Result<DeviceNumber> {
+    let found = arrays(host).into_iter().find(|array| has_uuid(host, *array, uuid));
+    found.ok_or_else(|| Error::tool(format!("no array has the UUID {uuid} after mdadm")))
+}
+
+/// The UUID of the array that a device is a member of.
+fn uuid_on(host: &Host, path: &Path) -> Result<String> {
+    let signatures = guard::signatures(host, &BlockDevice::find(path)?)?;
+    let member = signatures.into_iter().find(|signature| signature.kind == "linux_raid_member");
+    let missing = || Error::host(format!("{} is not a member of an array", path.display()));
+    member.and_then(|signature| signature.uuid).ok_or_else(missing)
+}
+
+/// Stops the array of this UUID.
+fn stop(host: &Host, uuid: &str) -> Result<()> {
+    stop_all(host, || arrays(host).into_iter().filter(|array| has_uuid(host, *array, uuid)).collect())
+}
+
+/// Stops the array on a device that bears a superblock with this UUID.
+fn stop_on(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
+    if uuid_on(host, path).is_ok_and(|found| digits(&found) == digits(uuid)) {
+        return stop_all(host, || {
+            arrays(host).into_iter().filter(|array| array.slaves(host).contains(&device.node)).collect()
+        });
+    }
+    Ok(())
+}
+
+fn stop_all(host: &Host, left: impl Fn() -> Vec<DeviceNumber>) -> Result<()> {
+    for attempt in 0.. {
+        let Some(array) = left().into_iter().next() else { return Ok(()) };
+        let path = path_of(host, array)?;
+        if guard::is_mounted(host, &BlockDevice::find(&path)?)? {
+            return Err(Error::host(format!("{} is still mounted", path.display())));
+        }
+        match host.run(&Command::new("mdadm").arg("--stop").arg(&path)) {
+            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount::BUSY_PAUSE),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Pause between two looks at a resync.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Looks at an array that neither resyncs nor is in sync, before this is an error: 30 s.
+const IDLE_LOOKS: u32 = 300;
+/// KiB/s, more than any device has: nothing else uses the array yet.
+const FULL_SPEED: &str = "100000000";
+
+/// Waits until every member holds what it should.
+fn wait_for_resync(site: &Site<'_>, array: DeviceNumber, options: &Options) -> Result<()> {
+    let level = Level::of(options).map_or(0, |level| level.number);
+    if level == 0 {
+        return Ok(());
+    }
+    let read = |name: &str| array.attribute(site.host, &format!("md/{name}"));
+    let speed = |value: &str| {
+        for name in ["md/sync_speed_max", "md/sync_speed_min"] {
+            site.host.write(array.path_of(name), value)?;
+        }
+        Ok::<(), Error>(())
+    };
+    speed(FULL_SPEED)?;
+    let mut idle = 0;
+    while idle < IDLE_LOOKS {
+        site.interrupt.check()?;
+        let is_idle = read("sync_action").as_deref() == Some("idle");
+        let whole = read("degraded").as_deref() == Some("0");
+        if is_idle && whole && read("resync_start").is_none_or(|start| start == "none") {
+            return speed("system");
+        }
+        idle = if is_idle { idle + 1 } else { 0 };
+        sleep(LOOK_EVERY);
+    }
+    Err(Error::host("the array does not start its first resync")
+        .hint("look at /proc/mdstat and the kernel's log; a member may have failed"))
+}
+
+/// Files below `md/` of an array and what they are called among the facts.
+const FACTS: &[(&str, &str)] = &[
+    ("level", "level"),
+    ("raid_disks", "members"),
+    ("chunk_size", "chunk size"),
+    ("layout", "layout"),
+    ("metadata_version", "metadata version"),
+    ("consistency_policy", "consistency policy"),
+    ("bitmap/location", "bitmap location"),
+    ("journal_mode", "journal mode"),
+    ("stripe_cache_size", "stripe cache"),
+    ("sync_action", "sync action"),
+    ("degraded", "degraded"),
+    ("component_size", "component size in KiB"),
+];
+
+fn facts(host: &Host, array: DeviceNumber) -> Result<BTreeMap<String, String>> {
+    let path = path_of(host, array)?;
+    let printed = host.run(&Command::new("mdadm").args(["--detail", "--export"]).arg(&path))?;
+    let uuid = mdadm::parse_export(&printed.stdout)?.remove("MD_UUID").unwrap_or_default();
+    let read = |(file, name): &(&str, &str)| {
+        let value = array.attribute(host, &format!("md/{file}"))?;
+        Some(((*name).to_owned(), super::sysfs::chosen(&value).to_owned()))
+    };
+    let mut facts: BTreeMap<String, String> = FACTS.iter().filter_map(read).collect();
+    facts.insert("uuid".to_owned(), uuid);
+    facts.insert("device".to_owned(), path.display().to_string());
+    Ok(facts)
+}

@@ -1,0 +1,212 @@
+//! The options of an array: what mdadm is told, what is set once it runs, and whether the kernel has it so.
+
+use super::super::knobs;
+use super::super::sysfs::DeviceNumber;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+
+/// A RAID level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Level {
+    pub number: i64,
+    /// What the kernel calls it in `md/level`.
+    pub name: &'static str,
+    /// Kernel module that brings it.
+    pub module: &'static str,
+    /// Fewest members.
+    pub least: usize,
+}
+
+const fn level(number: i64, name: &'static str, module: &'static str, least: usize) -> Level {
+    Level { number, name, module, least }
+}
+
+const LEVELS: [Level; 5] = [
+    level(0, "raid0", "raid0", 2),
+    level(1, "raid1", "raid1", 2),
+    level(5, "raid5", "raid456", 3),
+    level(6, "raid6", "raid456", 4),
+    level(10, "raid10", "raid10", 2),
+];
+
+impl Level {
+    pub fn of(options: &Options) -> Option<Level> {
+        let asked = options.integer("level")?;
+        LEVELS.into_iter().find(|level| level.number == asked)
+    }
+
+    /// Whether it keeps parity.
+    fn has_parity(self) -> bool {
+        self.module == "raid456"
+    }
+}
+
+const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+pub(super) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "level",
+        kind: OptionKind::Integer { min: 0 },
+        required: true,
+        default: None,
+        doc: "RAID level: 0, 1, 5, 6 or 10.",
+    },
+    option("chunk", OptionKind::Size, "512KiB", "Chunk size, a power of two from 4 KiB; not for level 1."),
+    option(
+        "bitmap",
+        OptionKind::OneOf(&["none", "internal"]),
+        "none",
+        "Write-intent bitmap on the members: a short resync after a crash, for extra writes.",
+    ),
+    option(
+        "ppl",
+        OptionKind::Boolean,
+        "false",
+        "Partial parity log on the members (level 5): closes the write hole without a journal device.",
+    ),
+    option(
+        "journal_mode",
+        OptionKind::OneOf(&["write-through", "write-back"]),
+        "write-through",
+        "When a write to an array with a journal is done: with its stripe on the members, or once in the journal.",
+    ),
+    option(
+        "stripe_cache",
+        OptionKind::Integer { min: 17 },
+        "the kernel's, 256",
+        "Stripes that the cache of levels 5 and 6 holds, each a page for each member.",
+    ),
+    option(
+        "assume_clean",
+        OptionKind::Boolean,
+        "false",
+        "Skip the first resync, which otherwise is waited for: a member that fails then takes data with it.",
+    ),
+    knobs::QUEUE,
+];
+
+pub(super) fn check(options: &Options) -> Result<(), OptionProblem> {
+    let Some(level) = Level::of(options) else {
+        return Err(OptionProblem::at("level", "the RAID level must be 0, 1, 5, 6 or 10"));
+    };
+    let wrong = |key: &str, why: String| Err(OptionProblem::at(key, why));
+    match options.size("chunk") {
+        Some(_) if level.number == 1 => return wrong("chunk", "level 1 has no chunks".to_owned()),
+        Some(Bytes(bytes)) if bytes < 4096 || !bytes.is_power_of_two() => {
+            return wrong("chunk", "a chunk must be a power of two, at least 4 KiB".to_owned());
+        }
+        _ => {}
+    }
+    let asked = |key: &str| options.get(key).is_some_and(|value| !["none", "false"].contains(&&*value.plain()));
+    for (key, fits) in [
+        ("bitmap", level.number != 0),
+        ("ppl", level.number == 5),
+        ("journal_mode", level.has_parity()),
+        ("stripe_cache", level.has_parity()),
+        ("assume_clean", level.number != 0),
+    ] {
+        if asked(key) && !fits {
+            return wrong(key, format!("level {} has no `{key}`", level.number));
+        }
+    }
+    if asked("bitmap") && asked("ppl") {
+        return wrong("ppl", "an array has either a bitmap or a partial parity log".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks what depends on the devices below.
+///
+/// # Errors
+/// With what does not fit.
+pub(super) fn check_members(level: Level, options: &Options, members: usize, journal: bool) -> Result<()> {
+    let refuse = |why: String| Err(Error::user(why));
+    if members < level.least {
+        return refuse(format!(
+            "RAID level {} needs at least {} members, but has {members}",
+            level.number, level.least
+        ));
+    }
+    if journal && !level.has_parity() {
+        return refuse(format!("RAID level {} takes no write journal", level.number));
+    }
+    if journal && (options.text("bitmap") == Some("internal") || options.boolean("ppl") == Some(true)) {
+        return refuse("an array has a write journal, a bitmap or a partial parity log, not two of them".to_owned());
+    }
+    if !journal && options.text("journal_mode").is_some() {
+        return refuse("`journal_mode` is for an array with a `journal`".to_owned());
+    }
+    Ok(())
+}
+
+/// Arguments of `mdadm --create`, the devices left out.
+pub(super) fn arguments(level: Level, options: &Options, members: usize) -> Vec<String> {
+    let mut arguments = vec![format!("--level={}", level.number), format!("--raid-devices={members}")];
+    if let Some(Bytes(chunk)) = options.size("chunk") {
+        arguments.push(format!("--chunk={}K", chunk / 1024));
+    }
+    if options.boolean("ppl") == Some(true) {
+        arguments.push("--consistency-policy=ppl".to_owned());
+    } else if level.number != 0 {
+        arguments.push(format!("--bitmap={}", options.text("bitmap").unwrap_or("none")));
+    }
+    if options.boolean("assume_clean") == Some(true) {
+        arguments.push("--assume-clean".to_owned());
+    }
+    arguments
+}
+
+/// Sets what is set on an array that runs; it goes with the array.
+pub(super) fn set(host: &Host, array: DeviceNumber, options: &Options) -> Result<()> {
+    let stripes = options.integer("stripe_cache").map(|stripes| stripes.to_string());
+    let mode = options.text("journal_mode").map(str::to_owned);
+    for (file, value) in [("md/stripe_cache_size", stripes), ("md/journal_mode", mode)] {
+        if let Some(value) = value {
+            host.write(array.path_of(file), &value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares what was asked with what the kernel shows.
+///
+/// # Errors
+/// With the first that differs.
+pub(super) fn verify(
+    level: Level,
+    options: &Options,
+    members: usize,
+    journal: bool,
+    facts: &BTreeMap<String, String>,
+) -> Result<()> {
+    let policy = match options.text("bitmap") {
+        _ if level.number == 0 => None,
+        _ if journal => Some("journal"),
+        _ if options.boolean("ppl") == Some(true) => Some("ppl"),
+        Some("internal") => Some("bitmap"),
+        _ => Some("resync"),
+    };
+    let wanted = [
+        ("level", Some(level.name.to_owned())),
+        ("members", Some(members.to_string())),
+        ("metadata version", Some("1.2".to_owned())),
+        ("chunk size", options.size("chunk").map(|Bytes(bytes)| bytes.to_string())),
+        ("consistency policy", policy.map(str::to_owned)),
+        ("journal mode", options.text("journal_mode").map(str::to_owned)),
+        ("stripe cache", options.integer("stripe_cache").map(|stripes| stripes.to_string())),
+    ];
+    for (name, wanted) in wanted.into_iter().filter_map(|(name, wanted)| Some((name, wanted?))) {
+        let shown = facts.get(name).map_or("nothing", String::as_str);
+        if shown != wanted {
+            return Err(Error::host(format!(
+                "the {name} of the array was to be {wanted}, but the kernel shows {shown}"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! `null_blk`: a block device of the kernel's in memory, with a latency of choice; for measuring what is not storage.
+//!
+//! The only thing in the ledger is the `device`, by the name of its folder in configfs, which bears the run's id.
+
+use super::guard::BlockDevice;
+use super::ledger::Thing;
+use super::{
+    Built, GivenGround, Ground, Layer, Site, Space, Unmet, folder, guard, kernel_module, knobs, mapper, mount, needs,
+};
+use crate::error::{Error, Result};
+use crate::host::{Host, files, folders, paths};
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::promise::{Claim, Promise};
+use crate::record::stack::GroundKind;
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub struct NullBlk;
+
+const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "null_blk",
+        kind: OptionKind::Size,
+        required: true,
+        default: None,
+        doc: "Size of the device, in whole MiB; what is written stays in memory.",
+    },
+    option("latency", OptionKind::Span, "0us", "Time until a request is done; 0us = at once."),
+    option("block_size", OptionKind::Integer { min: 512 }, "512", "Logical block in bytes: 512, 1024, 2048 or 4096."),
+    option(
+        "cache",
+        OptionKind::Size,
+        "none",
+        "Size of a volatile write cache, in whole MiB; without one it declares no cache.",
+    ),
+    knobs::QUEUE,
+];
+
+const MIB: u64 = 1 << 20;
+/// Where configfs is mounted by custom.
+const CONFIG: &str = "/sys/kernel/config";
+const CONFIGFS: &str = "/sys/kernel/config/nullb";
+const MODULE: &str = "null_blk";
+
+impl Layer for NullBlk {
+    fn name(&self) -> &'static str {
+        "null_blk"
+    }
+
+    fn doc(&self) -> &'static str {
+        "null_blk: a device in memory with a latency of choice; nothing survives."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        for key in ["null_blk", "cache"] {
+            if options.size(key).is_some_and(|Bytes(bytes)| bytes == 0 || bytes % MIB != 0) {
+                return Err(OptionProblem::at(key, "the size must be a multiple of 1 MiB"));
+            }
+        }
+        if options.integer("block_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
+            return Err(OptionProblem::at("block_size", "the block must have 512, 1024, 2048 or 4096 bytes"));
+        }
+        Ok(())
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let driver = kernel_module::unmet(host, "null_blk", MODULE, |host| host.exists(CONFIGFS));
+        let mounted = mount::table(host).is_ok_and(|table| table.iter().any(|mount| mount.target == CONFIG));
+        let configfs = (!mounted).then(|| Unmet {
+            what: format!("configfs on {CONFIG}, where null_blk takes its options"),
+            hint: format!("mount -t configfs none {CONFIG}"),
+        });
+        needs::root().into_iter().chain(driver).chain(configfs).collect()
+    }
+
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
+        options.size("null_blk")
+    }
+
+    fn space(&self, options: &Options) -> Option<Space> {
+        options.size("null_blk").map(Space::Memory)
+    }
+
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let size = options.size("null_blk").ok_or_else(|| Error::bug("a null_blk without a size"))?;
+        // Without parameters it makes a device that nobody asked for.
+        kernel_module::load(site.host, MODULE, &["nr_devices=0".to_owned()])?;
+        let name = mapper::short_name(site);
+        let folder = Path::new(CONFIGFS).join(&name);
+        site.ledger.enter(Thing::new("null_blk", DEVICE).with("name", &name))?;
+        files::make_folder(&folder, 0o755)?;
+        let latency = options.span("latency").map_or(0, |span| span.0);
+        let mut wanted = vec![
+            ("size", (size.0 / MIB).to_string()),
+            ("memory_backed", "1".to_owned()),
+            ("blocksize", options.integer("block_size").unwrap_or(512).to_string()),
+            // 2 = by a timer, 0 = at once (Documentation/block/null_blk.rst).
+            ("irqmode", if latency > 0 { "2" } else { "0" }.to_owned()),
+        ];
+        if latency > 0 {
+            wanted.push(("completion_nsec", (latency * 1000).to_string()));
+        }
+        wanted.extend(options.size("cache").map(|Bytes(bytes)| ("cache_size", (bytes / MIB).to_string())));
+        wanted.push(("power", "1".to_owned()));
+        let mut details = BTreeMap::from([("size".to_owned(), size.to_string())]);
+        for (attribute, value) in wanted {
+            let file = folder.join(attribute);
+            site.host.write(&file, &value)?;
+            let shown = site.host.read(&file)?.trim().to_owned();
+            if shown != value {
+                return Err(Error::host(format!("{attribute} of null_blk was set to {value} but reads {shown}")));
+            }
+            details.insert(attribute.to_owned(), value);
+        }
+        details.remove("power");
+        let device = device_of(site.host, &name)?;
+        BlockDevice::find(&device)?;
+        let promise = Promise::new(Claim::Volatile, "block device null_blk");
+        Ok(Built { grounds: vec![Ground::Device(device)], details, promises: vec![promise] })
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            DEVICE => remove(host, thing.mark("name")?),
+            kind => Err(Error::bug(format!("the layer `null_blk` does not create a {kind}"))),
+        }
+    }
+}
+
+const DEVICE: &str = "device";
+
+/// The device of a folder in configfs: newer kernels name it by the folder, older ones by its number.
+fn device_of(host: &Host, name: &str) -> Result<PathBuf> {
+    if host.exists(format!("/sys/block/{name}")) {
+        return Ok(Path::new("/dev").join(name));
+    }
+    let index = host.read(format!("{CONFIGFS}/{name}/index"))?;
+    Ok(PathBuf::from(format!("/dev/nullb{}", index.trim())))
+}
+
+fn remove(host: &Host, name: &str) -> Result<()> {
+    if !name.starts_with(folder::PREFIX) || name.contains('/') {
+        return Err(Error::host(format!("{name} is not a null_blk of pgstrata")));
+    }
+    let folder = Path::new(CONFIGFS).join(name);
+    if !paths::is_folder(&folder) {
+        return Ok(());
+    }
+    if let Ok(device) = device_of(host, name).and_then(|path| BlockDevice::find(&path))
+        && guard::is_mounted(host, &device)?
+    {
+        return Err(Error::host(format!("{} is still mounted", device.path.display())));
+    }
+    folders::remove_empty(&folder)
+}
+
+#[cfg(test)]
+mod tests;

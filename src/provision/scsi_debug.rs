@@ -1,0 +1,202 @@
+//! `scsi_debug`: a SCSI disk of the kernel's in memory, with the latency, sectors and atomic writes of choice.
+//!
+//! The disk comes and goes with the module, whose parameters it is made by, so that there can be one on a machine at a
+//! time. The only thing in the ledger is the `module`; its vendor's name is the run's id, by which it is known to be ours.
+
+use super::guard::{self, BlockDevice};
+use super::knobs;
+use super::ledger::Thing;
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, mount, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub struct ScsiDebug;
+
+const fn option(key: &'static str, kind: OptionKind, default: &'static str, doc: &'static str) -> OptionSpec {
+    OptionSpec { key, kind, required: false, default: Some(default), doc }
+}
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "scsi_debug",
+        kind: OptionKind::Size,
+        required: true,
+        default: None,
+        doc: "Size of the disk, in whole MiB of memory, taken at once.",
+    },
+    option("latency", OptionKind::Span, "0us", "Time until a request is done."),
+    option("sector_size", OptionKind::Integer { min: 512 }, "512", "Logical sector in bytes: 512, 1024, 2048 or 4096."),
+    option("atomic_writes", OptionKind::Boolean, "false", "Support atomic writes (Linux 6.11 and later)."),
+    knobs::QUEUE,
+];
+
+const MIB: u64 = 1 << 20;
+const MODULE: &str = "scsi_debug";
+const PARAMETERS: &str = "/sys/module/scsi_debug/parameters";
+/// Characters that a SCSI vendor has.
+const VENDOR_BYTES: usize = 8;
+
+impl Layer for ScsiDebug {
+    fn name(&self) -> &'static str {
+        "scsi_debug"
+    }
+
+    fn doc(&self) -> &'static str {
+        "scsi_debug: a SCSI disk in memory, with a latency and atomic writes of choice; nothing survives."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if options.size("scsi_debug").is_some_and(|Bytes(bytes)| bytes < 8 * MIB || bytes % MIB != 0) {
+            return Err(OptionProblem::at("scsi_debug", "the size must be a multiple of 1 MiB, at least 8 MiB"));
+        }
+        if options.integer("sector_size").is_some_and(|size| ![512, 1024, 2048, 4096].contains(&size)) {
+            return Err(OptionProblem::at("sector_size", "the sector must have 512, 1024, 2048 or 4096 bytes"));
+        }
+        Ok(())
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let programs = ["modprobe", "rmmod"].into_iter().filter_map(|name| needs::program(host, name, "kmod"));
+        // Built in, it has been made by the kernel's command line and cannot be removed.
+        let driver = kernel_module::unmet(host, MODULE, MODULE, |_| false);
+        let taken = kernel_module::is_loaded(host, MODULE).then(|| Unmet {
+            what: "the module scsi_debug, which is loaded already".to_owned(),
+            hint: "rmmod scsi_debug, or `pgstrata clean` if a killed run left it".to_owned(),
+        });
+        needs::root().into_iter().chain(programs).chain(driver).chain(taken).collect()
+    }
+
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
+        options.size("scsi_debug")
+    }
+
+    fn space(&self, options: &Options) -> Option<Space> {
+        options.size("scsi_debug").map(Space::Memory)
+    }
+
+    fn claims(&self, _options: &Options) -> Option<String> {
+        Some("the module scsi_debug".to_owned())
+    }
+
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let size = options.size("scsi_debug").ok_or_else(|| Error::bug("a scsi_debug without a size"))?;
+        if kernel_module::is_loaded(site.host, MODULE) {
+            return Err(Error::host("the module scsi_debug is loaded already").hint("rmmod scsi_debug"));
+        }
+        let vendor = vendor(site.ledger.run_id());
+        site.ledger.enter(Thing::new("scsi_debug", LOADED).with("vendor", &vendor))?;
+        let latency = options.span("latency").map_or(0, |span| span.0);
+        let sector = options.integer("sector_size").unwrap_or(512);
+        let atomic = options.boolean("atomic_writes").unwrap_or(false);
+        let mut parameters = vec![
+            format!("dev_size_mb={}", size.0 / MIB),
+            format!("sector_size={sector}"),
+            format!("inq_vendor={vendor}"),
+            // A delay in nanoseconds takes the place of the one in ticks, of which 0 is at once.
+            "delay=0".to_owned(),
+            format!("ndelay={}", latency * 1000),
+        ];
+        if atomic {
+            parameters.push("atomic_wr=1".to_owned());
+        }
+        kernel_module::load(site.host, MODULE, &parameters)?;
+        let device = device(site, &vendor)?;
+        let node = BlockDevice::find(&device)?.node;
+        let read = |name: &str| node.attribute(site.host, name).unwrap_or_default();
+        let unit = read("queue/atomic_write_unit_max_bytes");
+        let wanted = [
+            ("size", (size.0 / 512).to_string(), read("size")),
+            ("sector size", sector.to_string(), read("queue/logical_block_size")),
+            ("latency in ns", (latency * 1000).to_string(), parameter(site.host, "ndelay")),
+            ("atomic writes", atomic.to_string(), (!["", "0"].contains(&unit.as_str())).to_string()),
+        ];
+        for (fact, wanted, shown) in &wanted {
+            if wanted != shown {
+                return Err(Error::host(format!(
+                    "the {fact} of scsi_debug was to be {wanted}, but the kernel shows {shown}"
+                )));
+            }
+        }
+        let mut details: BTreeMap<String, String> =
+            wanted.into_iter().skip(1).map(|(fact, _, shown)| (fact.to_owned(), shown)).collect();
+        details.insert("size".to_owned(), size.to_string());
+        details.insert("largest atomic write".to_owned(), if unit.is_empty() { "unknown".to_owned() } else { unit });
+        Ok(Built::one(Ground::Device(device), details))
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            LOADED => unload(host, thing.mark("vendor")?),
+            kind => Err(Error::bug(format!("the layer `scsi_debug` does not create a {kind}"))),
+        }
+    }
+}
+
+const LOADED: &str = "module";
+
+/// What a SCSI disk may be called after a run.
+fn vendor(run_id: &str) -> String {
+    run_id.chars().filter(char::is_ascii_alphanumeric).take(VENDOR_BYTES).collect()
+}
+
+fn parameter(host: &Host, name: &str) -> String {
+    host.read_optional(format!("{PARAMETERS}/{name}")).unwrap_or_default()
+}
+
+/// The disk of this vendor, for which the kernel takes a moment.
+fn device(site: &Site<'_>, vendor: &str) -> Result<PathBuf> {
+    for _ in 0..mount::BUSY_TRIES {
+        site.interrupt.check()?;
+        let disks = site.host.names_in("/sys/block").into_iter();
+        let mut ours = disks.filter(|name| {
+            let attribute = |which: &str| site.host.read_optional(format!("/sys/block/{name}/device/{which}"));
+            attribute("vendor").as_deref() == Some(vendor) && attribute("model").as_deref() == Some(MODULE)
+        });
+        if let Some(name) = ours.next().filter(|name| site.host.exists(format!("/dev/{name}"))) {
+            return Ok(Path::new("/dev").join(name));
+        }
+        sleep(mount::BUSY_PAUSE);
+    }
+    Err(Error::host("the kernel shows no disk after loading scsi_debug")
+        .hint("it also needs the driver for SCSI disks (module sd_mod)"))
+}
+
+/// Unloads the module if its disk is the one of this vendor.
+fn unload(host: &Host, vendor: &str) -> Result<()> {
+    for attempt in 0.. {
+        if !kernel_module::is_loaded(host, MODULE) || parameter(host, "inq_vendor") != vendor {
+            return Ok(());
+        }
+        let disks = host.names_in("/sys/block").into_iter().map(|name| Path::new("/dev").join(name));
+        for device in disks.filter_map(|path| BlockDevice::find(&path).ok()) {
+            let is_it = device.node.attribute(host, "device/model").as_deref() == Some(MODULE);
+            if is_it && guard::is_mounted(host, &device)? {
+                return Err(Error::host(format!("{} is still mounted", device.path.display())));
+            }
+        }
+        match host.run(&Command::new("rmmod").arg(MODULE)) {
+            Err(e) if attempt >= mount::BUSY_TRIES => return Err(e),
+            Err(_) => sleep(mount::BUSY_PAUSE),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

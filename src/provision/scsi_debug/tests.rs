@@ -1,0 +1,34 @@
+//! A disk of scsi_debug made for real, where the kernel has it; and what is refused before.
+
+use super::*;
+use crate::provision::test_site::{TestPlace, options_of, stack, stands_and_dies, text};
+use crate::record::options::OptionValue;
+use crate::record::promise::Claim;
+
+#[test]
+fn sizes_that_no_disk_can_have_are_refused() {
+    let check =
+        |pairs: &[(&str, OptionValue)]| ScsiDebug.check(&options_of(pairs)).map_err(|problem| problem.key.unwrap());
+    assert_eq!(check(&[("scsi_debug", text("1GiB"))]), Ok(()));
+    assert_eq!(check(&[("scsi_debug", text("1MiB"))]), Err("scsi_debug".to_owned()));
+    assert_eq!(check(&[("sector_size", OptionValue::Integer(520))]), Err("sector_size".to_owned()));
+    assert_eq!(vendor("1a2b-3c4d5e"), "1a2b3c4d");
+}
+
+#[test]
+fn a_disk_with_latency_and_atomic_writes_stands_and_goes_wherever_its_build_dies() {
+    let options = options_of(&[
+        ("scsi_debug", text("128MiB")),
+        ("latency", text("20us")),
+        ("sector_size", OptionValue::Integer(4096)),
+        ("atomic_writes", OptionValue::Boolean(true)),
+    ]);
+    let spec = |_: &TestPlace| stack("scsi", vec![("scsi_debug", options.clone()), ("ext4", Options::default())]);
+    stands_and_dies("scsi_debug", spec, |place, built| {
+        let details = &built.facts.node("scsi_debug").unwrap().details;
+        assert_eq!((details["latency in ns"].as_str(), details["atomic writes"].as_str()), ("20000", "true"));
+        assert!(built.facts.promise(built.facts.data.as_ref(), Claim::Volatile).is_some());
+        ScsiDebug.undo(&place.host, &Thing::new("scsi_debug", LOADED).with("vendor", "theirs")).unwrap();
+        assert!(kernel_module::is_loaded(&place.host, MODULE));
+    });
+}

@@ -1,0 +1,192 @@
+//! `zram`: a block device of compressed memory.
+//!
+//! Things in the ledger: the `number` that the device is expected to get, as the kernel gives the lowest free one; then,
+//! before the device gets its size, the `device` with the kernel's number for this very one (`diskseq`). An unused device
+//! has no size: it is removed by its number alone; one with a size only if it is the very one.
+
+use super::guard::{self, BlockDevice};
+use super::knobs;
+use super::ledger::Thing;
+use super::sysfs::{self, DeviceNumber};
+use super::{Built, GivenGround, Ground, Layer, Site, Space, Unmet, kernel_module, mount, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::time::sleep;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::GroundKind;
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub struct Zram;
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: "zram",
+        kind: OptionKind::Size,
+        required: true,
+        default: None,
+        doc: "Size of the device; it takes less memory, by how well the data compress.",
+    },
+    OptionSpec {
+        key: "algorithm",
+        kind: OptionKind::Text,
+        required: false,
+        default: Some("the kernel's"),
+        doc: "Compression: lzo-rle, lz4, zstd, as /sys/block/zram0/comp_algorithm lists them.",
+    },
+    knobs::QUEUE,
+];
+
+const CONTROL: &str = "/sys/class/zram-control";
+
+impl Layer for Zram {
+    fn name(&self) -> &'static str {
+        "zram"
+    }
+
+    fn doc(&self) -> &'static str {
+        "zram: a device of compressed memory; nothing survives a power loss."
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        match options.size("zram") {
+            Some(Bytes(bytes)) if bytes == 0 || bytes % 4096 != 0 => {
+                Err(OptionProblem::at("zram", "the size must be a multiple of 4 KiB"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let driver = kernel_module::unmet(host, "zram", "zram", |host| host.exists(CONTROL));
+        needs::root().into_iter().chain(driver).collect()
+    }
+
+    fn capacity(&self, options: &Options, _data: &[Bytes]) -> Option<Bytes> {
+        options.size("zram")
+    }
+
+    fn space(&self, options: &Options) -> Option<Space> {
+        options.size("zram").map(Space::Memory)
+    }
+
+    fn build(&self, site: &Site<'_>, _inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let size = options.size("zram").ok_or_else(|| Error::bug("a zram without a size"))?;
+        // Its own device would not be ours.
+        kernel_module::load(site.host, "zram", &["num_devices=0".to_owned()])?;
+        let number = add(site)?;
+        let node = node_of(site.host, number)?;
+        let sequence = node.attribute(site.host, "diskseq").unwrap_or_default();
+        let thing = Thing::new("zram", DEVICE).with("number", number.to_string()).with("sequence", sequence);
+        site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
+        if let Some(algorithm) = options.text("algorithm") {
+            site.host.write(node.path_of("comp_algorithm"), algorithm)?;
+        }
+        site.host.write(node.path_of("disksize"), &size.0.to_string())?;
+        let details = read_back(site.host, node, size, options)?;
+        Ok(Built::one(Ground::Device(PathBuf::from(format!("/dev/zram{number}"))), details))
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        if thing.mark("boot")? != knobs::boot(host) {
+            return Ok(());
+        }
+        let number: u32 = thing.mark("number")?.parse().map_err(|_| Error::bug("a zram without a number"))?;
+        let Some(node) = DeviceNumber::named(host, &format!("zram{number}")) else { return Ok(()) };
+        match thing.kind.as_str() {
+            NUMBER => remove(host, number, node),
+            DEVICE => {
+                if node.attribute(host, "diskseq").unwrap_or_default() != thing.mark("sequence")? {
+                    return Ok(());
+                }
+                reset(host, number, node)
+            }
+            kind => Err(Error::bug(format!("the layer `zram` does not create a {kind}"))),
+        }
+    }
+}
+
+/// Kinds in the ledger.
+const NUMBER: &str = "number";
+const DEVICE: &str = "device";
+
+/// How often somebody else may take the number that we expect.
+const MOST_TRIES: u32 = 16;
+
+fn node_of(host: &Host, number: u32) -> Result<DeviceNumber> {
+    let missing = || Error::host(format!("the kernel does not show zram{number} after creating it"));
+    DeviceNumber::named(host, &format!("zram{number}")).ok_or_else(missing)
+}
+
+/// Has the kernel make a device, entered into the ledger first by the number that it will get.
+fn add(site: &Site<'_>) -> Result<u32> {
+    let free = |number: &u32| !site.host.exists(format!("/sys/block/zram{number}"));
+    for _ in 0..MOST_TRIES {
+        let number = (0u32..).find(free).unwrap_or(0);
+        let thing = Thing::new("zram", NUMBER).with("number", number.to_string());
+        let entry = site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
+        // Reading it makes one (Documentation/admin-guide/blockdev/zram.rst).
+        let made = site.host.read(format!("{CONTROL}/hot_add"))?;
+        if made.trim() == number.to_string() {
+            return Ok(number);
+        }
+        site.host.write(format!("{CONTROL}/hot_remove"), made.trim())?;
+        site.ledger.undone(entry)?;
+    }
+    Err(Error::host("other programs keep creating zram devices"))
+}
+
+fn read_back(host: &Host, node: DeviceNumber, size: Bytes, options: &Options) -> Result<BTreeMap<String, String>> {
+    let shown = node.attribute(host, "disksize").unwrap_or_default();
+    if shown != size.0.to_string() {
+        return Err(Error::host(format!("the size of the zram was set to {} but reads {shown}", size.0)));
+    }
+    let algorithm = node.attribute(host, "comp_algorithm").unwrap_or_default();
+    let algorithm = sysfs::chosen(&algorithm).to_owned();
+    match options.text("algorithm") {
+        Some(asked) if asked != algorithm => {
+            Err(Error::host(format!("the compression of the zram was set to {asked} but reads {algorithm}")))
+        }
+        _ => Ok(BTreeMap::from([("size".to_owned(), size.to_string()), ("algorithm".to_owned(), algorithm)])),
+    }
+}
+
+/// Frees what the device holds.
+fn reset(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
+    let device = BlockDevice::find(&PathBuf::from(format!("/dev/zram{number}")))?;
+    if guard::is_mounted(host, &device)? {
+        return Err(Error::host(format!("{} is still mounted", device.path.display())));
+    }
+    again(|| host.write(node.path_of("reset"), "1"))
+}
+
+/// Removes a device that has no size.
+fn remove(host: &Host, number: u32, node: DeviceNumber) -> Result<()> {
+    if node.attribute(host, "disksize").as_deref() != Some("0") {
+        return Ok(());
+    }
+    again(|| host.write(format!("{CONTROL}/hot_remove"), &number.to_string()))
+}
+
+/// Tries again while somebody looks at the device: udev does, after each change.
+fn again(act: impl Fn() -> Result<()>) -> Result<()> {
+    for _ in 0..mount::BUSY_TRIES {
+        if act().is_ok() {
+            return Ok(());
+        }
+        sleep(mount::BUSY_PAUSE);
+    }
+    act()
+}
+
+#[cfg(test)]
+mod tests;

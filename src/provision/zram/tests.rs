@@ -1,0 +1,43 @@
+//! Devices of zram made for real, where the kernel has it; and what is refused before.
+
+use super::*;
+use crate::provision::test_site::{TestPlace, options_of, stack, stands_and_dies, text};
+use crate::record::promise::Claim;
+
+fn spec(_: &TestPlace) -> crate::record::stack::StackSpec {
+    stack("zram", vec![("zram", options_of(&[("zram", text("128MiB"))])), ("ext4", Options::default())])
+}
+
+#[test]
+fn a_size_that_is_no_whole_page_is_refused() {
+    assert!(Zram.check(&options_of(&[("zram", text("1000B"))])).is_err());
+    assert_eq!(Zram.check(&options_of(&[("zram", text("1GiB"))])), Ok(()));
+}
+
+#[test]
+fn a_device_stands_and_goes_wherever_its_build_dies() {
+    stands_and_dies("zram", spec, |place, built| {
+        assert!(built.facts.node("zram").unwrap().details["algorithm"].len() > 2);
+        assert!(built.facts.promise(built.facts.data.as_ref(), Claim::Volatile).is_some());
+        let ours = place.ledger().open_things().into_iter().find(|(_, thing)| thing.kind == DEVICE).unwrap().1;
+        let mut theirs = ours.clone();
+        theirs.marks.insert("sequence".to_owned(), "0".to_owned());
+        Zram.undo(&place.host, &theirs).unwrap();
+        theirs.kind = NUMBER.to_owned();
+        Zram.undo(&place.host, &theirs).unwrap();
+        assert!(DeviceNumber::named(&place.host, &format!("zram{}", ours.marks["number"])).is_some());
+    });
+}
+
+#[test]
+fn no_device_is_left_after_a_trial() {
+    let Some(place) = TestPlace::new() else { return };
+    if !place.can_build(&spec(&place)) {
+        return;
+    }
+    let built = place.build(&spec(&place)).unwrap();
+    let name = built.facts.node("zram").unwrap().grounds[0].device.as_ref().unwrap().name.clone();
+    let host = place.host.clone();
+    place.clean();
+    assert!(!host.exists(format!("/sys/block/{name}")), "{name}");
+}
