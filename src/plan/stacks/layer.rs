@@ -182,8 +182,7 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
 }
 
 /// What people look for that is not there yet, so that no other word is suggested for it.
-const NOT_YET: [(&str, &str); 16] = [
-    ("zfs", "ZFS"),
+const NOT_YET: [(&str, &str); 15] = [
     ("bcachefs", "bcachefs"),
     ("f2fs", "F2FS"),
     ("jfs", "JFS"),
