@@ -78,7 +78,7 @@ fn make(results: &Path) -> PathBuf {
 fn stored(writer: &Writer, case: &CaseSpec, trial: u32, tps: u64) {
     let staging = writer.stage(&TrialKey { case: case.id.clone(), trial }).unwrap();
     let node = GroundName("loop".to_owned());
-    let target = Target { devices: vec![(node, DeviceFacts::default())], server: None };
+    let target = Target { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };
     let sampled = telemetry::ALL.iter().flat_map(|sampler| sampler.columns(&target));
     let axes = columns::axes(&case.axes);
     let after_key = axes.iter().map(|(column, _)| column.clone()).chain(client_columns()).chain(sampled);

@@ -4,7 +4,7 @@ use super::compare::{from_import, from_probe};
 use super::findings::{Durability, DurabilityClass};
 use super::probe::sample;
 use super::story::{Act, Story, disk};
-use crate::record::durability::{DurabilityRow, Fact, Name, TABLE, zfs_property};
+use crate::record::durability::{DurabilityRow, Fact, Name, TABLE};
 use crate::record::facts::{DeviceFacts, MountFacts};
 use crate::record::imported::{ImportRecord, ImportedCase, ImportedFigure, ImportedOutput, ImportedRow, ImportedTrial};
 use crate::record::probe::ProbeRecord;
@@ -46,7 +46,11 @@ fn shown(fact: Fact, mount: &mut MountFacts, device: &mut DeviceFacts) {
         Fact::NoQueue => device.has_queue = Some(false),
         Fact::NeverJournaled(fstype) => mount.fstype = fstype.to_owned(),
         Fact::WithoutJournal(fstype) => (mount.fstype, mount.journal) = (fstype.to_owned(), Some(false)),
-        Fact::Setting(..) | Fact::ZfsProperty(..) => {}
+        Fact::ZfsProperty(name, value) | Fact::ZfsParameter(name, value) => {
+            mount.fstype = "zfs".to_owned();
+            mount.zfs.insert(name.to_owned(), value.to_owned());
+        }
+        Fact::Setting(..) => {}
     }
 }
 
@@ -67,7 +71,6 @@ fn of_run(fact: Fact) -> Durability {
             act.stack.promises = vec![promise::of_end("/data", &act.stack.mount.fstype)];
         }
         Fact::Setting(name, value) => act = act.setting(name, value),
-        Fact::ZfsProperty(name, value) => act.stack.promises.extend(zfs_property(name, value)),
         _ => {}
     }
     Story::of(2, None).with(&act).findings().cases[0].durability.clone()
@@ -77,7 +80,7 @@ fn of_run(fact: Fact) -> Durability {
 fn of_probe(fact: Fact) -> Option<Durability> {
     let mut record: ProbeRecord = sample::honest();
     match fact {
-        Fact::Setting(..) | Fact::ZfsProperty(..) => return None,
+        Fact::Setting(..) => return None,
         Fact::Filesystem(name) => record = sample::without_devices(record, &example(name)),
         Fact::Partition => {
             // The disk counts at the level above, where its partition is the last that can be seen.
@@ -143,9 +146,9 @@ fn every_row_means_the_same_of_a_run_a_probe_and_an_import() {
         }
     }
     let of = |wanted: fn(&DurabilityRow) -> bool| TABLE.iter().filter(|row| wanted(row)).count();
-    let of_server = of(|row| matches!(row.fact, Fact::Setting(..) | Fact::ZfsProperty(..)));
-    let of_mount = of(|row| matches!(row.fact, Fact::Filesystem(_) | Fact::MountOption(..)));
-    assert_eq!(counts, [TABLE.len(), TABLE.len() - of_server, of_mount + of_server]);
+    let of_server = of(|row| matches!(row.fact, Fact::Setting(..)));
+    let told = of(|row| matches!(row.fact, Fact::Filesystem(_) | Fact::MountOption(..) | Fact::ZfsProperty(..)));
+    assert_eq!(counts, [TABLE.len(), TABLE.len() - of_server, told + of_server]);
 }
 
 #[test]

@@ -106,7 +106,8 @@ fn every_shape_of_stack_is_built_measured_and_torn_down() {
     let text = text.replace("directory = \"/tmp\"", &format!("directory = \"{path}\""));
     let text = with_stand_ins(&host, &text);
     // One recordsize is enough here, and synced writes see nothing that the server does not.
-    let text = format!("{text}\n[[exclude]]\n\"zfs.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
+    let text =
+        format!("{text}\n[[exclude]]\n\"test-dataset.recordsize\" = \"32k\"\n[[exclude]]\nworkload = \"sync\"\n");
     let places = Places { results: place.path().join("results"), state: place.path().join("state") };
     let plan = plan::check(&text, Path::new("/"), &catalogue()).unwrap_or_else(|problems| panic!("{problems:?}"));
     let ending = session::start(&host, &plan, &places, &Interrupt::never(), &|_, _| ()).unwrap();

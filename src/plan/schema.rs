@@ -4,7 +4,7 @@
 //! of other stacks) only [`super::check`] can say.
 
 use super::blocks::{FIRST_LOOK, LOOKS_MAX};
-use super::stacks::{Slot, stands_alone};
+use super::stacks::{MODULE, Slot, stands_alone};
 use super::values::{describe, is_scalar};
 use super::{Catalogue, CatalogueEntry, DEFAULT_BLOCKS, DEFAULT_SEED, MAX_BLOCKS, names};
 use crate::record::options::{LEAVE, OptionKind, OptionSpec};
@@ -160,6 +160,10 @@ fn stack(catalogue: &Catalogue) -> Value {
     }
     properties.insert("wal".into(), wal);
     properties.insert("tablespace".into(), tablespace);
+    let of_modules = catalogue.layers.iter().find_map(|entry| entry.options.iter().find(|spec| spec.key == MODULE));
+    if let Some(spec) = of_modules {
+        properties.insert(MODULE.into(), axis(spec));
+    }
     let reuse = json!({ "description": "Build the stack once and let it age across trials.",
         "type": "boolean", "default": false });
     properties.insert("reuse".into(), reuse);

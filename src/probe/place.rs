@@ -48,8 +48,8 @@ pub fn facts(host: &Host, folder: &Path) -> Result<(PlaceFacts, PathBuf)> {
     let facts = PlaceFacts {
         folder: absolute.display().to_string(),
         mount: mounted,
-        devices: below.devices,
-        ends: below.ends.into_iter().map(|end| end.promise).collect(),
+        ends: below.ends.iter().map(|end| end.promise.clone()).collect(),
+        devices: below.reached_by_a_sync(),
         free_bytes: files::free_bytes_if_limited(&absolute)?,
         kernel: machine.kernel,
         hypervisor: machine::is_virtual(host).then(|| machine.machine.unwrap_or_else(|| "virtual machine".to_owned())),

@@ -1,16 +1,20 @@
 //! The block devices below a folder: which they are, and what sysfs says of each.
 //!
 //! Goes from the filesystem's device down: partitions to their disk, loop devices to the device that holds their file,
-//! device mapper and md through `slaves/`, btrfs to all its members, overlays to what holds their upper folder. Where it goes no further, it says why.
+//! device mapper and md through `slaves/`, btrfs to all its members, ZFS to the devices of the pool, overlays to what holds
+//! their upper folder. Where it goes no further, it says why.
 
 use super::sysfs::{self, DeviceNumber};
-use super::{guard, mount};
+use super::{guard, mount, zfs_tools};
 use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::diskstats;
 use crate::parse::mountinfo::Mount;
+use crate::parse::zpool_list::PoolDevice;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::promise::{self, Claim, Promise};
+use crate::record::stack::Role;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Columns of a line in `/proc/diskstats` when flushes are counted (Documentation/admin-guide/iostats.rst: three that
@@ -27,8 +31,35 @@ pub struct DevicesBelow {
     pub devices: Vec<DeviceFacts>,
     /// For each of them, which others it stands on, by their places in the list.
     pub on: Vec<Vec<usize>>,
+    /// What a pool uses some of them for, by their places.
+    pub roles: BTreeMap<usize, Role>,
     /// Where the way down ended before a device that stands on nothing.
     pub ends: Vec<WayEnd>,
+}
+
+impl DevicesBelow {
+    /// The devices that a sync reaches: of a pool with a separate intent log that of the log, and never a read cache.
+    #[must_use]
+    pub fn reached_by_a_sync(self) -> Vec<DeviceFacts> {
+        let has_log = self.roles.values().any(|role| *role == Role::Log);
+        let is_passed = |role: Role| if has_log { role != Role::Log } else { role == Role::Cache };
+        let places = self.roles.keys().copied();
+        let (passed, reached): (Vec<usize>, Vec<usize>) = places.partition(|place| is_passed(self.roles[place]));
+        let (passed, reached) = (self.closed(passed), self.closed(reached));
+        let kept = (0..self.devices.len()).filter(|place| reached.contains(place) || !passed.contains(place));
+        kept.map(|place| self.devices[place].clone()).collect()
+    }
+
+    /// Places with all that lies below them.
+    fn closed(&self, mut places: Vec<usize>) -> Vec<usize> {
+        let mut next = 0;
+        while let Some(place) = places.get(next).copied() {
+            next += 1;
+            let below = self.on[place].iter().filter(|below| !places.contains(below)).copied().collect::<Vec<_>>();
+            places.extend(below);
+        }
+        places
+    }
 }
 
 /// An end of what can be seen.
@@ -109,6 +140,10 @@ impl<'a> DeviceWalk<'a> {
                 self.overlays += 1;
                 self.file(&upper, depth, under)
             }
+            None if nodes.is_empty() && mount.fstype == "zfs" => {
+                let (source, target) = (mount.source.clone(), mount.target.clone());
+                self.pool(&source, &target, depth, under)
+            }
             None if nodes.is_empty() => {
                 let promise = promise::of_end(&mount.target, &mount.fstype);
                 self.below.ends.push(WayEnd { under, promise });
@@ -116,6 +151,27 @@ impl<'a> DeviceWalk<'a> {
             }
             None => nodes.into_iter().map(|node| self.device(node, depth)).collect(),
         }
+    }
+
+    /// The devices of the pool that a dataset, mounted on `target`, is in.
+    fn pool(&mut self, dataset: &str, target: &str, depth: u32, under: Option<usize>) -> Vec<usize> {
+        let found = zfs_tools::devices_of_pool(self.host, dataset).unwrap_or_default();
+        if found.is_empty() || depth > DEEPEST {
+            self.below.ends.push(WayEnd { under, promise: promise::of_end(target, "zfs") });
+            return Vec::new();
+        }
+        let mut tops = Vec::new();
+        for PoolDevice { path, role } in found {
+            let path = Path::new(&path);
+            let places = match guard::BlockDevice::find(path) {
+                Ok(device) => vec![self.device(device.node, depth)],
+                // A pool may stand on a file.
+                Err(_) => self.file(path, depth + 1, under),
+            };
+            self.below.roles.extend(places.iter().map(|place| (*place, role)));
+            tops.extend(places);
+        }
+        tops
     }
 
     fn device(&mut self, node: DeviceNumber, depth: u32) -> usize {

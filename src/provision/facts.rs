@@ -113,9 +113,10 @@ impl<'a> Found<'a> {
             true => tops.iter().flat_map(|top| self.below.on[*top].iter().copied()).collect(),
             false => tops.to_vec(),
         };
-        let names = below.into_iter().map(|place| &self.names[place]);
-        let new = names.filter(|name| known.iter().all(|input| input.from != **name));
-        new.map(|name| Input { from: name.clone(), role: Role::Data, group: None }).collect()
+        let named = below.into_iter().map(|place| (&self.names[place], self.below.roles.get(&place)));
+        let new = named.filter(|(name, _)| known.iter().all(|input| input.from != **name));
+        let role = |role: Option<&Role>| role.copied().unwrap_or(Role::Data);
+        new.map(|(name, of_pool)| Input { from: name.clone(), role: role(of_pool), group: None }).collect()
     }
 
     /// The device that a ground is.

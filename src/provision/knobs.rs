@@ -3,6 +3,7 @@
 //! Owns which knobs there are, as options of a plan, and what is in force. How one is set and put back is
 //! [`setting`]'s. The list is short on purpose: what people tune for PostgreSQL.
 
+pub(super) mod modules;
 mod setting;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ mod options_kept;
 pub(crate) mod stack;
 mod sysfs;
 pub(crate) mod undo;
+mod zfs_tools;
 
 #[cfg(test)]
 mod graph_tests;
@@ -75,6 +76,9 @@ layers! {
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;
     mod btrfs; BTRFS;
+    mod zpool; ZPOOL;
+    mod zfs; ZFS;
+    mod zvol; ZVOL;
     mod tmpfs; Tmpfs;
     mod ramfs; Ramfs;
     mod directory; Directory;
@@ -97,7 +101,6 @@ pub enum Ground {
     /// A folder that data can be put in.
     Folder(PathBuf),
     /// A storage pool, by name.
-    #[cfg_attr(not(test), expect(dead_code, reason = "seam for ZFS and LVM, ADR 0015; exercised by test_pool"))]
     Pool(String),
 }
 

@@ -7,7 +7,7 @@ use super::guard::BlockDevice;
 use super::ledger::Thing;
 use super::options_kept::{self, KeepRule};
 use super::sysfs::DeviceNumber;
-use super::{Site, folder};
+use super::{Site, folder, zfs_tools};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -15,6 +15,7 @@ use crate::host::{Host, paths, processes};
 use crate::parse::mountinfo::{self, Mount};
 use crate::record::facts::MountFacts;
 use crate::record::options::{OptionProblem, Options};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -224,6 +225,7 @@ fn facts(host: &Host, mount: &Mount) -> MountFacts {
         super_options: mount.super_options.clone(),
         device: format!("{}:{}", mount.major, mount.minor),
         journal: has_journal(host, mount),
+        zfs: if mount.fstype == "zfs" { zfs_tools::of_mount(host, &mount.source) } else { BTreeMap::new() },
     }
 }
 

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::record::built::StackFacts;
 use crate::record::stack::{End, GroundName, NodeSpec, StackSpec};
 use crate::units::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// A stack that stands.
@@ -34,6 +34,19 @@ impl BuiltStack {
     pub fn folder(&self) -> &PathBuf {
         // Building fails without one.
         &self.folders[&End::Data]
+    }
+
+    /// Names of the ZFS pools that it stands on: those that it has built, and those of the datasets that its folders lie on.
+    #[must_use]
+    pub fn pools(&self) -> Vec<String> {
+        let built = self.grounds.values().filter_map(|ground| match ground {
+            Ground::Pool(name) => Some(name.as_str()),
+            Ground::Device(_) | Ground::Folder(_) => None,
+        });
+        let mounts = self.facts.nodes.iter().flat_map(|node| &node.grounds).filter_map(|ground| ground.mount.as_ref());
+        let of_mounts = mounts.filter(|mount| mount.fstype == "zfs").filter_map(|mount| mount.source.split('/').next());
+        let names: BTreeSet<&str> = built.chain(of_mounts).collect();
+        names.into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A pool for tests, in the shape of ZFS: an ext4 on its first data device, with folders as datasets.
+//! A pool for tests, in the shape of ZFS where the kernel has none: an ext4 on its first data device, with folders as datasets.
 
 use super::ledger::Thing;
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder, layer};
@@ -35,7 +35,7 @@ const fn take(role: Role, key: &'static str, least: usize) -> Take {
 
 impl Layer for Pool {
     fn name(&self) -> &'static str {
-        "zpool"
+        "test-pool"
     }
 
     fn doc(&self) -> &'static str {
@@ -81,7 +81,7 @@ impl Layer for Pool {
 
 impl Layer for Dataset {
     fn name(&self) -> &'static str {
-        "zfs"
+        "test-dataset"
     }
 
     fn doc(&self) -> &'static str {

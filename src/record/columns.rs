@@ -8,12 +8,14 @@ mod client;
 mod machine;
 mod postgres;
 mod waits;
+mod zfs;
 
 pub use client::*;
 pub use machine::*;
 pub use postgres::*;
 pub use waits::axes;
 pub(crate) use waits::waits;
+pub use zfs::*;
 
 use super::seconds::{Column, ColumnKind, ColumnType};
 

@@ -58,6 +58,8 @@ pub enum Fact {
     Setting(&'static str, &'static str),
     /// A property of a ZFS dataset, with its value.
     ZfsProperty(&'static str, &'static str),
+    /// A parameter of the ZFS module, with its value.
+    ZfsParameter(&'static str, &'static str),
 }
 
 /// One row.
@@ -189,6 +191,13 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
         WAL_SETTINGS,
     ),
     row(Fact::ZfsProperty("sync", "disabled"), Claim::HoldsFlushesBack, "a sync does nothing", "zfsprops(7)"),
+    row(Fact::ZfsParameter("zfs_nocacheflush", "1"), Claim::HoldsFlushesBack, "the pools send no flushes", "zfs(4)"),
+    row(
+        Fact::ZfsParameter("zil_nocacheflush", "1"),
+        Claim::HoldsFlushesBack,
+        "the intent log is written without a flush",
+        "zfs(4)",
+    ),
 ];
 
 impl DurabilityRow {
@@ -279,6 +288,31 @@ pub fn setting(name: &str, value: &str) -> Option<Promise> {
 pub(crate) fn zfs_property(name: &str, value: &str) -> Option<Promise> {
     let is_it = |row: &&DurabilityRow| matches!(row.fact, Fact::ZfsProperty(n, v) if n == name && v == value);
     TABLE.iter().find(is_it).map(|row| row.promise(format!("zfs {name}={value}")))
+}
+
+/// What parameters of the ZFS module promise by the values that `shown` tells.
+pub(crate) fn zfs_parameters(shown: impl Fn(&str) -> Option<String>) -> impl Iterator<Item = Promise> {
+    TABLE.iter().filter_map(move |row| match row.fact {
+        Fact::ZfsParameter(name, value) if shown(name).as_deref() == Some(value) => {
+            Some(row.promise(format!("ZFS module parameter {name}={value}")))
+        }
+        _ => None,
+    })
+}
+
+/// The parameters of the ZFS module that can mean something.
+pub fn zfs_parameter_names() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().filter_map(|row| match row.fact {
+        Fact::ZfsParameter(name, _) => Some(name),
+        _ => None,
+    })
+}
+
+/// What a ZFS promises by what was read of it beside its mount.
+#[must_use]
+pub(crate) fn zfs(mount: &MountFacts) -> Vec<Promise> {
+    let of_dataset = mount.zfs.iter().filter_map(|(name, value)| zfs_property(name, value));
+    of_dataset.chain(zfs_parameters(|name| mount.zfs.get(name).cloned())).collect()
 }
 
 /// Whether `name` is a partition of the disk `disk`: `vda1` of `vda`, `nvme0n1p2` of `nvme0n1`.

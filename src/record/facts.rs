@@ -22,6 +22,9 @@ pub struct MountFacts {
     /// Whether it keeps a journal, where the kernel tells (ext4: `/sys/fs/ext4/<device>/journal_task`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<bool>,
+    /// ZFS: the properties of the dataset that say what a sync does, by name, and parameters of the module that do.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub zfs: BTreeMap<String, String>,
 }
 
 /// How a device says it caches writes (`queue/write_cache`).

@@ -60,7 +60,7 @@ pub struct PlaceFacts {
     pub folder: String,
     /// The mount that holds it.
     pub mount: Option<MountFacts>,
-    /// Block devices below it, depth 0 the one that the filesystem stands on.
+    /// Block devices below it that a sync reaches, depth 0 the one that the filesystem stands on.
     pub devices: Vec<DeviceFacts>,
     /// Where the way down ended before a device that stands on nothing: in memory, or where nothing more can be seen.
     pub ends: Vec<Promise>,

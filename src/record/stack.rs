@@ -41,10 +41,12 @@ pub enum Role {
     Cache,
     /// Metadata and small blocks (ZFS special vdev).
     Special,
+    /// Tables of deduplication (ZFS dedup vdev).
+    Dedup,
 }
 
 impl Role {
-    /// `data`, `log`, `cache`, `special`.
+    /// `data`, `log`, `cache`, `special`, `dedup`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -52,6 +54,7 @@ impl Role {
             Role::Log => "log",
             Role::Cache => "cache",
             Role::Special => "special",
+            Role::Dedup => "dedup",
         }
     }
 }

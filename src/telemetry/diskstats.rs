@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn target(devices: Vec<(GroundName, DeviceFacts)>) -> Target {
-        Target { devices, server: None }
+        Target { devices, ..Target::default() }
     }
 
     fn machine() -> (tempfile::TempDir, Host) {

@@ -21,6 +21,7 @@ pub(crate) mod recorder;
 #[cfg(test)]
 mod throwaway_server;
 pub(crate) mod waits;
+pub(crate) mod zfs;
 
 use crate::cluster::client::Client;
 use crate::error::Result;
@@ -40,6 +41,7 @@ pub const ALL: &[&dyn Sampler] = &[
     &memory::Memory,
     &pressure::Pressure,
     &processes::Processes,
+    &zfs::Zfs,
     &postgres::Postgres,
 ];
 
@@ -52,6 +54,8 @@ pub(crate) const APPLICATION_NAME: &str = "pgstrata";
 pub struct Target {
     /// The block devices of the stack, by the names of their nodes.
     pub devices: Vec<(GroundName, DeviceFacts)>,
+    /// The ZFS pools that it stands on, by name.
+    pub pools: Vec<String>,
     /// How to reach the server; `None` where the workload runs without one.
     pub server: Option<ServerAddress>,
 }
@@ -122,7 +126,7 @@ mod tests {
     #[test]
     fn every_column_has_a_name_of_its_own_with_its_unit_and_says_where_it_comes_from() {
         let devices = vec![(GroundName("disk".to_owned()), DeviceFacts::default())];
-        let target = Target { devices, server: None };
+        let target = Target { devices, pools: vec!["tank".to_owned()], server: None };
         let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));
         let columns: Vec<_> = key_columns().into_iter().chain(client_columns()).chain(sampled).collect();
         let names: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();

@@ -11,7 +11,7 @@ use pgstrata::record::stack::GroundName;
 use pgstrata::telemetry::{ALL, Target};
 
 /// Columns that analysis does not read, and what people who query the file want them for.
-const KEPT_FOR_READERS: [(ColumnDef, &str); 30] = [
+const KEPT_FOR_READERS: [(ColumnDef, &str); 43] = [
     (columns::RUN, "key: files of several runs make one table"),
     (columns::CASE, "key: files of several cases make one table"),
     (columns::TRIAL, "key: files of several trials make one table"),
@@ -42,6 +42,19 @@ const KEPT_FOR_READERS: [(ColumnDef, &str); 30] = [
     (columns::PG_COMMITS, "the server's own count of transactions"),
     (columns::PG_ROLLBACKS, "the server's own count of transactions"),
     (columns::PG_TEMP_BYTES, "temporary files of a script of one's own"),
+    (columns::ZFS_ARC_BYTES, "how full the ARC was, beside shared_buffers"),
+    (columns::ZFS_ARC_TARGET_BYTES, "whether the ARC gave memory back"),
+    (columns::ZFS_ARC_HITS, "hit rate of the ARC, with the misses"),
+    (columns::ZFS_ARC_MISSES, "hit rate of the ARC, with the hits"),
+    (columns::ZFS_L2_HITS, "hit rate of a cache device, with the misses"),
+    (columns::ZFS_L2_MISSES, "hit rate of a cache device, with the hits"),
+    (columns::ZFS_ZIL_COMMITS, "commits of the intent log beside those of the server"),
+    (columns::ZFS_ZIL_RECORDS, "records of the intent log in each of its commits"),
+    (columns::ZFS_ZIL_POOL_BYTES, "where the intent log was written: beside the data"),
+    (columns::ZFS_ZIL_LOG_BYTES, "where the intent log was written: on its own devices"),
+    (columns::ZFS_TXGS, "in which seconds transaction groups were written"),
+    (columns::ZFS_TXG_SYNC_NS, "how long a transaction group took"),
+    (columns::ZFS_TXG_WRITE_BYTES, "what a transaction group wrote"),
 ];
 
 /// The same for the columns of each device.
@@ -62,7 +75,8 @@ impl Columns {
     fn of_this_program() -> Columns {
         let node = GroundName("disk".to_owned());
         let prefix = &device_prefixes([&node])[0];
-        let target = Target { devices: vec![(node, DeviceFacts::default())], server: None };
+        let target =
+            Target { devices: vec![(node, DeviceFacts::default())], pools: vec!["tank".to_owned()], server: None };
         let sampled = ALL.iter().flat_map(|sampler| sampler.columns(&target));
         let read = reads::COLUMNS.into_iter().flatten().map(ColumnDef::column);
         let read_of_device = reads::DEVICE_COLUMNS.iter().map(|column| column.column(prefix));

@@ -37,6 +37,7 @@ pub fn stack_facts(name: &str, number: u32) -> StackFacts {
         super_options: words(if name == "xfs" { "rw,attr2,inode64,logbufs=8,logbsize=32k,noquota" } else { "rw" }),
         device: format!("7:{number}"),
         journal: None,
+        zfs: std::collections::BTreeMap::new(),
     };
     let input = Input { from: GroundName("loop".to_owned()), role: Role::Data, group: None };
     let mut nodes = vec![NodeFacts {

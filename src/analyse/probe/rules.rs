@@ -85,7 +85,11 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
 fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let options = durability::mount_options(mount);
-    let (row, option) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack)?;
+    let Some((row, option)) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack) else {
+        let promise = durability::zfs(mount).into_iter().find(|it| it.claim == Claim::HoldsFlushesBack)?;
+        let source = "zfsprops(7), zfs(4)";
+        return Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, source, promise.to_string()));
+    };
     let sentence = format!("mount option {option} of {}: {}", mount.fstype, row.why);
     Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, row.source, sentence))
 }

@@ -183,7 +183,6 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
 
 /// What people look for that is not there yet, so that no other word is suggested for it.
 const NOT_YET: &[(&str, &str)] = &[
-    ("zfs", "ZFS"),
     ("ntfs", "NTFS"),
     ("nfs", "NFS"),
     ("overlay", "overlayfs"),

@@ -23,8 +23,11 @@ use std::path::Path;
 use wire::Wiring;
 
 /// Keys of a stack.
-pub(super) const KEYS: [&str; 8] =
-    ["device", "devices", "volume", "filesystem", "directory", "wal", "tablespace", "reuse"];
+pub(super) const KEYS: [&str; 9] =
+    ["device", "devices", "volume", "filesystem", "directory", "wal", "tablespace", "module", "reuse"];
+
+/// Key of the parameters of a kernel module: of a stack, or of the layer in it that has this option.
+pub(super) const MODULE: &str = "module";
 
 /// Most devices that `count` makes.
 const MAX_COUNT: i64 = 64;
@@ -179,6 +182,7 @@ impl<'t, 'c> Parts<'t, 'c> {
         parts.read_filesystem(stack, pairs, catalogue, problems);
         parts.read_wal(stack, pairs, all, catalogue, problems);
         parts.read_tablespaces(stack, pairs, catalogue, problems);
+        parts.read_module(stack, pairs, problems);
         parts
     }
 
@@ -335,6 +339,21 @@ impl<'t, 'c> Parts<'t, 'c> {
             let layer = layer::read(Slot::Filesystem, node, catalogue, problems);
             self.push(Part::Tablespace(key.clone()), Some(key), layer, problems);
         }
+    }
+
+    /// Hands the parameters of a kernel module to the first layer that has them as an option.
+    fn read_module(&mut self, stack: &Key, pairs: &'t [Pair], problems: &mut Problems) {
+        let Some(pair) = pairs.iter().find(|(key, _)| key.text == MODULE) else { return };
+        let has = |layer: &&mut Written<'_, '_>| layer.entry.options.iter().any(|spec| spec.key == MODULE);
+        let Some(layer) = self.layers.iter_mut().find(has) else {
+            let message = format!("no layer of stack `{}` has parameters of a kernel module", stack.text);
+            return problems.add(Problem::at(pair.0.span.clone(), message).help("`zpool` has: those of ZFS"));
+        };
+        if let Some((first, _)) = layer.options.iter().find(|(key, _)| key.text == MODULE) {
+            let message = format!("`{MODULE}` of stack `{}` is also given for `{}`", stack.text, layer.key.text);
+            return problems.add(Problem::at(pair.0.span.clone(), message).also(first.span.clone(), "here"));
+        }
+        layer.options.push(pair);
     }
 
     /// Names the nodes: devices and volumes first, so that a filesystem gives way to them.

@@ -4,6 +4,7 @@
 //! anything else was set by somebody meanwhile, is newer than our wish, and stays. So is what a kernel shows that was
 //! booted since, or a device that is not the same any more: neither holds anything of ours.
 
+use super::modules::{PARAMETER, is_parameter};
 use super::{Drags, Knob, of_device, of_machine};
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -66,7 +67,15 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 /// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
 /// Returns whether it had another one.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
-    let path = of.path_of(knob);
+    set_at(host, ledger, knob, of.path_of(knob), of, ours)
+}
+
+/// Sets a parameter of a module of the kernel in the same way.
+pub(super) fn set_parameter(host: &Host, ledger: &Ledger, path: String, ours: &str) -> Result<bool> {
+    set_at(host, ledger, &PARAMETER, path, &KnobOwner::machine(host), ours)
+}
+
+fn set_at(host: &Host, ledger: &Ledger, knob: &'static Knob, path: String, of: &KnobOwner, ours: &str) -> Result<bool> {
     let lacks =
         || Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel");
     let old = shown(host, &path).ok_or_else(lacks)?;
@@ -147,7 +156,11 @@ fn known(thing: &Thing) -> Result<&'static Knob> {
         let node = path.strip_prefix(SYSFS).and_then(|rest| rest.strip_suffix(knob.file)?.strip_suffix('/'));
         node.and_then(DeviceNumber::parse).is_some()
     });
-    of_machine.or(of_device).ok_or_else(|| Error::host(format!("{path} is not a knob that pgstrata sets")))
+    let of_module = (thing.kind == PARAMETER.name && is_parameter(path)).then_some(&PARAMETER);
+    of_machine
+        .or(of_device)
+        .or(of_module)
+        .ok_or_else(|| Error::host(format!("{path} is not a knob that pgstrata sets")))
 }
 
 /// What the knob of an entry shows; `None` where it is gone, or another boot's or device's by now.

@@ -51,6 +51,7 @@ pub(super) fn measure(trial: &mut Trial<'_, '_>) -> Result<()> {
     trial.record.operation = trial.workload.operation(options)?;
     let target = Target {
         devices: trial.stack()?.facts.devices().into_iter().map(|(name, device)| (name, device.clone())).collect(),
+        pools: trial.stack()?.pools(),
         server: trial.server.as_ref().map(|server| ServerAddress {
             socket: server.spec.socket(),
             database: server::DATABASE.to_owned(),

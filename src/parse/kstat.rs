@@ -1,0 +1,95 @@
+//! Statistics of the Solaris porting layer below `/proc/spl/kstat/zfs`: named counters (`arcstats`, `zil`), and the recent
+//! transaction groups of a pool (`txgs`). The first line is the statistic's own, the second a heading.
+
+use super::fields::Fields;
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Type of a named value: an unsigned number of 64 bits (`KSTAT_DATA_UINT64`).
+const UINT64: &str = "4";
+
+/// Reads named counters. Values of other types (signed numbers, texts) are left out: what we ask for is none of them.
+///
+/// # Errors
+/// Names file and line that are not as expected.
+pub fn named(source: &str, text: &str) -> Result<BTreeMap<String, u64>> {
+    let mut counters = BTreeMap::new();
+    for (number, line) in body(source, text, "name")? {
+        let mut fields = Fields::new(source, number, line);
+        let (name, kind) = (fields.text("name")?, fields.text("type")?);
+        if kind == UINT64 {
+            counters.insert(name.to_owned(), fields.count(name)?);
+        }
+    }
+    Ok(counters)
+}
+
+/// One transaction group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Txg {
+    /// Its number.
+    pub number: u64,
+    /// Whether it is written and committed: its figures are final.
+    pub committed: bool,
+    /// Bytes that it wrote to the pool's devices.
+    pub written_bytes: u64,
+    /// How long its sync took, nanoseconds.
+    pub sync_ns: u64,
+}
+
+/// Reads the transaction groups, the oldest first.
+///
+/// # Errors
+/// Names file and line that are not as expected.
+pub fn txgs(source: &str, text: &str) -> Result<Vec<Txg>> {
+    let heading: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    let line = |(number, line): (usize, &str)| {
+        let values: Vec<&str> = line.split_whitespace().collect();
+        let fields = Fields::new(source, number, line);
+        let value = |name: &str| {
+            let missing = || Error::host(format!("{source} line {number}: `{name}` is missing"));
+            heading.iter().position(|known| *known == name).and_then(|at| values.get(at).copied()).ok_or_else(missing)
+        };
+        let count = |name: &str| fields.number(name, value(name)?);
+        Ok(Txg {
+            number: count("txg")?,
+            committed: value("state")? == "C",
+            written_bytes: count("nwritten")?,
+            sync_ns: count("stime")?,
+        })
+    };
+    body(source, text, "txg")?.into_iter().map(line).collect()
+}
+
+/// The lines below the heading, numbered from 1 in the file; nothing of a statistic that has none yet.
+fn body<'a>(source: &str, text: &'a str, first: &str) -> Result<Vec<(usize, &'a str)>> {
+    match text.lines().nth(1) {
+        Some(heading) if heading.split_whitespace().next() == Some(first) => {}
+        None if text.trim().is_empty() => return Ok(Vec::new()),
+        _ => return Err(Error::host(format!("{source} line 2: the heading does not begin with `{first}`"))),
+    }
+    Ok(text.lines().enumerate().skip(2).map(|(number, line)| (number + 1, line)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, proptest};
+
+    #[test]
+    fn a_line_that_ends_early_is_told() {
+        let error = named("arcstats", "1 1\nname type data\nhits 4\n").unwrap_err().to_string();
+        assert!(error.contains("arcstats line 3"), "{error}");
+        let error = txgs("txgs", "1 1\ntxg birth state nwritten stime\n5 1 C 7\n").unwrap_err().to_string();
+        assert!(error.contains("txgs line 3: `stime` is missing"), "{error}");
+        assert!(named("x", "1 1\nother\n").is_err());
+        assert_eq!(txgs("txgs", "").unwrap(), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_without_a_panic(text in any::<String>()) {
+            drop((named("x", &text), txgs("x", &text)));
+        }
+    }
+}

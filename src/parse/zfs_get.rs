@@ -1,0 +1,57 @@
+//! `zfs get -Hp all` and `zpool get -Hp all`: properties, one a line, four columns parted by tabs, exact numbers (zfs-get(8),
+//! zpool-get(8)).
+
+use crate::error::{Error, Result};
+
+/// One property of a dataset or a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Property {
+    /// Its name: `recordsize`, `feature@zstd_compress`, `pgstrata:mark`.
+    pub name: String,
+    /// Sizes in bytes, words as they are.
+    pub value: String,
+    /// Where it comes from: `local`, `default`, `inherited from POOL`, `temporary`; `-` for what cannot be set.
+    pub source: String,
+}
+
+/// Reads the properties of one dataset or pool.
+///
+/// # Errors
+/// Names the line that has not four columns.
+pub fn parse(text: &str) -> Result<Vec<Property>> {
+    let line = |(number, line): (usize, &str)| {
+        let bad = || Error::tool(format!("zfs get line {}: `{line}` is not NAME, PROPERTY, VALUE, SOURCE", number + 1));
+        let (_, rest) = line.split_once('\t').ok_or_else(bad)?;
+        let (name, rest) = rest.split_once('\t').ok_or_else(bad)?;
+        // A value of a user's own may hold a tab.
+        let (value, source) = rest.rsplit_once('\t').ok_or_else(bad)?;
+        Ok(Property { name: name.to_owned(), value: value.to_owned(), source: source.to_owned() })
+    };
+    text.lines().enumerate().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, proptest};
+
+    #[test]
+    fn a_line_without_four_columns_is_told() {
+        let error = parse("tank\tsync\tstandard\tdefault\ntank\tsync\n").unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("PROPERTY"), "{error}");
+        assert_eq!(parse("").unwrap(), []);
+    }
+
+    #[test]
+    fn a_tab_in_a_value_stays_in_it() {
+        let property = &parse("tank\torg:note\ta\tb\tlocal").unwrap()[0];
+        assert_eq!((property.value.as_str(), property.source.as_str()), ("a\tb", "local"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_without_a_panic(text in any::<String>()) {
+            drop(parse(&text));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `zpool list -vHP POOL`: the devices of a pool. The pool's own line comes first; what it is made of follows, each behind a
+//! tab; what is not for data stands below a line with the name of its class (zpool-list(8)).
+
+use crate::error::{Error, Result};
+use crate::record::stack::Role;
+
+/// A device of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolDevice {
+    /// Path of the device, partition or file.
+    pub path: String,
+    /// What the pool uses it for.
+    pub role: Role,
+}
+
+/// Reads the devices of one pool; spares, which hold nothing, are left out.
+///
+/// # Errors
+/// Names the line of a class that is not known.
+pub fn parse(text: &str) -> Result<Vec<PoolDevice>> {
+    let mut role = Some(Role::Data);
+    let mut devices = Vec::new();
+    for (number, line) in text.lines().enumerate().skip(1) {
+        let Some(vdev) = line.strip_prefix('\t') else {
+            let class = line.split_whitespace().next().unwrap_or_default();
+            role = match class {
+                "log" | "logs" => Some(Role::Log),
+                "cache" => Some(Role::Cache),
+                "special" => Some(Role::Special),
+                "dedup" => Some(Role::Dedup),
+                "spare" | "spares" => None,
+                _ => {
+                    let message = format!("zpool list line {}: unknown class of devices `{class}`", number + 1);
+                    return Err(Error::tool(message));
+                }
+            };
+            continue;
+        };
+        let name = vdev.split('\t').next().unwrap_or_default().trim();
+        if name.starts_with('/') {
+            devices.extend(role.map(|role| PoolDevice { path: name.to_owned(), role }));
+        }
+    }
+    Ok(devices)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, proptest};
+
+    #[test]
+    fn a_class_that_is_not_known_is_told() {
+        let error = parse("tank\t1\nobjects\t-\n").unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("`objects`"), "{error}");
+        assert_eq!(parse("").unwrap(), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_without_a_panic(text in any::<String>()) {
+            drop(parse(&text));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Parameters of the modules of ZFS, by name: an option of the layer that loads them.
+//!
+//! There are hundreds, and each version has others, so that there is no list of them here. A parameter is a knob like
+//! others: noted in the ledger, read back, put back.
+
+use super::setting;
+use super::{Drags, Knob, knob, wanted};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::provision::ledger::Ledger;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use std::collections::BTreeMap;
+
+/// Key of the parameters.
+pub const KEY: &str = "module";
+
+/// The modules that make up ZFS, those of versions before 2.2 among them.
+const MODULES: [&str; 4] = ["zfs", "spl", "icp", "zcommon"];
+
+/// Stands for every parameter; its file is in the ledger alone.
+pub(super) static PARAMETER: Knob = knob("module parameter", "", Drags::Nothing);
+
+/// Parameters as an option of a layer.
+pub const PARAMETERS: OptionSpec = OptionSpec {
+    key: KEY,
+    kind: OptionKind::Properties,
+    required: false,
+    default: None,
+    doc: "Parameters of the ZFS module by name, set for the trial and restored afterwards: { zfs_arc_max = \"2GiB\" }.",
+};
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Whether a path is the file of a parameter of one of these modules: a ledger must not make root write elsewhere.
+pub(super) fn is_parameter(path: &str) -> bool {
+    let named = |module: &&str| path.strip_prefix(&folder(module)).is_some_and(is_name);
+    MODULES.iter().any(|module| named(&module))
+}
+
+fn folder(module: &str) -> String {
+    format!("/sys/module/{module}/parameters/")
+}
+
+/// The file of a parameter.
+fn path_of(host: &Host, name: &str) -> Option<String> {
+    let mut paths = MODULES.iter().map(|module| format!("{}{name}", folder(module)));
+    paths.find(|path| is_name(name) && host.exists(path))
+}
+
+/// What a parameter shows.
+#[must_use]
+pub fn shown(host: &Host, name: &str) -> Option<String> {
+    setting::shown(host, &path_of(host, name)?)
+}
+
+/// What is asked of parameters, as the kernel takes it.
+fn asked(parameters: &Options) -> impl Iterator<Item = (&str, String)> {
+    parameters.0.iter().filter_map(|(name, value)| {
+        let text = match value {
+            OptionValue::Boolean(flag) => u8::from(*flag).to_string(),
+            other => wanted(other)?,
+        };
+        Some((name.as_str(), text))
+    })
+}
+
+/// Checks their names. Which there are, the machine's module says.
+///
+/// # Errors
+/// The name that is none.
+pub fn check(parameters: &Options) -> Result<(), OptionProblem> {
+    match parameters.0.keys().find(|name| !is_name(name)) {
+        Some(name) => Err(OptionProblem::at(KEY, format!("`{name}` is not the name of a parameter"))),
+        None => Ok(()),
+    }
+}
+
+/// Sets parameters, each entered into the ledger first, and returns what they show.
+///
+/// # Errors
+/// When the modules have no such parameter, or the kernel refuses the value or shows another one after it.
+pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMap<String, String>> {
+    let mut set = BTreeMap::new();
+    for (name, value) in asked(parameters) {
+        let path = path_of(host, name).ok_or_else(|| {
+            Error::host(format!("the ZFS module has no parameter `{name}`"))
+                .hint("`ls /sys/module/zfs/parameters` lists those of this version")
+        })?;
+        setting::set_parameter(host, ledger, path, &value).map_err(|e| e.while_doing(format!("set {name}")))?;
+        set.insert(name.to_owned(), value);
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provision::undo::{Undoers, undo_from};
+    use crate::record::options::LEAVE;
+
+    fn machine() -> (tempfile::TempDir, Host) {
+        let root = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("sys/module/zfs/parameters/zfs_arc_max", "0\n"),
+            ("sys/module/zfs/parameters/zfs_fletcher_4_impl", "[fastest] scalar superscalar\n"),
+            ("sys/module/spl/parameters/spl_taskq_thread_priority", "1\n"),
+            ("proc/sys/kernel/random/boot_id", "b\n"),
+        ] {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let host = Host::rooted(root.path());
+        (root, host)
+    }
+
+    fn parameters(pairs: &[(&str, OptionValue)]) -> Options {
+        Options(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    }
+
+    #[test]
+    fn a_parameter_is_set_and_put_back_by_the_ledger() {
+        let (root, host) = machine();
+        let ledger = Ledger::create(&root.path().join("ledger"), "r1").unwrap();
+        let asked = parameters(&[
+            ("zfs_arc_max", OptionValue::Text("2GiB".to_owned())),
+            ("spl_taskq_thread_priority", OptionValue::Boolean(false)),
+            ("zfs_fletcher_4_impl", OptionValue::Text(LEAVE.to_owned())),
+        ]);
+        let set = set(&host, &ledger, &asked).unwrap();
+        assert_eq!(
+            set.into_iter().collect::<Vec<_>>(),
+            [
+                ("spl_taskq_thread_priority".to_owned(), "0".to_owned()),
+                ("zfs_arc_max".to_owned(), "2147483648".to_owned())
+            ]
+        );
+        assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("2147483648"));
+        assert!(undo_from(&ledger, 0, &Undoers::new(), &host).is_empty());
+        assert_eq!(shown(&host, "zfs_arc_max").as_deref(), Some("0"));
+        assert_eq!(shown(&host, "spl_taskq_thread_priority").as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn a_parameter_that_is_not_there_is_told_and_no_other_file_is_written() {
+        let (root, host) = machine();
+        let ledger = Ledger::create(&root.path().join("ledger"), "r1").unwrap();
+        for name in ["zfs_no_such", "../../zfs/parameters/zfs_arc_max", ""] {
+            let error = set(&host, &ledger, &parameters(&[(name, OptionValue::Integer(1))])).unwrap_err().to_string();
+            assert!(error.contains("has no parameter"), "{error}");
+        }
+        assert!(ledger.open_things().is_empty());
+        assert!(is_parameter("/sys/module/zfs/parameters/zfs_arc_max"));
+        for path in ["/sys/module/zfs/parameters/../x", "/sys/module/other/parameters/x", "/etc/passwd"] {
+            assert!(!is_parameter(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `zfs`: a dataset of a pool.
+//!
+//! Things in the ledger: the mount point; the `dataset`, known by its name and a mark of its own; its `mount`. It is mounted
+//! by `zfs mount`, so that the properties which are mount options hold, and by nothing else: `canmount=noauto`.
+
+use super::filesystem::new_uuid;
+use super::ledger::Thing;
+use super::zfs_tools::{self, MARK};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, folder, mount};
+use crate::error::{Error, Result};
+use crate::host::{Host, paths};
+use crate::record::options::{OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Take};
+use std::path::{Path, PathBuf};
+
+pub struct Zfs;
+
+/// Its only instance.
+pub static ZFS: Zfs = Zfs;
+
+/// Exactly one pool, named by `on`.
+pub(super) const ONE_POOL: Take =
+    Take { kind: GroundKind::Pool, doc: "The pool to use; default: the latest.", ..Take::ONE_DEVICE };
+
+/// Properties that a plan may give neither to a dataset nor to a volume.
+pub(super) const REFUSED: &[(&str, &str)] = &[
+    ("mountpoint", "pgstrata chooses the mount point"),
+    ("canmount", "nothing but pgstrata mounts it"),
+    ("readonly", "PostgreSQL could not write"),
+    ("sharenfs", "nothing is shared with others"),
+    ("sharesmb", "nothing is shared with others"),
+    ("zoned", "it stays with this machine"),
+    ("jailed", "it stays with this machine"),
+    ("encryption", "there is no key for it; use LUKS below the pool"),
+    ("keyformat", "there is no key for it; use LUKS below the pool"),
+    ("keylocation", "there is no key for it; use LUKS below the pool"),
+    ("volsize", "it is the option `size` of the layer `zvol`"),
+    ("pgstrata:", "pgstrata recognizes its datasets by it"),
+];
+
+impl Layer for Zfs {
+    fn name(&self) -> &'static str {
+        "zfs"
+    }
+
+    fn doc(&self) -> &'static str {
+        "A dataset of a ZFS pool, with any properties; a pool can hold several."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const { &[ONE_POOL] }
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Folder
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        const OPTIONS: &[OptionSpec] = &[zfs_tools::properties(
+            "Dataset properties by name: { recordsize = \"8k\", compression = \"lz4\", logbias = \"throughput\" }.",
+        )];
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        zfs_tools::check(options, REFUSED)
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        zfs_tools::unmet(host)
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let (dataset, target) = (name_in(pool(inputs)?, site), make_target(site)?);
+        let mark = new_uuid(site.host)?;
+        site.ledger.enter(zfs_tools::marked(self.name(), DATASET, &dataset, &mark))?;
+        let asked = zfs_tools::asked(options);
+        let own = [format!("mountpoint={}", target.display()), "canmount=noauto".to_owned(), format!("{MARK}={mark}")];
+        let own = own.into_iter().flat_map(|own| ["-o".to_owned(), own]);
+        let create = zfs_tools::call("zfs", &["create"]).args(own).args(zfs_tools::arguments(&asked));
+        site.host.run(&create.arg(&dataset))?;
+        open(site, &dataset, &target, &asked)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let (dataset, target) = (name_in(pool(inputs)?, site), make_target(site)?);
+        let mountpoint = format!("mountpoint={}", target.display());
+        site.host.run(&zfs_tools::call("zfs", &["set", &mountpoint, &dataset]))?;
+        open(site, &dataset, &target, &zfs_tools::asked(options))
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            "mount" => mount::undo(host, thing),
+            DATASET => zfs_tools::destroy(host, "zfs", "-r", thing),
+            kind => Err(Error::bug(format!("the layer `zfs` does not create a {kind}"))),
+        }
+    }
+}
+
+const DATASET: &str = "dataset";
+
+/// The pool among what a layer is given.
+pub(super) fn pool(inputs: &[GivenGround]) -> Result<&str> {
+    match inputs {
+        [GivenGround { ground: Ground::Pool(name), .. }] => Ok(name),
+        _ => Err(Error::bug("a layer of ZFS without a pool")),
+    }
+}
+
+/// `POOL/NODE`: the same in every trial and in a pool that is opened again, but for the pool's name.
+pub(super) fn name_in(pool: &str, site: &Site<'_>) -> String {
+    let node = site.name.rsplit('.').next().unwrap_or(&site.name);
+    format!("{pool}/{node}")
+}
+
+fn make_target(site: &Site<'_>) -> Result<PathBuf> {
+    let target = paths::resolve(&site.folder)?.join(&site.name);
+    folder::make(site.ledger, folder::OWNER, &target)?;
+    Ok(target)
+}
+
+/// Mounts the dataset and reads it back.
+fn open(site: &Site<'_>, dataset: &str, target: &Path, asked: &[(String, String)]) -> Result<Built> {
+    let thing = Thing::new("zfs", "mount").with_path("target", target)?.with("source", dataset).with("fstype", "zfs");
+    site.ledger.enter(thing)?;
+    site.host.run(&zfs_tools::call("zfs", &["mount", dataset]))?;
+    let mounted = mount::mount_of(site.host, target)?;
+    if Path::new(&mounted.target) != target || mounted.source != dataset {
+        return Err(Error::host(format!("zfs mount succeeded, but {dataset} is not mounted on {}", target.display())));
+    }
+    let found = zfs_tools::get(site.host, "zfs", dataset)?;
+    zfs_tools::compare("the dataset", asked, &found)?;
+    Ok(Built::one(Ground::Folder(target.to_owned()), zfs_tools::facts(&found)))
+}

@@ -1,0 +1,330 @@
+//! What pools, datasets and volumes of ZFS have in common: properties as a plan gives them and as `get` shows them, and the
+//! mark by which our own are known.
+
+use super::knobs::modules;
+use super::ledger::Thing;
+use super::mount::{BUSY_PAUSE, BUSY_TRIES};
+use super::{Unmet, folder, needs};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::parse::zfs_get::{self, Property};
+use crate::parse::zpool_list::{self, PoolDevice};
+use crate::record::durability;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::units::Bytes;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Key of the properties in a plan.
+pub(super) const PROPERTIES_KEY: &str = "properties";
+
+/// User property that bears the mark of what we made; children inherit it.
+pub(super) const MARK: &str = "pgstrata:mark";
+
+/// A pool whose disks are gone may never answer.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Properties as an option of a layer.
+pub(super) const fn properties(doc: &'static str) -> OptionSpec {
+    OptionSpec { key: PROPERTIES_KEY, kind: OptionKind::Properties, required: false, default: None, doc }
+}
+
+/// A call of `zfs` or `zpool`.
+pub(super) fn call(tool: &str, args: &[&str]) -> Command {
+    Command::new(tool).args(args).limit(LIMIT)
+}
+
+/// What the machine lacks for ZFS.
+pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
+    let programs = [("zpool", "zfsutils-linux"), ("zfs", "zfsutils-linux"), ("wipefs", "util-linux")];
+    let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
+    let kernel = needs::kernel_filesystem(host, "zfs", &["zfs"]);
+    let kernel = kernel.map(|unmet| Unmet {
+        hint: "apt-get install zfs-dkms with the headers of this kernel (Debian: section contrib)".to_owned(),
+        ..unmet
+    });
+    needs::root().into_iter().chain(programs).chain(kernel).collect()
+}
+
+/// Checks names and values of properties; `refused` are those that a plan may not give, with the reason.
+pub(super) fn check(options: &Options, refused: &[(&str, &str)]) -> Result<(), OptionProblem> {
+    let problem = |what: String| Err(OptionProblem::at(PROPERTIES_KEY, what));
+    for (name, value) in asked(options) {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_@:.-".contains(c);
+        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(plain) {
+            return problem(format!("`{name}` is not the name of a property"));
+        }
+        if value.is_empty() || value.chars().any(|c| c.is_control() || c == '/') {
+            return problem(format!("the value of `{name}` is empty or contains a slash or a control character"));
+        }
+        let known =
+            refused.iter().find(|(start, _)| name == *start || (start.ends_with(':') && name.starts_with(start)));
+        if let Some((_, why)) = known {
+            return problem(format!("the property `{name}` is not allowed in plans: {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// The properties that a plan asks for, as `-o NAME=VALUE` takes them: sizes in bytes, flags as words.
+pub(super) fn asked(options: &Options) -> Vec<(String, String)> {
+    let text = |value: &OptionValue| match value {
+        OptionValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_owned(),
+        OptionValue::Text(text) => Bytes::parse(text).map_or_else(|_| text.clone(), |Bytes(bytes)| bytes.to_string()),
+        other => other.plain(),
+    };
+    options.table(PROPERTIES_KEY).0.iter().map(|(name, value)| (name.clone(), text(value))).collect()
+}
+
+/// `-o NAME=VALUE` for each.
+pub(super) fn arguments(asked: &[(String, String)]) -> Vec<String> {
+    asked.iter().flat_map(|(name, value)| ["-o".to_owned(), format!("{name}={value}")]).collect()
+}
+
+/// Other names by which `get` shows a value: property (empty for any), as asked, as shown (include/sys/fs/zfs.h and
+/// module/zcommon/zfs_prop.c, the index tables).
+const ALIASES: &[(&str, &str, &str)] = &[
+    ("", "none", "0"),
+    ("xattr", "on", "sa"),
+    ("xattr", "on", "dir"),
+    ("acltype", "posixacl", "posix"),
+    ("acltype", "noacl", "off"),
+    ("compression", "gzip-6", "gzip"),
+    ("compression", "zstd-3", "zstd"),
+    ("dedup", "verify", "sha256,verify"),
+];
+
+fn is_same(name: &str, asked: &str, shown: &str) -> bool {
+    let alias =
+        |(of, one, other): &(&str, &str, &str)| (of.is_empty() || *of == name) && *one == asked && *other == shown;
+    // `enabled` becomes `active` with the first use of a feature.
+    let feature = name.starts_with("feature@") && asked == "enabled" && shown == "active";
+    asked == shown || feature || ALIASES.iter().any(alias)
+}
+
+/// All properties, by `zfs get` or `zpool get`.
+pub(super) fn get(host: &Host, tool: &str, name: &str) -> Result<Vec<Property>> {
+    zfs_get::parse(&host.run(&call(tool, &["get", "-Hp", "all", name]))?.stdout)
+}
+
+/// Whether everything asked for is in force.
+pub(super) fn compare(what: &str, asked: &[(String, String)], found: &[Property]) -> Result<()> {
+    for (name, value) in asked {
+        let shown = found.iter().find(|property| property.name == *name);
+        match shown {
+            Some(shown) if is_same(name, value, &shown.value) => {}
+            Some(shown) => {
+                let (is, source) = (&shown.value, &shown.source);
+                return Err(Error::host(format!("{name} of {what} is `{is}` ({source}), but `{value}` was requested"))
+                    .hint("write the value as `zfs get -p` prints it, or remove the property"));
+            }
+            None => {
+                return Err(Error::host(format!("this version of ZFS shows no property `{name}` of {what}"))
+                    .hint("`zfs get all` and `zpool get all` list those that it has"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Properties without a source that say how something was made.
+const AS_MADE: [&str; 5] = ["casesensitivity", "normalization", "utf8only", "volblocksize", "encryption"];
+
+/// Properties as facts, each with its source. Statistics and what differs from trial to trial are left out.
+pub(super) fn facts(found: &[Property]) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    let mut features: BTreeMap<bool, Vec<&str>> = BTreeMap::new();
+    for Property { name, value, source } in found {
+        if let Some(feature) = name.strip_prefix("feature@") {
+            features.entry(value == "disabled").or_default().push(feature);
+            continue;
+        }
+        let of_trial = name == "mountpoint" || name.starts_with("pgstrata:");
+        if of_trial || (source == "-" && !AS_MADE.contains(&name.as_str())) {
+            continue;
+        }
+        let source = if source.starts_with("inherited") { "inherited" } else { source };
+        let text = if source == "-" { value.clone() } else { format!("{value} ({source})") };
+        facts.insert(name.clone(), text);
+    }
+    let named = |disabled: bool| if disabled { "features disabled" } else { "features enabled" };
+    facts.extend(features.into_iter().map(|(disabled, names)| (named(disabled).to_owned(), names.join(", "))));
+    facts
+}
+
+/// Properties of a dataset that say what a sync does and how blocks are written.
+const OF_MOUNT: [&str; 10] = [
+    "atime",
+    "checksum",
+    "compression",
+    "copies",
+    "direct",
+    "logbias",
+    "primarycache",
+    "recordsize",
+    "redundant_metadata",
+    "sync",
+];
+
+/// What to know of a mounted dataset beside its mount options: these properties, and the parameters of the module that say
+/// what a sync does. Empty where ZFS does not answer.
+pub(super) fn of_mount(host: &Host, dataset: &str) -> BTreeMap<String, String> {
+    let found = get(host, "zfs", dataset).unwrap_or_default().into_iter();
+    let of_dataset = found.filter(|property| OF_MOUNT.contains(&property.name.as_str()));
+    let of_dataset = of_dataset.map(|property| (property.name, property.value));
+    let of_module = durability::zfs_parameter_names();
+    let of_module = of_module.filter_map(|name| Some((name.to_owned(), modules::shown(host, name)?)));
+    of_dataset.chain(of_module).collect()
+}
+
+/// The devices of the pool of a dataset.
+pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<PoolDevice>> {
+    let pool = dataset.split('/').next().unwrap_or(dataset);
+    zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)
+}
+
+/// A thing of the ledger that is known by its name and its mark.
+pub(super) fn marked(owner: &str, kind: &str, name: &str, mark: &str) -> Thing {
+    Thing::new(owner, kind).with("name", name).with("mark", mark)
+}
+
+/// Whether the kernel has ZFS, and with it perhaps something of ours. Asking its tools would load it.
+pub(super) fn is_loaded(host: &Host) -> bool {
+    host.exists("/sys/module/zfs")
+}
+
+/// Destroys a pool (by `zpool`), or a dataset or volume with what is below it (by `zfs`), if it is there and bears the
+/// mark of the ledger. Somebody may still use it for a moment.
+pub(super) fn destroy(host: &Host, tool: &str, flag: &str, thing: &Thing) -> Result<()> {
+    let name = thing.mark("name")?;
+    if !name.starts_with(folder::PREFIX) {
+        return Err(Error::host(format!("{name} is not a name that pgstrata gives")));
+    }
+    for attempt in 0.. {
+        if !is_there(host, tool, name)? {
+            return Ok(());
+        }
+        let shown = host.run(&call("zfs", &["get", "-Hp", "-o", "value", MARK, name]))?.stdout;
+        let mark = thing.mark("mark")?;
+        if shown.trim() != mark {
+            return Err(Error::host(format!("{name} is not what pgstrata created: {MARK} is `{}`", shown.trim()))
+                .hint(format!("check `{tool} list {name}` and remove it manually")));
+        }
+        match host.run(&call(tool, &["destroy", flag, name])) {
+            Err(e) if attempt >= BUSY_TRIES => return Err(e.hint("stop what uses it, then run `pgstrata clean`")),
+            Err(_) => sleep(BUSY_PAUSE),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a pool is imported, or a dataset is there.
+pub(super) fn is_there(host: &Host, tool: &str, name: &str) -> Result<bool> {
+    if !is_loaded(host) {
+        return Ok(false);
+    }
+    let pool = name.split('/').next().unwrap_or(name);
+    let has = |listed: &str, name: &str| listed.lines().any(|line| line == name);
+    let pools = host.run(&call("zpool", &["list", "-H", "-o", "name"]))?.stdout;
+    if tool == "zpool" || !has(&pools, pool) {
+        return Ok(has(&pools, name));
+    }
+    Ok(has(&host.run(&call("zfs", &["list", "-H", "-o", "name", "-r", pool]))?.stdout, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, OptionValue)]) -> Options {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let mut options = Options::default();
+        options.set(PROPERTIES_KEY, OptionValue::Map(pairs));
+        options
+    }
+
+    fn text(value: &str) -> OptionValue {
+        OptionValue::Text(value.to_owned())
+    }
+
+    fn shown(name: &str, value: &str, source: &str) -> Property {
+        Property { name: name.to_owned(), value: value.to_owned(), source: source.to_owned() }
+    }
+
+    #[test]
+    fn values_are_given_as_zfs_takes_them_and_compared_as_it_shows_them() {
+        let options = with(&[
+            ("recordsize", text("8k")),
+            ("atime", OptionValue::Boolean(false)),
+            ("copies", OptionValue::Integer(2)),
+            ("xattr", text("on")),
+        ]);
+        let asked = asked(&options);
+        assert_eq!(arguments(&asked).join(" "), "-o atime=off -o copies=2 -o recordsize=8192 -o xattr=on");
+        let mut found = vec![
+            shown("recordsize", "8192", "local"),
+            shown("atime", "off", "local"),
+            shown("copies", "2", "local"),
+            shown("xattr", "sa", "local"),
+        ];
+        compare("tank", &asked, &found).unwrap();
+        found[0].value = "131072".to_owned();
+        let error = compare("tank", &asked, &found).unwrap_err().to_string();
+        assert!(error.starts_with("recordsize of tank is `131072` (local), but `8192` was requested"), "{error}");
+        found.remove(0);
+        assert!(compare("tank", &asked, &found).unwrap_err().to_string().contains("no property `recordsize`"));
+    }
+
+    #[test]
+    fn names_and_values_that_would_reach_elsewhere_are_refused() {
+        const REFUSED: &[(&str, &str)] = &[("mountpoint", "we set it"), ("pgstrata:", "it is our mark")];
+        for (name, value) in [
+            ("mountpoint", "none"),
+            ("pgstrata:mark", "x"),
+            ("-o", "x"),
+            ("a b", "x"),
+            ("sync", ""),
+            ("keylocation", "file:///etc/passwd"),
+            ("comment", "a\nb"),
+        ] {
+            assert!(check(&with(&[(name, text(value))]), REFUSED).is_err(), "{name}={value}");
+        }
+        assert_eq!(
+            check(&with(&[("feature@zstd_compress", text("disabled")), ("org:note", text("x"))]), REFUSED),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn facts_have_their_source_and_no_statistics() {
+        let facts = facts(&[
+            shown("used", "98304", "-"),
+            shown("sync", "disabled", "local"),
+            shown("atime", "on", "inherited from pgstrata-1"),
+            shown("utf8only", "off", "-"),
+            shown("mountpoint", "/run/x", "local"),
+            shown(MARK, "u", "local"),
+            shown("feature@a", "active", "local"),
+            shown("feature@b", "enabled", "local"),
+            shown("feature@c", "disabled", "local"),
+        ]);
+        let facts: Vec<String> = facts.into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let wanted = [
+            "atime: on (inherited)",
+            "features disabled: c",
+            "features enabled: a, b",
+            "sync: disabled (local)",
+            "utf8only: off",
+        ];
+        assert_eq!(facts, wanted);
+    }
+
+    #[test]
+    fn what_does_not_bear_our_name_is_never_destroyed() {
+        let thing = marked("zpool", "pool", "tank", "x");
+        assert!(destroy(&Host::this(), "zpool", "-f", &thing).unwrap_err().to_string().contains("not a name"));
+    }
+}

@@ -1,0 +1,357 @@
+//! `zpool`: a ZFS pool over any devices.
+//!
+//! Things in the ledger: the parameters of the module, as knobs; the `pool`, known by its name, which bears the run's id,
+//! and by a mark in a user property of its root dataset (or, for one opened again, by its GUID); the `label` of each of its
+//! devices, which stays when a pool is destroyed and is wiped if it bears the pool's name. No pool is ever imported but by
+//! the GUID that stands on the devices of the stack and by their paths, and none is entered into the machine's cache file.
+
+use super::filesystem::{new_uuid, wipe_all};
+use super::guard::{self, BlockDevice};
+use super::knobs::modules;
+use super::ledger::Thing;
+use super::sysfs::DeviceNumber;
+use super::zfs_tools::{self, MARK};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, folder};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::parse::kstat;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Role, Take};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub struct Zpool;
+
+/// Its only instance.
+pub static ZPOOL: Zpool = Zpool;
+
+/// Redundancy among the devices for data (zpoolconcepts(7)).
+const GROUPS: &[&str] = &["mirror", "raidz1", "raidz2", "raidz3", "draid1", "draid2", "draid3"];
+const MIRROR: &[&str] = &["mirror"];
+
+const fn take(role: Role, key: &'static str, least: usize, groups: &'static [&'static str], doc: &'static str) -> Take {
+    Take { role, kind: GroundKind::Device, key, least, most: 255, groups, doc }
+}
+
+const TAKES: &[Take] = &[
+    take(Role::Data, "vdevs", 1, GROUPS, "Devices for data, or groups of them; default: all unused, as a stripe."),
+    take(Role::Log, "log", 0, MIRROR, "Devices for the intent log (SLOG)."),
+    take(Role::Cache, "cache", 0, &[], "Devices for the second-level read cache (L2ARC)."),
+    take(Role::Special, "special", 0, MIRROR, "Devices for metadata and small blocks."),
+    take(Role::Dedup, "dedup", 0, MIRROR, "Devices for deduplication tables."),
+];
+
+const OPTIONS: &[OptionSpec] = &[
+    zfs_tools::properties("Pool properties by name: { ashift = 12, autotrim = \"on\" }; features as feature@NAME."),
+    OptionSpec {
+        key: "draid_data",
+        kind: OptionKind::Integer { min: 1 },
+        required: false,
+        default: Some("8, or as many as there are devices for"),
+        doc: "Data devices in each redundancy group of a dRAID.",
+    },
+    OptionSpec {
+        key: "draid_spares",
+        kind: OptionKind::Integer { min: 0 },
+        required: false,
+        default: Some("0"),
+        doc: "Distributed spares of a dRAID.",
+    },
+    modules::PARAMETERS,
+];
+
+/// Properties that pgstrata sets itself, or that lead out of the stack.
+const REFUSED: &[(&str, &str)] = &[
+    ("cachefile", "the pool must not be imported when the machine boots"),
+    ("altroot", "pgstrata chooses the mount points"),
+    ("bootfs", "nothing boots from it"),
+    ("readonly", "PostgreSQL could not write"),
+    ("name", "pgstrata chooses the name"),
+    ("guid", "ZFS chooses it"),
+    ("version", "a pool of an old version has no properties that mark it"),
+    ("multihost", "the pool belongs to this machine alone"),
+    ("delegation", "nobody else uses the pool"),
+    ("pgstrata:", "pgstrata recognizes its pools by it"),
+];
+
+impl Layer for Zpool {
+    fn name(&self) -> &'static str {
+        "zpool"
+    }
+
+    fn doc(&self) -> &'static str {
+        "A ZFS pool: stripe, mirrors, raidz or dRAID, with log, cache, special and dedup devices."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        TAKES
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Pool
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        modules::check(&options.table(modules::KEY))?;
+        zfs_tools::check(options, REFUSED)
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        zfs_tools::unmet(host)
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        load_module(site.host)?;
+        let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
+        let (name, mark) = (&site.name, new_uuid(site.host)?);
+        let asked = zfs_tools::asked(options);
+        let vdevs = vdevs(inputs, options)?;
+        for device in devices(inputs) {
+            let thing = Thing::new(self.name(), LABEL).with_path("device", device)?.with("pool", name);
+            site.ledger.enter(thing)?;
+        }
+        site.ledger.enter(zfs_tools::marked(self.name(), POOL, name, &mark))?;
+        let mut create = zfs_tools::call("zpool", &["create"]);
+        if vdevs.mixed {
+            create = create.arg("-f");
+        }
+        let dataset =
+            ["-O", "canmount=off", "-O", "mountpoint=none", "-O", &format!("{MARK}={mark}")].map(str::to_owned);
+        let create = create.args(["-o", "cachefile=none"]).args(zfs_tools::arguments(&asked)).args(dataset);
+        site.host.run(&create.arg(name).args(vdevs.words))?;
+        read_back(site.host, name, &asked, &parameters)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        load_module(site.host)?;
+        let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
+        let devices = devices(inputs);
+        // It keeps its name, by which the labels on its devices are known.
+        let (name, guid) = pool_on(site.host, &devices)?;
+        site.ledger.enter(Thing::new(self.name(), POOL).with("name", &name).with("guid", &guid))?;
+        let mut import = zfs_tools::call("zpool", &["import", "-f", "-N", "-o", "cachefile=none"]);
+        for device in &devices {
+            import = import.arg("-d").arg(carrier(site.host, device)?);
+        }
+        // Never -F: a pool that needs to be rewound has lost something.
+        site.host.run(&import.arg(guid))?;
+        read_back(site.host, &name, &zfs_tools::asked(options), &parameters)
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            POOL if thing.marks.contains_key("guid") => export(host, thing),
+            POOL => zfs_tools::destroy(host, "zpool", "-f", thing),
+            LABEL => wipe_label(host, Path::new(thing.mark("device")?), thing.mark("pool")?),
+            kind => Err(Error::bug(format!("the layer `zpool` does not create a {kind}"))),
+        }
+    }
+}
+
+const POOL: &str = "pool";
+const LABEL: &str = "label";
+
+/// All devices of the pool, whatever for.
+fn devices(inputs: &[GivenGround]) -> Vec<&Path> {
+    TAKES.iter().flat_map(|take| devices_for(inputs, take.role)).collect()
+}
+
+/// The devices as `zpool create` takes them.
+struct Vdevs {
+    words: Vec<String>,
+    /// Whether their groups differ, or other roles have another redundancy: `zpool` wants to be told that this is meant.
+    mixed: bool,
+}
+
+fn vdevs(inputs: &[GivenGround], options: &Options) -> Result<Vdevs> {
+    let mut words = Vec::new();
+    let mut shapes = Vec::new();
+    for take in TAKES {
+        let of_role: Vec<&GivenGround> = inputs.iter().filter(|given| given.role == take.role).collect();
+        if of_role.is_empty() {
+            continue;
+        }
+        if take.role != Role::Data {
+            words.push(take.role.word().to_owned());
+        }
+        // Behind the word of a group all devices are taken for its members: those without one come first.
+        let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
+        for given in
+            of_role.iter().filter(|given| given.group.is_none()).chain(of_role.iter().filter(|g| g.group.is_some()))
+        {
+            let Ground::Device(path) = &given.ground else { continue };
+            let path = path.to_str().ok_or_else(|| Error::bug("a device path that is not UTF-8"))?;
+            match groups.iter_mut().find(|(group, _)| group.is_some() && *group == given.group.as_deref()) {
+                Some((_, members)) => members.push(path),
+                None => groups.push((given.group.as_deref(), vec![path])),
+            }
+        }
+        for (group, members) in groups {
+            let kind = group.and_then(|group| Some(group.rsplit_once('-')?.0));
+            words.extend(kind.map(|kind| group_word(kind, members.len(), options)));
+            if take.role != Role::Cache && take.role != Role::Log {
+                shapes.push((kind, kind.map(|_| members.len())));
+            }
+            words.extend(members.into_iter().map(str::to_owned));
+        }
+    }
+    Ok(Vdevs { words, mixed: shapes.windows(2).any(|pair| pair[0] != pair[1]) })
+}
+
+/// `mirror`; `draid2:4d:8c:1s` with data devices in a group, children and spares.
+fn group_word(kind: &str, members: usize, options: &Options) -> String {
+    if !kind.starts_with("draid") {
+        return kind.to_owned();
+    }
+    let data = options.integer("draid_data").map(|data| format!(":{data}d")).unwrap_or_default();
+    let spares = options.integer("draid_spares").map(|spares| format!(":{spares}s")).unwrap_or_default();
+    format!("{kind}{data}:{members}c{spares}")
+}
+
+/// Has the kernel load ZFS, where it has it as a module.
+fn load_module(host: &Host) -> Result<()> {
+    if zfs_tools::is_loaded(host) {
+        return Ok(());
+    }
+    host.run(&Command::new("modprobe").arg("zfs")).map(drop)
+}
+
+/// What stands: properties, parameters, version.
+fn read_back(
+    host: &Host,
+    name: &str,
+    asked: &[(String, String)],
+    parameters: &BTreeMap<String, String>,
+) -> Result<Built> {
+    let found = zfs_tools::get(host, "zpool", name)?;
+    zfs_tools::compare("the pool", asked, &found)?;
+    limits_in_force(host, parameters)?;
+    let mut details = zfs_tools::facts(&found);
+    details.extend(parameters.iter().map(|(name, value)| (format!("module parameter {name}"), value.clone())));
+    details.extend(host.read_optional("/sys/module/zfs/version").map(|text| ("ZFS version".to_owned(), text)));
+    Ok(Built::one(Ground::Pool(name.to_owned()), details))
+}
+
+const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
+
+/// The module shows limits of the ARC that it does not follow, because they are out of bounds: what it follows stands in
+/// its statistics.
+fn limits_in_force(host: &Host, parameters: &BTreeMap<String, String>) -> Result<()> {
+    for (parameter, counter) in [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")] {
+        let Some(asked) = parameters.get(parameter).filter(|asked| *asked != "0") else { continue };
+        let in_force = kstat::named(ARCSTATS, &host.read(ARCSTATS)?)?.get(counter).copied();
+        if in_force.map(|bytes| bytes.to_string()).as_ref() != Some(asked) {
+            let is = in_force.map_or("not known".to_owned(), |bytes| bytes.to_string());
+            return Err(Error::host(format!("{parameter} = {asked} is not in force: {counter} of the ARC is {is}"))
+                .hint("the ARC takes at least 64 MiB and less than the memory of the machine"));
+        }
+    }
+    Ok(())
+}
+
+/// Where the label of a pool lies: on the device, or on the partition that `zpool` makes on a whole disk.
+fn carriers(host: &Host, device: &BlockDevice) -> Vec<PathBuf> {
+    let partitions = device.node.partitions(host).into_iter().filter_map(|node| node.name(host));
+    std::iter::once(device.path.clone()).chain(partitions.map(|name| Path::new("/dev").join(name))).collect()
+}
+
+/// Kind that wipefs gives to the label of a pool.
+const MEMBER: &str = "zfs_member";
+
+/// Name and GUID of the pool that a device or partition carries a label of.
+fn label_of(host: &Host, path: &Path) -> Result<Option<(String, String)>> {
+    let signatures = guard::signatures(host, &BlockDevice::find(path)?)?;
+    let of_pool = signatures.into_iter().filter(|signature| signature.kind == MEMBER);
+    Ok(of_pool.filter_map(|signature| signature.label.zip(signature.uuid)).next())
+}
+
+/// The device or partition that carries the label.
+fn carrier(host: &Host, device: &Path) -> Result<PathBuf> {
+    for path in carriers(host, &BlockDevice::find(device)?) {
+        if label_of(host, &path)?.is_some() {
+            return Ok(path);
+        }
+    }
+    Err(Error::host(format!("{} carries no label of a ZFS pool", device.display())))
+}
+
+/// Name and GUID of the one pool of ours that all the devices carry.
+fn pool_on(host: &Host, devices: &[&Path]) -> Result<(String, String)> {
+    let mut pool: Option<(String, String)> = None;
+    for device in devices {
+        let Some(found) = label_of(host, &carrier(host, device)?)? else { continue };
+        if !found.0.starts_with(folder::PREFIX) {
+            let message = format!("{} belongs to the pool {}, which is not ours", device.display(), found.0);
+            return Err(Error::host(message));
+        }
+        match &pool {
+            Some(known) if *known != found => {
+                return Err(Error::host(format!("the devices belong to several pools: {} and {}", known.0, found.0)));
+            }
+            _ => pool = Some(found),
+        }
+    }
+    pool.ok_or_else(|| Error::host("the devices carry no ZFS pool"))
+}
+
+/// Takes a pool that was opened again out of the kernel; its devices keep it.
+fn export(host: &Host, thing: &Thing) -> Result<()> {
+    let (name, guid) = (thing.mark("name")?, thing.mark("guid")?);
+    if !zfs_tools::is_there(host, "zpool", name)? {
+        return Ok(());
+    }
+    let found = host.run(&zfs_tools::call("zpool", &["get", "-Hp", "-o", "value", "guid", name]))?.stdout;
+    if found.trim() != guid {
+        return Err(Error::host(format!(
+            "the pool {name} is not the one that pgstrata imported: its GUID is {}",
+            found.trim()
+        )));
+    }
+    host.run(&zfs_tools::call("zpool", &["export", "-f", name])).map(drop)
+}
+
+/// Wipes the label of a pool of this name from a device, with the partitions that `zpool` made on it. Does nothing where the
+/// device carries another one's or none: a device's name may be another's by now.
+fn wipe_label(host: &Host, path: &Path, pool: &str) -> Result<()> {
+    let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
+    if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
+        return Ok(());
+    }
+    let partitions = device.node.partitions(host);
+    for carrier in carriers(host, &device) {
+        match label_of(host, &carrier)? {
+            Some((name, _)) if name == pool => wipe_all(host, &carrier)?,
+            // Killed between the two: the table is there and the label is not.
+            None if carrier == device.path && made_by_zpool(host, &partitions) => {}
+            _ => continue,
+        }
+        if !partitions.is_empty() {
+            wipe_all(host, &device.path)?;
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether partitions are those that `zpool` makes on a whole disk: the first is named `zfs-...` (libzutil,
+/// `zpool_label_disk`), and none carries anything but a label of ours.
+fn made_by_zpool(host: &Host, partitions: &[DeviceNumber]) -> bool {
+    let name = |node: &DeviceNumber| {
+        let uevent = node.attribute(host, "uevent")?;
+        uevent.lines().find_map(|line| line.strip_prefix("PARTNAME=")).map(str::to_owned)
+    };
+    let empty = |node: &DeviceNumber| {
+        let path = node.name(host).map(|name| Path::new("/dev").join(name));
+        let device = path.and_then(|path| BlockDevice::find(&path).ok());
+        device.is_some_and(|device| guard::signatures(host, &device).is_ok_and(|found| found.is_empty()))
+    };
+    partitions.first().and_then(name).is_some_and(|name| name.starts_with("zfs-")) && partitions.iter().all(empty)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! `zvol`: a volume of a pool, for any filesystem.
+//!
+//! In the ledger: the `volume`, known by its name and a mark of its own. Its block device is `/dev/zdN`, whose number says
+//! nothing; which one it is, is asked of the device itself (by `zvol_id`, which comes with ZFS for udev).
+
+use super::filesystem::new_uuid;
+use super::ledger::Thing;
+use super::zfs::{ONE_POOL, REFUSED, name_in, pool};
+use super::zfs_tools::{self, MARK};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, knobs};
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::time::sleep;
+use crate::host::{Host, paths};
+use crate::parse::zfs_get::Property;
+use crate::record::durability;
+use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
+use crate::record::stack::{GroundKind, Take};
+use crate::units::Bytes;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub struct Zvol;
+
+/// Its only instance.
+pub static ZVOL: Zvol = Zvol;
+
+const SIZE: &str = "size";
+const DEFAULT_SIZE: &str = "80%";
+
+const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        key: SIZE,
+        kind: OptionKind::Text,
+        required: false,
+        default: Some(DEFAULT_SIZE),
+        doc: "Size of the volume: 4GiB, or a share of the pool's free space: 80%.",
+    },
+    OptionSpec {
+        key: "sparse",
+        kind: OptionKind::Boolean,
+        required: false,
+        default: Some("false"),
+        doc: "Reserve no space in the pool.",
+    },
+    zfs_tools::properties(
+        "Volume properties by name: { volblocksize = \"8k\", volmode = \"dev\", sync = \"always\" }.",
+    ),
+    knobs::QUEUE,
+];
+
+/// Size of a volume as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Bytes(u64),
+    Percent(u64),
+}
+
+impl Size {
+    fn of(options: &Options) -> Option<Size> {
+        let text = options.text(SIZE).unwrap_or(DEFAULT_SIZE);
+        match text.trim().strip_suffix('%') {
+            Some(share) => share.trim().parse().ok().filter(|share| (1..=100).contains(share)).map(Size::Percent),
+            None => Bytes::parse(text).ok().filter(|bytes| bytes.0 > 0).map(|bytes| Size::Bytes(bytes.0)),
+        }
+    }
+
+    fn bytes(self, free: u64) -> u64 {
+        // A multiple of any block of a volume (128 KiB at most).
+        const STEP: u64 = 1 << 20;
+        match self {
+            Size::Bytes(bytes) => bytes,
+            Size::Percent(share) => (u128::from(free) * u128::from(share) / 100) as u64 / STEP * STEP,
+        }
+    }
+}
+
+impl Layer for Zvol {
+    fn name(&self) -> &'static str {
+        "zvol"
+    }
+
+    fn doc(&self) -> &'static str {
+        "A volume of a ZFS pool: a block device for another filesystem."
+    }
+
+    fn takes(&self) -> &'static [Take] {
+        const { &[ONE_POOL] }
+    }
+
+    fn offers(&self) -> GroundKind {
+        GroundKind::Device
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn check(&self, options: &Options) -> Result<(), OptionProblem> {
+        if Size::of(options).is_none() {
+            let message = format!("`{}` is neither a size nor a share", options.text(SIZE).unwrap_or_default());
+            return Err(OptionProblem::at(SIZE, message).help("write it as 4GiB or 80%"));
+        }
+        let hidden = options.table(zfs_tools::PROPERTIES_KEY).text("volmode") == Some("none");
+        if hidden {
+            return Err(OptionProblem::at(zfs_tools::PROPERTIES_KEY, "with volmode=none the volume has no device"));
+        }
+        zfs_tools::check(options, REFUSED)
+    }
+
+    fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
+        let mut unmet = zfs_tools::unmet(host);
+        if unmet.is_empty() && zvol_id().is_none() {
+            let what = format!("the program {}", ZVOL_IDS[0]);
+            unmet.push(Unmet { what, hint: "apt-get install zfsutils-linux".to_owned() });
+        }
+        unmet
+    }
+
+    fn capacity(&self, options: &Options, data: &[Bytes]) -> Option<Bytes> {
+        let all = data.iter().fold(0u64, |sum, bytes| bytes.0.saturating_add(sum));
+        Size::of(options).map(|size| Bytes(size.bytes(all)))
+    }
+
+    fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        let pool = pool(inputs)?;
+        let (volume, mark) = (name_in(pool, site), new_uuid(site.host)?);
+        let free = number(&zfs_tools::get(site.host, "zfs", pool)?, "available")?;
+        let size = Size::of(options).ok_or_else(|| Error::bug("a zvol without a size"))?.bytes(free);
+        site.ledger.enter(zfs_tools::marked(self.name(), VOLUME, &volume, &mark))?;
+        let asked = zfs_tools::asked(options);
+        let mut create = zfs_tools::call("zfs", &["create", "-V", &size.to_string(), "-o", &format!("{MARK}={mark}")]);
+        if options.boolean("sparse") == Some(true) {
+            create = create.arg("-s");
+        }
+        site.host.run(&create.args(zfs_tools::arguments(&asked)).arg(&volume))?;
+        open(site.host, &volume, &asked)
+    }
+
+    fn reopen(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
+        open(site.host, &name_in(pool(inputs)?, site), &zfs_tools::asked(options))
+    }
+
+    fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
+        match thing.kind.as_str() {
+            VOLUME => zfs_tools::destroy(host, "zfs", "-r", thing),
+            kind => Err(Error::bug(format!("the layer `zvol` does not create a {kind}"))),
+        }
+    }
+}
+
+const VOLUME: &str = "volume";
+
+fn number(found: &[Property], name: &str) -> Result<u64> {
+    let value = found.iter().find(|property| property.name == name).map(|property| property.value.as_str());
+    let number = value.and_then(|value| value.parse().ok());
+    number.ok_or_else(|| Error::tool(format!("zfs get shows no number for `{name}`")))
+}
+
+/// Finds the volume's device and reads the volume back.
+fn open(host: &Host, volume: &str, asked: &[(String, String)]) -> Result<Built> {
+    let device = device_of(host, volume)?;
+    let found = zfs_tools::get(host, "zfs", volume)?;
+    zfs_tools::compare("the volume", asked, &found)?;
+    let mut built = Built::one(Ground::Device(device), zfs_tools::facts(&found));
+    built.details.extend([("volsize".to_owned(), Bytes(number(&found, "volsize")?).to_string())]);
+    let promises = found.iter().filter_map(|property| durability::zfs_property(&property.name, &property.value));
+    built.promises = promises.chain(durability::zfs_parameters(|name| knobs::modules::shown(host, name))).collect();
+    Ok(built)
+}
+
+/// Where Debian and others put the program.
+const ZVOL_IDS: [&str; 2] = ["/usr/lib/udev/zvol_id", "/lib/udev/zvol_id"];
+
+fn zvol_id() -> Option<&'static str> {
+    ZVOL_IDS.into_iter().find(|path| paths::exists(Path::new(path)))
+}
+
+/// How long the kernel may take to show a new volume's device, which it makes in the background.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The block device of a volume.
+fn device_of(host: &Host, volume: &str) -> Result<PathBuf> {
+    let program = zvol_id().ok_or_else(|| Error::host(format!("there is no {}", ZVOL_IDS[0])))?;
+    for _ in 0..TRIES {
+        let names = host.names_in("/sys/block").into_iter().filter(|name| name.starts_with("zd"));
+        let paths = names.map(|name| Path::new("/dev").join(name)).filter(|path| paths::exists(path));
+        for path in paths {
+            // One that goes away meanwhile is not it.
+            let named = host.run(&Command::new(program).arg(&path));
+            if named.is_ok_and(|named| named.stdout.trim() == volume) {
+                return Ok(path);
+            }
+        }
+        sleep(PAUSE);
+    }
+    Err(Error::host(format!("the kernel shows no block device for the volume {volume}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::options::OptionValue;
+
+    fn sized(text: &str) -> Options {
+        let mut options = Options::default();
+        options.set(SIZE, OptionValue::Text(text.to_owned()));
+        options
+    }
+
+    #[test]
+    fn a_size_is_absolute_or_a_share_in_whole_blocks() {
+        assert_eq!(ZVOL.capacity(&sized("1GiB"), &[]), Some(Bytes(1 << 30)));
+        assert_eq!(ZVOL.capacity(&sized("50%"), &[Bytes(3 << 20), Bytes((2 << 20) + 4096)]), Some(Bytes(2 << 20)));
+        for bad in ["0%", "101%", "80", "x", "0GiB"] {
+            assert_eq!(ZVOL.check(&sized(bad)).unwrap_err().key.as_deref(), Some(SIZE), "{bad}");
+        }
+        let hidden = ("volmode".to_owned(), OptionValue::Text("none".to_owned()));
+        let mut options = Options::default();
+        options.set(zfs_tools::PROPERTIES_KEY, OptionValue::Map([hidden].into()));
+        assert!(ZVOL.check(&options).is_err());
+    }
+}
