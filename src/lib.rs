@@ -11,6 +11,7 @@ pub mod cli;
 pub mod cluster;
 mod error;
 pub mod foreign;
+pub mod guest;
 pub mod host;
 
 pub mod parse;

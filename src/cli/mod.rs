@@ -10,6 +10,7 @@ mod completions;
 mod doctor;
 mod estimate;
 mod follow;
+mod guest;
 #[cfg(test)]
 mod graph_tests;
 mod import;
@@ -80,9 +81,12 @@ enum Command {
     Report(report::Args),
     Shelf(shelf::Args),
     Clean(clean::Args),
+    Guest(guest::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(name = "guest-agent", hide = true)]
+    GuestAgent(guest::AgentArgs),
 }
 
 impl Command {
@@ -98,9 +102,11 @@ impl Command {
             Command::Report(args) => report::run(args),
             Command::Shelf(args) => shelf::run(args),
             Command::Clean(args) => clean::run(args),
+            Command::Guest(args) => guest::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
+            Command::GuestAgent(args) => guest::run_agent(args),
         }
     }
 }
@@ -151,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_subcommand_shows_examples_in_its_help() {
-        for subcommand in command().get_subcommands() {
+        for subcommand in command().get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
             let help = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:\n  pgstrata "), "{}", subcommand.get_name());
             assert!(subcommand.get_about().is_some(), "{}", subcommand.get_name());

@@ -149,6 +149,13 @@ fn folded(text: &str, columns: usize) -> String {
     text.split('\n').map(fold).collect()
 }
 
+/// Shows a line of progress in the place of the one before.
+pub fn passing(text: &str) {
+    let columns = stderr_columns().unwrap_or(80).saturating_sub(1);
+    let text: String = harmless(text).chars().take(columns).collect();
+    to_stderr(&format!("\r\u{1b}[K{text}\r"));
+}
+
 /// Writes the error, and what to do about it, to standard error.
 pub fn error(error: &Error) {
     to_stderr(&shown(error, stderr_takes_colour()));

@@ -5,6 +5,7 @@ use super::processes::orphans;
 use super::time::{self, micros, now};
 use super::users::User;
 use crate::error::{Error, Result};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write as _};
@@ -26,6 +27,7 @@ pub struct Command {
     user: Option<User>,
     stdin: Option<Vec<u8>>,
     limit: Option<Duration>,
+    dies_with_us: bool,
 }
 
 /// What a program printed.
@@ -62,6 +64,7 @@ impl Command {
             user: None,
             stdin: None,
             limit: None,
+            dies_with_us: false,
         }
     }
 
@@ -109,6 +112,13 @@ impl Command {
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Command {
         self.limit = Some(limit);
+        self
+    }
+
+    /// Has the kernel kill it when the thread that started it ends, however that comes about.
+    #[must_use]
+    pub(crate) fn dying_with_us(mut self) -> Command {
+        self.dies_with_us = true;
         self
     }
 
@@ -198,6 +208,19 @@ impl Host {
         child
     }
 
+    /// Starts a program with all three streams in pipes: standard input, standard output, standard error of the child.
+    ///
+    /// # Errors
+    /// [`crate::error::Kind::Tool`] when it cannot be started.
+    pub(crate) fn spawn_piped(&self, command: &Command) -> Result<Child> {
+        let at_us = time::wall_us();
+        let mut prepared = self.prepared(command);
+        prepared.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.start(&mut prepared).map_err(|e| not_started(command, &e));
+        self.log_command(command, at_us, None, None);
+        child
+    }
+
     /// Whether a program can be found.
     #[must_use]
     pub fn has_program(&self, name: &str) -> bool {
@@ -210,7 +233,7 @@ impl Host {
         std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    #[expect(unsafe_code, reason = "joins a control group between fork and exec")]
+    #[expect(unsafe_code, reason = "joins a control group and asks for a signal between fork and exec")]
     fn prepared(&self, command: &Command) -> std::process::Command {
         let mut prepared = command.prepared();
         if let Some(run) = &self.run {
@@ -222,6 +245,11 @@ impl Host {
             // SAFETY: `join` makes one write(2) to a file that is open, and allocates nothing: async-signal-safe,
             // signal-safety(7).
             unsafe { prepared.pre_exec(join) };
+        }
+        if command.dies_with_us {
+            let die = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+            // SAFETY: one prctl(2), nothing allocated. It comes after the change of user, which would reset it.
+            unsafe { prepared.pre_exec(die) };
         }
         prepared
     }

@@ -47,3 +47,15 @@ pub(crate) fn remove_all(path: &Path) -> Result<()> {
 pub(crate) fn sync_filesystem(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(path)?)?)
 }
+
+/// Renames a folder whose content is complete; both are durable afterwards.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+    let above = to.parent().unwrap_or(Path::new("/"));
+    let renamed = sync_filesystem(from).and_then(|()| fs::rename(from, to)).and_then(|()| File::open(above)?.sync_all());
+    renamed.or_host(|| format!("rename {} to {}", from.display(), to.display()))
+}
+
+/// Copies a file; the copy belongs to us and must not be there yet.
+pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(drop).or_host(|| format!("copy {} to {}", from.display(), to.display()))
+}

@@ -133,6 +133,24 @@ pub fn signal(host: &Host, process: &Process, signal: Signal) -> Result<bool> {
     }
 }
 
+/// Sends a signal, by its number, to the group of processes that a child leads; every child is started as such. `false`
+/// when all of them are gone.
+///
+/// # Errors
+/// When there is no such signal, or we may not signal them.
+pub(crate) fn signal_group(leader: u32, number: i32) -> Result<bool> {
+    let signal = rustix::process::Signal::from_named_raw(number);
+    let group = i32::try_from(leader).ok().and_then(Pid::from_raw).filter(|pid| !pid.is_init());
+    let (Some(signal), Some(group)) = (signal, group) else {
+        return Err(Error::bug(format!("signal {number} to the group of process {leader}")));
+    };
+    match rustix::process::kill_process_group(group, signal) {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(error) => Err(error).or_host(|| format!("send signal {number} to the group of process {leader}")),
+    }
+}
+
 /// Waits until all of them have ended, at most `limit`; gives those that still run.
 #[must_use]
 pub fn wait_until_gone(host: &Host, processes: &[Process], limit: Duration) -> Vec<Process> {

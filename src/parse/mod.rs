@@ -1,5 +1,6 @@
 //! Texts of foreign tools and kernel files to typed values: pure functions from `&str`, one file a tool.
 
+pub(crate) mod apt_sources;
 pub(crate) mod btrfs;
 pub(crate) mod cpuinfo;
 pub(crate) mod diskstats;
@@ -7,9 +8,11 @@ pub(crate) mod dmsetup;
 pub(crate) mod dumpe2fs;
 mod fields;
 pub(crate) mod kstat;
+pub(crate) mod ldd;
 pub(crate) mod lvm;
 pub(crate) mod mdadm;
 pub(crate) mod meminfo;
+pub(crate) mod modules_dep;
 pub(crate) mod mountinfo;
 pub(crate) mod os_release;
 pub(crate) mod pg_version;

@@ -1,0 +1,271 @@
+//! `pgstrata guest`: a throw-away virtual machine for kernels and filesystems that the host lacks.
+
+use super::out;
+use crate::error::{EXIT_INCOMPLETE, Error, Result};
+use crate::guest::accelerator;
+use crate::guest::agent;
+use crate::guest::build::{self, Image, Progress};
+use crate::guest::cache::{Cache, bytes_below};
+use crate::guest::channel::Stream;
+use crate::guest::suite::{Suite, TRIED};
+use crate::guest::vm::{Shape, Vm};
+use crate::guest::wire::{Ended, Order};
+use crate::host::Host;
+use crate::host::signals::Interrupt;
+use crate::host::terminal::RawTerminal;
+use crate::units::{Bytes, Micros};
+use clap::Subcommand;
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// Build and use a throw-away virtual machine with kernels and filesystems that this machine lacks
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata guest build                   kernel, ZFS and root image of Debian trixie, from this machine's mirror
+  pgstrata guest build --suite bookworm  an older kernel with an older ZFS
+  pgstrata guest status                  what is built, and whether KVM works here
+  pgstrata guest shell                   a shell in a fresh guest; what it writes is gone at its end
+  pgstrata guest run -- zfs version      one command in a fresh guest, with its exit code
+  pgstrata guest rm bookworm             remove what was built of a suite
+
+A guest has no network, neither in nor out. It lies in PGSTRATA_CACHE, or /var/cache/pgstrata for root, or
+~/.cache/pgstrata: about 1 GB for each suite. QEMU never runs as root.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Build the guest of a suite: kernel, ZFS modules, root image; goes on where an earlier build stopped
+    Build {
+        /// Suite of Debian: bookworm, trixie; others may work
+        #[arg(long, value_name = "SUITE", default_value_t)]
+        suite: Suite,
+        /// Address of a Debian mirror [default: the one that apt of this machine uses]
+        #[arg(long, value_name = "URL")]
+        mirror: Option<String>,
+    },
+    /// Show which guests are built and which accelerator works
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Open a shell in a fresh guest
+    Shell {
+        /// Suite of Debian
+        #[arg(long, value_name = "SUITE", default_value_t)]
+        suite: Suite,
+    },
+    /// Run one command in a fresh guest; its exit code is ours, 124 when it took too long
+    Run {
+        /// Suite of Debian
+        #[arg(long, value_name = "SUITE", default_value_t)]
+        suite: Suite,
+        /// Kill the command after this time: 90s, 10min
+        #[arg(long, value_name = "TIME", value_parser = Micros::parse)]
+        limit: Option<Micros>,
+        /// Program and arguments
+        #[arg(required = true, last = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+    /// Remove what was built of a suite, or of all
+    Rm {
+        /// Suite of Debian
+        suite: Option<Suite>,
+    },
+}
+
+/// Exit code of a command that was killed at its limit, as timeout(1) has it.
+const TIMED_OUT: u8 = 124;
+
+const ASKED: &[u8] = b"\rinterrupted: the command in the guest was sent SIGINT; interrupt again to end the guest\n";
+const LEFT: &[u8] = b"\rthe guest was ended\n";
+const STOPPING: &[u8] = b"\rinterrupted: cleaning up; complete steps are kept\n";
+
+/// # Errors
+/// See the exit codes in the help text.
+pub fn run(args: &Args) -> Result<u8> {
+    let (host, cache) = (Host::this(), Cache::of_user()?);
+    match &args.what {
+        What::Build { suite, mirror } => build(&host, &cache, suite, mirror.as_deref()),
+        What::Status { json } => status(&host, &cache, *json),
+        What::Shell { suite } => shell(&host, &cache, suite),
+        What::Run { suite, limit, command } => {
+            let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
+            let order = Order {
+                argv: command.clone(),
+                env: Vec::new(),
+                cwd: "/root".to_owned(),
+                limit_ms: limit.map(|limit| limit.0 / 1000),
+            };
+            in_guest(&host, &cache, suite, &order, &interrupt)
+        }
+        What::Rm { suite } => remove(&cache, suite.as_ref()),
+    }
+}
+
+/// The hidden subcommand inside of a guest.
+#[derive(Debug, clap::Args)]
+pub struct AgentArgs {}
+
+/// # Errors
+/// When there is no host, or it is gone.
+pub fn run_agent(_: &AgentArgs) -> Result<u8> {
+    agent::serve(&Host::this()).map(|()| 0)
+}
+
+fn build(host: &Host, cache: &Cache, suite: &Suite, mirror: Option<&str>) -> Result<u8> {
+    let interrupt = Interrupt::listen_saying(STOPPING, LEFT)?;
+    let live = std::io::stderr().is_terminal();
+    let image = build::build(host, cache, suite, mirror, &interrupt, &mut |progress| match progress {
+        Progress::Begins { step, what } => out::remark(&format!("{step}: {what}")),
+        Progress::At(line) if live => out::passing(line),
+        Progress::At(line) => out::remark(&format!("  {}", out::harmless(line))),
+        Progress::Done { step, took, bytes } => {
+            let size = if bytes > 0 { format!(", {}", Bytes(bytes)) } else { String::new() };
+            let took = took.map_or_else(|| "there already".to_owned(), |took| format!("done in {}", shown_span(took)));
+            out::remark(&format!("{step}: {took}{size}"));
+        }
+    })?;
+    out::line(&shown(&image))?;
+    Ok(0)
+}
+
+fn shown_span(span: Duration) -> String {
+    Micros(u64::try_from(span.as_millis() / 100 * 100_000).unwrap_or(u64::MAX)).to_string()
+}
+
+fn shown(image: &Image) -> String {
+    let Image { suite, kernel, zfs, postgresql, root_bytes, .. } = image;
+    out::harmless(&format!("{suite}: Linux {kernel}, ZFS {zfs}, PostgreSQL {postgresql}, root image {}", Bytes(*root_bytes)))
+}
+
+/// What `status --json` prints.
+#[derive(Debug, Serialize)]
+struct Status {
+    guests: Vec<GuestStatus>,
+    /// `kvm` or `tcg`; null before the first guest has been booted.
+    accelerator: Option<&'static str>,
+    /// Why it is not KVM.
+    why: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct GuestStatus {
+    suite: String,
+    built: bool,
+    kernel: Option<String>,
+    zfs: Option<String>,
+    postgresql: Option<String>,
+    root_bytes: Option<u64>,
+    cache_bytes: u64,
+}
+
+fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
+    let mut guests = Vec::new();
+    let mut lines = Vec::new();
+    for suite in cache.suites() {
+        let image = build::find(cache, &suite)?;
+        lines.push(image.as_ref().map_or_else(|| format!("{suite}: not complete, or of another version; pgstrata guest build --suite {suite}"), shown));
+        guests.push(GuestStatus {
+            suite: suite.name().to_owned(),
+            built: image.is_some(),
+            kernel: image.as_ref().map(|image| image.kernel.clone()),
+            zfs: image.as_ref().map(|image| image.zfs.clone()),
+            postgresql: image.as_ref().map(|image| image.postgresql.clone()),
+            root_bytes: image.as_ref().map(|image| image.root_bytes),
+            cache_bytes: bytes_below(&cache.suite(&suite)),
+        });
+    }
+    let probed = accelerator::known(host, cache);
+    let built = guests.iter().any(|guest| guest.built);
+    if json {
+        let accelerator = probed.as_ref().map(|probed| probed.accelerator.name());
+        out::json(&Status { guests, accelerator, why: probed.and_then(|probed| probed.why) })?;
+        return Ok(if built { 0 } else { EXIT_INCOMPLETE });
+    }
+    if guests.is_empty() {
+        lines.push(format!("no guest is built: pgstrata guest build --suite {}", TRIED.join("|")));
+    }
+    lines.push(match probed {
+        None => "accelerator: not known before the first guest".to_owned(),
+        Some(probed) => match probed.why {
+            None => "accelerator: KVM".to_owned(),
+            Some(why) => format!("accelerator: none, the CPU is emulated (TCG), 10 to 20 times slower; KVM: {why}"),
+        },
+    });
+    out::bytes(out::harmless_lines(&(lines.join("\n") + "\n")).as_bytes())?;
+    Ok(if built { 0 } else { EXIT_INCOMPLETE })
+}
+
+fn remove(cache: &Cache, suite: Option<&Suite>) -> Result<u8> {
+    let suites = suite.map_or_else(|| cache.suites(), |suite| vec![suite.clone()]);
+    for suite in suites {
+        let bytes = cache.remove(&suite)?;
+        out::remark(&format!("{suite}: {} removed", Bytes(bytes)));
+    }
+    Ok(0)
+}
+
+fn shell(host: &Host, cache: &Cache, suite: &Suite) -> Result<u8> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Error::user("`guest shell` needs a terminal").hint("pgstrata guest run -- sh -c '...'"));
+    }
+    let size = crate::host::terminal::size();
+    let start = format!("stty cols {} rows {}; cd /root; exec bash -i", size.0, size.1);
+    // script(1) makes the terminal inside.
+    let argv = ["script", "--quiet", "--return", "--command", &start, "/dev/null"].map(str::to_owned).to_vec();
+    let term = std::env::var("TERM").unwrap_or_else(|_| "linux".to_owned());
+    let env = vec![("TERM".to_owned(), term), ("HOME".to_owned(), "/root".to_owned())];
+    let order = Order { argv, env, cwd: "/root".to_owned(), limit_ms: None };
+    let interrupt = Interrupt::listen_saying(ASKED, LEFT)?;
+    let mut vm = boot(host, cache, suite, &interrupt)?;
+    let raw = RawTerminal::enter()?;
+    let ended = follow(&mut vm, &order, &interrupt);
+    drop(raw);
+    conclude(vm, ended)
+}
+
+fn in_guest(host: &Host, cache: &Cache, suite: &Suite, order: &Order, interrupt: &Interrupt) -> Result<u8> {
+    let mut vm = boot(host, cache, suite, interrupt)?;
+    let ended = follow(&mut vm, order, interrupt);
+    conclude(vm, ended)
+}
+
+fn boot(host: &Host, cache: &Cache, suite: &Suite, interrupt: &Interrupt) -> Result<Vm> {
+    let image = build::require(cache, suite)?;
+    let vm = Vm::boot(host, cache, &image, &Shape::usual(cache)?, interrupt)?;
+    if std::io::stderr().is_terminal() {
+        let (kernel, took) = (out::harmless(&vm.hello.kernel), shown_span(vm.took));
+        out::remark(&format!("guest {suite}: Linux {kernel}, {} after {took}", vm.accelerator.name()));
+    }
+    Ok(vm)
+}
+
+fn follow(vm: &mut Vm, order: &Order, interrupt: &Interrupt) -> Result<Ended> {
+    vm.run(order, Some(Box::new(std::io::stdin())), interrupt, &mut |stream, bytes| match stream {
+        Stream::Output => out::bytes(bytes),
+        Stream::Errors => {
+            let mut stderr = std::io::stderr().lock();
+            // Where standard error is closed, there is nobody left to tell.
+            drop(stderr.write_all(bytes));
+            Ok(())
+        }
+    })
+}
+
+fn conclude(vm: Vm, ended: Result<Ended>) -> Result<u8> {
+    let ended = ended?;
+    vm.power_off();
+    Ok(match ended {
+        Ended::Exited(code) => u8::try_from(code).unwrap_or(u8::MAX),
+        Ended::Killed { signal } => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        Ended::TimedOut => {
+            out::remark("the command did not end within its limit and was killed");
+            TIMED_OUT
+        }
+    })
+}

@@ -1,0 +1,144 @@
+//! Which accelerator QEMU has here. That `/dev/kvm` is there proves nothing: it is tried by booting.
+
+use super::build::{INSTALL, Image};
+use super::cache::Cache;
+use super::death;
+use super::vm::qemu;
+use crate::error::{Error, Result};
+use crate::host::command::Command;
+use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
+use crate::host::{Host, files, paths, users};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// How the guest's processor is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accelerator {
+    /// By the host's processor, near its speed.
+    Kvm,
+    /// Emulated (QEMU's TCG), ten to twenty times slower.
+    Tcg,
+}
+
+impl Accelerator {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Accelerator::Kvm => "kvm",
+            Accelerator::Tcg => "tcg",
+        }
+    }
+}
+
+/// What was found, and on which machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probed {
+    pub accelerator: Accelerator,
+    /// Why it is not KVM.
+    pub why: Option<String>,
+    /// Version of QEMU and release of the kernel: another pair is probed again.
+    qemu: String,
+    kernel: String,
+}
+
+/// A kernel is up in 4 s under TCG; one that hangs under KVM is not waited for.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Printed by the probe's first program.
+const WORKS: &str = "accelerator works";
+
+/// What was found here before.
+#[must_use]
+pub fn known(host: &Host, cache: &Cache) -> Option<Probed> {
+    let stored: Probed = serde_json::from_slice(&files::read(&cache.accelerator()).ok()?).ok()?;
+    let (qemu, kernel) = machine(host).ok()?;
+    (stored.qemu == qemu && stored.kernel == kernel).then_some(stored)
+}
+
+/// The accelerator of this machine: as found before, else by booting.
+///
+/// # Errors
+/// When none works.
+pub fn of(host: &Host, cache: &Cache, image: &Image, interrupt: &Interrupt) -> Result<Accelerator> {
+    if let Some(probed) = known(host, cache) {
+        return Ok(probed.accelerator);
+    }
+    let (qemu, kernel) = machine(host)?;
+    let kvm = if paths::exists(&host.path("/dev/kvm")) {
+        boots(host, cache, image, Accelerator::Kvm, interrupt)?
+    } else {
+        Err("there is no /dev/kvm".to_owned())
+    };
+    let probed = match kvm {
+        Ok(()) => Probed { accelerator: Accelerator::Kvm, why: None, qemu, kernel },
+        Err(why) => {
+            if let Err(tcg) = boots(host, cache, image, Accelerator::Tcg, interrupt)? {
+                return Err(Error::tool(format!("no guest boots here; with KVM: {why}; emulated: {tcg}")));
+            }
+            Probed { accelerator: Accelerator::Tcg, why: Some(why), qemu, kernel }
+        }
+    };
+    let text = serde_json::to_vec_pretty(&probed).map_err(|e| Error::bug(e.to_string()))?;
+    files::write_whole(&cache.accelerator(), &text)?;
+    Ok(probed.accelerator)
+}
+
+fn machine(host: &Host) -> Result<(String, String)> {
+    let version = host.run(&Command::new("qemu-system-x86_64").arg("--version")).map_err(|e| e.hint(INSTALL))?;
+    let version = version.stdout.lines().next().unwrap_or_default().to_owned();
+    Ok((version, host.read("/proc/sys/kernel/osrelease")?.trim().to_owned()))
+}
+
+/// Boots the tiny kernel; the inner error says why that did not work.
+fn boots(
+    host: &Host,
+    cache: &Cache,
+    image: &Image,
+    accelerator: Accelerator,
+    interrupt: &Interrupt,
+) -> Result<Result<(), String>> {
+    let running = cache.running()?;
+    let folder = &running.folder;
+    let user = users::server_user(host)?;
+    files::give_to(folder, &user)?;
+    let command = qemu(host, accelerator, &user, folder)
+        .arg("-kernel")
+        .arg(&image.vmlinux)
+        .arg("-initrd")
+        .arg(&image.probe)
+        .args(["-m", "256", "-append", "console=ttyS0 quiet panic=-1"]);
+    let log = files::create(&folder.join("qemu.log"))?;
+    let again = log.try_clone().map_err(|e| Error::host(e.to_string()))?;
+    let mut child = host.spawn(&command, Stdio::from(again), Stdio::from(log))?;
+    let begun = now();
+    let status = loop {
+        let ended = child.try_wait().map_err(|e| Error::host(e.to_string()).while_doing("wait for QEMU"))?;
+        if ended.is_some() || begun.elapsed() > LIMIT || interrupt.is_raised() || said(folder, "console.log").contains(WORKS) {
+            break ended;
+        }
+        sleep(Duration::from_millis(50));
+    };
+    if status.is_none() {
+        // It may have ended meanwhile.
+        drop(child.kill());
+        drop(child.wait());
+    }
+    interrupt.check()?;
+    let console = said(folder, "console.log");
+    if console.contains(WORKS) {
+        return Ok(Ok(()));
+    }
+    let qemu = said(folder, "qemu.log");
+    Ok(Err(match status {
+        Some(status) if qemu.trim().is_empty() => format!("QEMU ended: {status}"),
+        Some(_) => death::first_line(&qemu),
+        None => format!("the kernel printed nothing that was expected within {} s", LIMIT.as_secs()),
+    }))
+}
+
+fn said(folder: &Path, file: &str) -> String {
+    files::read(&folder.join(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}

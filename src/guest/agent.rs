@@ -1,0 +1,195 @@
+//! The guest's side: runs one command at a time for the host, with its streams, its limit and its signals.
+//!
+//! The commands are the host's, so nothing is refused. When the host is gone the agent ends, and with it the guest.
+
+use super::wire::{ALIVE_EVERY, Ended, Frame, Hello, Order, PORT};
+use crate::error::{Context, Error, Result};
+use crate::host::command::Command;
+use crate::host::files::{self, File};
+use crate::host::time::{Instant, now, sleep};
+use crate::host::{Host, processes};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often is looked whether the command has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long output is awaited that a left-over child of the command may still hold open.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long a command may hang in the kernel after it was killed.
+const DEATH: Duration = Duration::from_secs(10);
+
+const KILL: i32 = rustix::process::Signal::KILL.as_raw();
+
+/// The way to the host.
+#[derive(Clone)]
+struct Line(Arc<Mutex<File>>);
+
+impl Line {
+    fn send(&self, frame: &Frame) -> Result<()> {
+        frame.write(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Serves the host until it is gone or asks to power off.
+///
+/// # Errors
+/// When there is no port to a host, or it breaks.
+pub fn serve(host: &Host) -> Result<()> {
+    let path = host.path(format!("/dev/virtio-ports/{PORT}"));
+    let missing = || Error::host("there is no port to a host").hint("this command is for inside of a guest");
+    let mut port = files::open_to_change(&path)?.ok_or_else(missing)?;
+    let line = Line(Arc::new(Mutex::new(port.try_clone().or_host(|| format!("open {}", path.display()))?)));
+    let kernel = host.read("/proc/sys/kernel/osrelease")?.trim().to_owned();
+    line.send(&Frame::Hello(Hello { version: env!("CARGO_PKG_VERSION").to_owned(), kernel }))?;
+    let beat = line.clone();
+    thread("alive", move || {
+        while beat.send(&Frame::Alive).is_ok() {
+            sleep(ALIVE_EVERY);
+        }
+    })?;
+    let mut running: Option<Running> = None;
+    while let Some(frame) = Frame::read(&mut port)? {
+        match frame {
+            Frame::Start(order) => match Running::start(host, &order, &line) {
+                Ok(started) => running = Some(started),
+                Err(error) => line.send(&Frame::NotStarted(error.chain()))?,
+            },
+            Frame::Input(bytes) => {
+                if let Some(input) = running.as_ref().and_then(|running| running.input.as_ref()) {
+                    // A command that has closed its input drops the rest.
+                    drop(input.send(bytes));
+                }
+            }
+            Frame::InputEnd => {
+                if let Some(running) = &mut running {
+                    running.input = None;
+                }
+            }
+            Frame::Signal(number) => {
+                if let Some(running) = running.as_ref().filter(|running| !running.over.load(Ordering::SeqCst)) {
+                    processes::signal_group(running.leader, number)?;
+                }
+            }
+            Frame::PowerOff => break,
+            _ => return Err(Error::bug("the host sent a frame that only guests send")),
+        }
+    }
+    Ok(())
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).or_host(|| format!("start the thread {name}"))
+}
+
+/// The command that runs, or ran last.
+struct Running {
+    leader: u32,
+    input: Option<Sender<Vec<u8>>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Running {
+    fn start(host: &Host, order: &Order, line: &Line) -> Result<Running> {
+        let (program, args) = order.argv.split_first().ok_or_else(|| Error::user("no command is named"))?;
+        let mut command = Command::new(program).args(args).cwd(&order.cwd);
+        for (name, value) in &order.env {
+            command = command.env(name, value);
+        }
+        let begun = now();
+        let mut child = host.spawn_piped(&command)?;
+        let leader = child.id();
+        let over = Arc::new(AtomicBool::new(false));
+        let open = Arc::new(AtomicUsize::new(2));
+        let (input, fed) = channel();
+        if let Some(pipe) = child.stdin.take() {
+            let line = line.clone();
+            thread("input", move || feed(pipe, &fed, &line))?;
+        }
+        for (pipe, frame) in [
+            (child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), Frame::Output as fn(Vec<u8>) -> Frame),
+            (child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), Frame::Errors),
+        ] {
+            let Some(pipe) = pipe else { continue };
+            let (line, over, open) = (line.clone(), Arc::clone(&over), Arc::clone(&open));
+            thread("output", move || {
+                pump(pipe, frame, &line, &over);
+                open.fetch_sub(1, Ordering::SeqCst);
+            })?;
+        }
+        let watch = Watch { child, begun, limit: order.limit_ms.map(Duration::from_millis), open, over: Arc::clone(&over) };
+        let line = line.clone();
+        thread("watch", move || watch.until_end(&line))?;
+        Ok(Running { leader, input: Some(input), over })
+    }
+}
+
+fn feed(mut pipe: ChildStdin, fed: &Receiver<Vec<u8>>, line: &Line) {
+    for bytes in fed {
+        // What a command does not read is dropped, as a shell's pipe would.
+        drop(pipe.write_all(&bytes));
+        if line.send(&Frame::Took(u32::try_from(bytes.len()).unwrap_or(u32::MAX))).is_err() {
+            return;
+        }
+    }
+}
+
+fn pump(mut pipe: impl Read, frame: fn(Vec<u8>) -> Frame, line: &Line, over: &AtomicBool) {
+    let mut buffer = vec![0; 32 << 10];
+    while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+        if over.load(Ordering::SeqCst) || line.send(&frame(buffer[..length].to_vec())).is_err() {
+            return;
+        }
+    }
+}
+
+struct Watch {
+    child: Child,
+    begun: Instant,
+    limit: Option<Duration>,
+    /// Streams that are not at their end.
+    open: Arc<AtomicUsize>,
+    over: Arc<AtomicBool>,
+}
+
+impl Watch {
+    fn until_end(mut self, line: &Line) {
+        let mut killed: Option<Instant> = None;
+        let ended = loop {
+            match self.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) if killed.is_some() => break Ended::TimedOut,
+                Ok(Some(status)) => break ended(status),
+                Err(_) => break Ended::Killed { signal: KILL },
+            }
+            let over = self.limit.is_some_and(|limit| self.begun.elapsed() >= limit);
+            if over && killed.is_none() {
+                killed = Some(now());
+                drop(processes::signal_group(self.child.id(), KILL));
+            }
+            if killed.is_some_and(|killed| killed.elapsed() > DEATH) {
+                break Ended::TimedOut;
+            }
+            sleep(LOOK_EVERY);
+        };
+        let begun = now();
+        while self.open.load(Ordering::SeqCst) > 0 && begun.elapsed() < DRAIN {
+            sleep(LOOK_EVERY);
+        }
+        self.over.store(true, Ordering::SeqCst);
+        // Where the host is gone there is nobody to tell.
+        drop(line.send(&Frame::Ended(ended)));
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Exited(code),
+        (None, signal) => Ended::Killed { signal: signal.unwrap_or(KILL) },
+    }
+}

@@ -1,0 +1,63 @@
+//! What QEMU loads: the unpacked kernel, and archives of busybox, modules and a first program.
+
+use super::cpio::Archive;
+use super::kernel;
+use super::recipe::{EARLY_MODULES, EARLY_MODULES_IF_THERE, INITRAMFS_SCRIPT, PROBE_SCRIPT};
+use crate::error::{Error, Result};
+use crate::host::files;
+use crate::parse::modules_dep::Modules;
+use std::path::Path;
+
+/// Makes `vmlinux`, `initramfs` and `probe` in `work` from what the step `modules` left.
+pub(super) fn make(modules: &Path, work: &Path) -> Result<()> {
+    let read = |name: &str| files::read(&modules.join(name));
+    let write = |name: &str, bytes: &[u8]| {
+        let path = work.join(name);
+        files::write_whole(&path, bytes)?;
+        files::set_mode(&path, 0o644)
+    };
+    write("vmlinux", &kernel::unpacked(&read("vmlinuz")?)?)?;
+    let busybox = read("busybox")?;
+    let release = files::read_text(&modules.join("release"))?;
+    write("initramfs", &initramfs(&busybox, &modules.join("modules").join(release))?)?;
+    let mut probe = base(&busybox);
+    probe.file("init", PROBE_SCRIPT.as_bytes());
+    write("probe", &probe.finish())
+}
+
+/// busybox, the console, and folders to mount on.
+fn base(busybox: &[u8]) -> Archive {
+    let mut archive = Archive::default();
+    for folder in ["bin", "dev", "proc", "sys", "root", "modules"] {
+        archive.folder(folder);
+    }
+    archive.device("dev/console", (5, 1));
+    archive.file("bin/busybox", busybox);
+    archive
+}
+
+fn initramfs(busybox: &[u8], modules: &Path) -> Result<Vec<u8>> {
+    let text = |name: &str| files::read_text(&modules.join(name));
+    let known = Modules::parse(&text("modules.dep")?, &text("modules.builtin")?);
+    let mut paths: Vec<String> = Vec::new();
+    for module in EARLY_MODULES_IF_THERE.iter().chain(EARLY_MODULES) {
+        match known.closure(module) {
+            Some(closure) => paths.extend(closure),
+            None if EARLY_MODULES_IF_THERE.contains(module) => {}
+            None => return Err(Error::tool(format!("the suite's kernel has no module {module}"))),
+        }
+    }
+    let mut archive = base(busybox);
+    let mut order: Vec<String> = Vec::new();
+    for path in paths {
+        let file = path.rsplit('/').next().unwrap_or(&path);
+        let name = file.split(".ko").next().unwrap_or(file).to_owned() + ".ko";
+        if !order.contains(&name) {
+            archive.file(&format!("modules/{name}"), &kernel::module(&path, files::read(&modules.join(&path))?)?);
+            order.push(name);
+        }
+    }
+    archive.file("modules/order", (order.join("\n") + "\n").as_bytes());
+    archive.file("init", INITRAMFS_SCRIPT.as_bytes());
+    Ok(archive.finish())
+}

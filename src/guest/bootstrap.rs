@@ -1,0 +1,177 @@
+//! mmdebstrap: a Debian of packages in a folder, with hooks, while its progress is shown and interrupts are heard.
+
+use super::mirror::Mirror;
+use super::suite::{Suite, TRIED};
+use crate::error::{Error, Result};
+use crate::host::command::{Command, last_lines, quoted};
+use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
+use crate::host::{Host, files, folders, processes, users};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// A machine of two slow cores that other programs use needs half an hour.
+const LIMIT: Duration = Duration::from_secs(2 * 3600);
+
+/// What one call makes.
+pub(super) struct Bootstrap<'a> {
+    pub(super) host: &'a Host,
+    pub(super) suite: &'a Suite,
+    pub(super) mirror: &'a Mirror,
+    /// Folder of the suite: packages are kept there from call to call.
+    pub(super) folder: &'a Path,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+impl Bootstrap<'_> {
+    /// Installs `packages`, then runs `hooks`; what mmdebstrap says goes to `told`, line by line. The hooks get the root
+    /// as `$1`, and a folder to write to as `$TMPDIR`, which is `work`.
+    pub(super) fn run(
+        &self,
+        variant: &str,
+        packages: &[&str],
+        work: &Path,
+        hooks: &[String],
+        told: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        if !self.host.has_program("mmdebstrap") {
+            return Err(Error::host("the program mmdebstrap is missing").hint(super::build::INSTALL));
+        }
+        let packages_folder = self.folder.join("packages");
+        folders::make_all(&packages_folder, 0o755)?;
+        let kept = quoted(packages_folder.as_os_str());
+        let archives = "/var/cache/apt/archives";
+        let mut command = Command::new("mmdebstrap")
+            .arg(format!("--variant={variant}"))
+            .args(["--format=null", "--skip=essential/unlink", "--aptopt=APT::Install-Recommends \"false\""])
+            .args(["--aptopt=Acquire::Languages \"none\"", "--aptopt=Acquire::Retries \"3\""])
+            .args(["--aptopt=Acquire::http::Timeout \"60\"", "--dpkgopt=force-unsafe-io"])
+            .args(["--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*"])
+            .arg(format!("--mode={}", if users::is_root() { "root" } else { "unshare" }))
+            .arg(format!("--include={}", packages.join(",")))
+            .arg(format!("--setup-hook=mkdir -p \"$1\"{archives}"))
+            .arg(format!("--setup-hook=sync-in {kept} {archives}"))
+            .arg("--essential-hook=mkdir -p \"$1\"/etc/postgresql-common/createcluster.d")
+            .arg("--essential-hook=echo create_main_cluster = false > \"$1\"/etc/postgresql-common/createcluster.d/guest.conf")
+            .arg(format!("--customize-hook=sync-out {archives} {kept}"));
+        for hook in hooks {
+            command = command.arg(format!("--customize-hook={hook}"));
+        }
+        let command =
+            command.args([self.suite.name(), "/dev/null"]).args(self.mirror.lines(self.suite)).env("TMPDIR", work);
+        // Its chroot lies there, which another user owns where namespaces are used.
+        files::set_mode(work, 0o1777)?;
+        self.follow(&command, told)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("mmdebstrap.log")
+    }
+
+    fn follow(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let log = self.log();
+        let file = files::create(&log)?;
+        let both = || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing("open the log of mmdebstrap"));
+        let mut child = self.host.spawn(command, Stdio::from(both()?), Stdio::from(both()?))?;
+        let begun = now();
+        let mut seen = 0;
+        let mut stopped = None;
+        loop {
+            seen += tell(&log, seen, told)?;
+            let ended = child.try_wait().map_err(|e| Error::host(e.to_string()).while_doing("wait for mmdebstrap"))?;
+            if let Some(status) = ended {
+                tell(&log, seen, told)?;
+                return match stopped {
+                    Some(why) => Err(why),
+                    None if status.success() => Ok(()),
+                    None => Err(self.diagnosis(&files::read(&log)?)),
+                };
+            }
+            let over = begun.elapsed() > LIMIT;
+            if stopped.is_none() && (over || self.interrupt.is_raised()) {
+                let why = Error::tool(format!("mmdebstrap did not finish within {} h", LIMIT.as_secs() / 3600));
+                stopped = Some(if over { why } else { Error::interrupted() });
+                // It removes its chroot at SIGTERM.
+                processes::signal_group(child.id(), rustix::process::Signal::TERM.as_raw())?;
+            }
+            sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// What is the matter, from what was printed.
+    fn diagnosis(&self, log: &[u8]) -> Error {
+        let log = String::from_utf8_lossy(log);
+        let suite = self.suite;
+        let line_with = |what: &str| log.lines().rev().find(|line| line.contains(what)).map(str::trim);
+        let elsewhere = "name another mirror with --mirror URL";
+        let failed = |what: String| Error::tool(what);
+        if let Some(line) = line_with("does not have a Release file") {
+            return Error::user(format!("the mirror has no suite `{suite}`: {line}"))
+                .hint(format!("one of {}; or {elsewhere}", TRIED.join(", ")));
+        }
+        if let Some(line) = line_with("404  Not Found").or_else(|| line_with("404 Not Found")) {
+            return failed(format!("the mirror lacks a package that it lists: {line}"))
+                .hint(format!("it may be in the middle of an update: try again in some minutes, or {elsewhere}"));
+        }
+        if let Some(line) = line_with("Unable to locate package").or_else(|| line_with("has no installation candidate")) {
+            return failed(format!("the suite {suite} cannot be a guest: {line}"))
+                .hint(format!("tried suites: {}", TRIED.join(", ")));
+        }
+        if let Some(line) = line_with("No space left on device") {
+            return Error::host(format!("no space for the guest: {line}"))
+                .hint("it needs 4 GB while it is built; PGSTRATA_CACHE names another folder");
+        }
+        if let Some(line) = ["Could not resolve", "Could not connect", "Connection failed", "Connection timed out"].iter().find_map(|what| line_with(what)) {
+            return Error::host(format!("the mirror cannot be reached: {line}")).hint(elsewhere);
+        }
+        if let Some(line) = line_with("E: ZFS ") {
+            let end = log.rfind(line).map_or("", |at| &log[at..]);
+            return failed(format!("{}\n{}", line.trim_start_matches("E: "), last_lines(end, 20)));
+        }
+        let hint = format!("the whole log: {}", self.log().display());
+        failed(format!("mmdebstrap failed; output:\n{}", last_lines(&log, 15))).hint(hint)
+    }
+}
+
+/// Tells the lines of progress that were added to a log; gives their bytes.
+fn tell(log: &Path, from: u64, told: &mut dyn FnMut(&str)) -> Result<u64> {
+    let added = files::read_from(log, from)?;
+    let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let text = String::from_utf8_lossy(&added[..whole]);
+    text.lines().filter_map(|line| line.strip_prefix("I: ")).for_each(told);
+    Ok(u64::try_from(whole).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    fn diagnosed(log: &str) -> Error {
+        let (host, suite) = (Host::this(), "trixie".parse().unwrap());
+        let mirror = Mirror::of(&host, Some("http://m")).unwrap();
+        let interrupt = Interrupt::never();
+        let bootstrap =
+            Bootstrap { host: &host, suite: &suite, mirror: &mirror, folder: Path::new("/c"), interrupt: &interrupt };
+        bootstrap.diagnosis(log.as_bytes())
+    }
+
+    #[test]
+    fn what_went_wrong_is_told_with_what_to_do() {
+        for (log, kind, said, hint) in [
+            ("E: The repository 'http://m x Release' does not have a Release file.\n", Kind::User, "no suite", "bookworm"),
+            ("Err:3 http://m trixie/main amd64 zlib\n  404  Not Found [IP: 1.2.3.4 80]\n", Kind::Tool, "404", "again"),
+            ("E: Unable to locate package zfs-dkms\n", Kind::Tool, "zfs-dkms", "tried suites"),
+            ("dpkg: error: No space left on device\n", Kind::Host, "no space", "PGSTRATA_CACHE"),
+            ("W: Could not resolve 'm'\n", Kind::Host, "reached", "--mirror"),
+            ("E: ZFS 2.1 does not build for Linux 9; the end\nmake: *** no\n", Kind::Tool, "make: *** no", ""),
+            ("something else\n", Kind::Tool, "something else", "mmdebstrap.log"),
+        ] {
+            let error = diagnosed(log);
+            assert_eq!(error.kind(), kind, "{log}");
+            assert!(error.to_string().contains(said), "{error}");
+            assert!(error.hint_text().unwrap_or_default().contains(hint), "{error}");
+        }
+    }
+}

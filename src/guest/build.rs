@@ -1,0 +1,206 @@
+//! Builds a guest, or finds that it is there.
+
+use super::bootstrap::Bootstrap;
+use super::cache::{Cache, bytes_below};
+use super::mirror::Mirror;
+use super::recipe::{self, Steps};
+use super::steps::Step;
+use super::suite::Suite;
+use super::{accelerator, boot_files};
+use crate::error::{Error, Result};
+use crate::host::command::quoted;
+use crate::host::signals::Interrupt;
+use crate::host::time::now;
+use crate::host::{Host, files, folders, paths};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What to do where programs are missing.
+pub(super) const INSTALL: &str = "apt-get install --no-install-recommends mmdebstrap qemu-system-x86 e2fsprogs \
+                                  (without root also uidmap); or scripts/setup guest";
+
+/// A guest that is built.
+#[derive(Debug, Clone)]
+pub struct Image {
+    pub suite: Suite,
+    pub(super) vmlinux: PathBuf,
+    pub(super) initramfs: PathBuf,
+    pub(super) probe: PathBuf,
+    pub(super) root: PathBuf,
+    /// Release of its kernel, and version of its ZFS.
+    pub kernel: String,
+    pub zfs: String,
+    /// Version of its PostgreSQL.
+    pub postgresql: String,
+    /// What the root image takes.
+    pub root_bytes: u64,
+}
+
+/// What a build tells while it goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A step begins, and what it does.
+    Begins { step: &'a str, what: &'a str },
+    /// What it is at.
+    At(&'a str),
+    /// It is done, or was.
+    Done { step: &'a str, took: Option<Duration>, bytes: u64 },
+}
+
+/// The guest of a suite, where this version of the program has built it.
+///
+/// # Errors
+/// When its files cannot be read.
+pub fn find(cache: &Cache, suite: &Suite) -> Result<Option<Image>> {
+    let steps = Steps::of(suite, &cache.suite(suite));
+    if !steps.all().iter().all(|step| step.is_done()) {
+        return Ok(None);
+    }
+    let (modules, boot, root) = (steps.modules.place(), steps.boot.place(), steps.root.place());
+    let image = root.join("root.ext4");
+    Ok(Some(Image {
+        suite: suite.clone(),
+        vmlinux: boot.join("vmlinux"),
+        initramfs: boot.join("initramfs"),
+        probe: boot.join("probe"),
+        root_bytes: paths::look_at(&image)?.allocated_bytes,
+        root: image,
+        kernel: files::read_text(&modules.join("release"))?,
+        zfs: files::read_text(&modules.join("zfs"))?,
+        postgresql: files::read_text(&root.join("postgresql"))?.trim().to_owned(),
+    }))
+}
+
+/// The guest of a suite.
+///
+/// # Errors
+/// When it is not built.
+pub fn require(cache: &Cache, suite: &Suite) -> Result<Image> {
+    find(cache, suite)?.ok_or_else(|| {
+        Error::host(format!("the guest {suite} is not built"))
+            .hint(format!("pgstrata guest build --suite {suite} (4 GB while it is built, about 10 minutes)"))
+    })
+}
+
+/// Builds what is missing of a guest, and finds out which accelerator works.
+///
+/// # Errors
+/// When a program is missing, the mirror does not have it, the disk is full, or somebody interrupts.
+pub fn build(
+    host: &Host,
+    cache: &Cache,
+    suite: &Suite,
+    mirror: Option<&str>,
+    interrupt: &Interrupt,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Image> {
+    if std::env::consts::ARCH != "x86_64" {
+        return Err(Error::host(format!("a guest needs an x86-64 machine, this is {}", std::env::consts::ARCH)));
+    }
+    for program in ["qemu-system-x86_64", "mke2fs"] {
+        if !host.has_program(program) {
+            return Err(Error::host(format!("the program {program} is missing")).hint(INSTALL));
+        }
+    }
+    let folder = cache.suite(suite);
+    let steps = Steps::of(suite, &folder);
+    let _lock = cache.lock(suite)?;
+    let mirror = || Mirror::of(host, mirror);
+    let task = Task { host, suite, folder: &folder, interrupt };
+    step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| task.modules(&mirror()?, work, told))?;
+    step(&steps.boot, "unpack the kernel, pack what it boots", progress, |work, _| {
+        boot_files::make(&steps.modules.place(), work)
+    })?;
+    step(&steps.root, "install the root image", progress, |work, told| {
+        task.root(&mirror()?, &steps.modules.place(), work, told)
+    })?;
+    let packages = folder.join("packages");
+    if paths::exists(&packages) {
+        folders::remove_all(&packages)?;
+    }
+    let image = require(cache, suite)?;
+    progress(Progress::Begins { step: "accelerator", what: "boot a tiny kernel to see what works" });
+    let begun = now();
+    accelerator::of(host, cache, &image, interrupt)?;
+    progress(Progress::Done { step: "accelerator", took: Some(begun.elapsed()), bytes: 0 });
+    Ok(image)
+}
+
+fn step(
+    step: &Step,
+    what: &str,
+    progress: &mut dyn FnMut(Progress<'_>),
+    make: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<()>,
+) -> Result<()> {
+    let begun = now();
+    let cached = step.is_done();
+    if !cached {
+        progress(Progress::Begins { step: step.name, what });
+        let made = step.make(|work| make(work, &mut |line| progress(Progress::At(line))));
+        made.map_err(|e| e.while_doing(format!("build the guest's {}", step.name)))?;
+    }
+    let took = (!cached).then(|| begun.elapsed());
+    progress(Progress::Done { step: step.name, took, bytes: bytes_below(&step.place()) });
+    Ok(())
+}
+
+struct Task<'a> {
+    host: &'a Host,
+    suite: &'a Suite,
+    folder: &'a Path,
+    interrupt: &'a Interrupt,
+}
+
+impl Task<'_> {
+    fn modules(&self, mirror: &Mirror, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let hooks = [
+            self.script("modules.sh", recipe::MODULES_SCRIPT)?,
+            "chroot \"$1\" sh /modules.sh".to_owned(),
+            format!("copy-out /out/. {}", quoted(work.as_os_str())),
+        ];
+        self.bootstrap(mirror, "apt", recipe::COMPILING, work, &hooks, told)?;
+        files::set_mode(work, 0o755)
+    }
+
+    fn root(&self, mirror: &Mirror, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
+        let modules = modules.join("modules");
+        // Bound without what is mounted below it: /proc is, while hooks run.
+        let image = format!(
+            "mkdir \"$TMPDIR/plain\" && mount --bind \"$1\" \"$TMPDIR/plain\" && \
+             mke2fs -q -F -t ext4 -m 0 -L pgstrata -d \"$TMPDIR/plain\" \"$TMPDIR/root.ext4\" {} && \
+             umount \"$TMPDIR/plain\" && rmdir \"$TMPDIR/plain\" && chmod 644 \"$TMPDIR/root.ext4\"",
+            recipe::ROOT_SIZE
+        );
+        let hooks = [
+            "mkdir -p \"$1/usr/lib/modules\"".to_owned(),
+            format!("sync-in {} /usr/lib/modules", quoted(modules.as_os_str())),
+            self.script("root.sh", recipe::ROOT_SCRIPT)?,
+            "chroot \"$1\" sh /root.sh".to_owned(),
+            "rm \"$1/root.sh\"".to_owned(),
+            format!("download /etc/pgstrata-postgresql {}", quoted(work.join("postgresql").as_os_str())),
+            image,
+        ];
+        self.bootstrap(mirror, "essential", recipe::ROOT, work, &hooks, told)?;
+        files::set_mode(work, 0o755)
+    }
+
+    /// The hook that brings a script into the chroot.
+    fn script(&self, name: &str, text: &str) -> Result<String> {
+        let path = self.folder.join(name);
+        files::write_whole(&path, text.as_bytes())?;
+        Ok(format!("upload {} /{name}", quoted(path.as_os_str())))
+    }
+
+    fn bootstrap(
+        &self,
+        mirror: &Mirror,
+        variant: &str,
+        packages: &[&str],
+        work: &Path,
+        hooks: &[String],
+        told: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        let Task { host, suite, folder, interrupt } = *self;
+        Bootstrap { host, suite, mirror, folder, interrupt }.run(variant, packages, work, hooks, told)
+    }
+}

@@ -1,0 +1,142 @@
+//! The folders of the cache that guests lie in: `guest/SUITE/STEP-KEY`, and `guest/running/ID` of each that runs.
+
+use super::suite::Suite;
+use crate::error::{Error, Result};
+use crate::host::files::{self, File};
+use crate::host::{folders, paths, users};
+use std::path::{Path, PathBuf};
+
+/// Where guests lie.
+#[derive(Debug, Clone)]
+pub struct Cache(PathBuf);
+
+impl Cache {
+    /// Below `$PGSTRATA_CACHE`; else `/var/cache/pgstrata` for root, `$XDG_CACHE_HOME/pgstrata` or `~/.cache/pgstrata` for
+    /// others.
+    ///
+    /// # Errors
+    /// When none of these is known.
+    pub fn of_user() -> Result<Cache> {
+        let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = || variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+        let folder = match variable("PGSTRATA_CACHE") {
+            Some(folder) => Some(folder),
+            None if users::is_root() => Some(PathBuf::from("/var/cache/pgstrata")),
+            None => home().map(|cache| cache.join("pgstrata")),
+        };
+        let missing = || Error::host("no folder for guests: HOME is not set").hint("set PGSTRATA_CACHE to a folder");
+        folder.map(|folder| Cache(folder.join("guest"))).ok_or_else(missing)
+    }
+
+    #[cfg(test)]
+    pub(super) fn at(folder: &Path) -> Cache {
+        Cache(folder.to_path_buf())
+    }
+
+    /// Everything of one suite.
+    #[must_use]
+    pub fn suite(&self, suite: &Suite) -> PathBuf {
+        self.0.join(suite.name())
+    }
+
+    /// The cache itself, with what `scripts/setup` puts into it.
+    #[must_use]
+    pub fn parent(&self) -> &Path {
+        self.0.parent().unwrap_or(&self.0)
+    }
+
+    /// Where it is noted which accelerator works.
+    #[must_use]
+    pub(super) fn accelerator(&self) -> PathBuf {
+        self.0.join("accelerator.json")
+    }
+
+    /// Suites of which something is there.
+    #[must_use]
+    pub fn suites(&self) -> Vec<Suite> {
+        let names = folders::list(&self.0).unwrap_or_default();
+        let names = names.iter().filter(|path| paths::is_folder(path)).filter_map(|path| path.file_name()?.to_str());
+        names.filter(|name| *name != RUNNING).filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// Makes a folder of guests, passable for the user that QEMU runs as.
+    pub(super) fn make(&self, folder: &Path) -> Result<()> {
+        folders::make_all(folder, 0o755)?;
+        // A umask of 077 would hide them from that user.
+        for folder in folder.ancestors().take_while(|folder| folder.starts_with(&self.0)) {
+            files::set_mode(folder, 0o755)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the folder of a guest that is about to run, and removes those whose guest is gone. It is kept by its lock.
+    pub(super) fn running(&self) -> Result<Running> {
+        let all = self.0.join(RUNNING);
+        self.make(&all)?;
+        for folder in folders::list(&all)? {
+            let left = files::open(&folder.join(LOCK)).is_ok_and(|lock| files::lock(&lock).is_ok());
+            if left {
+                folders::remove_all(&folder)?;
+            }
+        }
+        let folder = all.join(files::random_id()?);
+        self.make(&folder)?;
+        let lock = files::create(&folder.join(LOCK))?;
+        files::lock(&lock).map_err(|e| Error::bug(e.to_string()).while_doing("lock the guest's folder"))?;
+        Ok(Running { folder, _lock: lock })
+    }
+
+    /// Removes everything of a suite; gives the bytes that were freed.
+    ///
+    /// # Errors
+    /// When a build of it goes on, or a file cannot be removed.
+    pub fn remove(&self, suite: &Suite) -> Result<u64> {
+        let folder = self.suite(suite);
+        if !paths::exists(&folder) {
+            return Ok(0);
+        }
+        let _lock = self.lock(suite)?;
+        let bytes = bytes_below(&folder);
+        folders::remove_all(&folder)?;
+        Ok(bytes)
+    }
+
+    /// Keeps others from building the suite.
+    pub(super) fn lock(&self, suite: &Suite) -> Result<File> {
+        self.make(&self.suite(suite))?;
+        let lock = files::append_to(&self.suite(suite).join(LOCK))?;
+        match files::lock(&lock) {
+            Ok(()) => Ok(lock),
+            Err(_) => Err(Error::host(format!("another pgstrata is building the guest {suite}")).hint("wait for it")),
+        }
+    }
+}
+
+const RUNNING: &str = "running";
+const LOCK: &str = "lock";
+
+/// The folder of a guest that runs; removed at its end.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) folder: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // What stays is removed by the next guest.
+        drop(folders::remove_all(&self.folder));
+    }
+}
+
+/// Bytes that the files of a folder take.
+#[must_use]
+pub fn bytes_below(folder: &Path) -> u64 {
+    let entries = folders::list(folder).unwrap_or_default();
+    let bytes = |path: &PathBuf| match paths::look_for(path) {
+        Ok(Some(facts)) if facts.kind == paths::Kind::Directory => bytes_below(path),
+        Ok(Some(facts)) => facts.allocated_bytes,
+        _ => 0,
+    };
+    entries.iter().map(bytes).sum()
+}

@@ -1,0 +1,202 @@
+//! The host's side of the port: starts a command in the guest and sees it to its end. Every wait has a limit.
+
+use super::wire::{Ended, Frame, Hello, Order, WINDOW};
+use crate::error::{Context, Error, Result};
+use crate::host::signals::Interrupt;
+use crate::host::time::{Instant, now};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A guest that says nothing for so long hangs: it gives a sign of life every 2 s.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long the guest may take over a command's limit.
+const GRACE: Duration = Duration::from_secs(30);
+/// How long a command may take to end after it was interrupted.
+const INTERRUPTED: Duration = Duration::from_secs(120);
+/// How long is waited before interrupts are looked for.
+const TURN: Duration = Duration::from_millis(50);
+
+const INT: i32 = rustix::process::Signal::INT.as_raw();
+const KILL: i32 = rustix::process::Signal::KILL.as_raw();
+
+/// A stream of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    Output,
+    Errors,
+}
+
+/// Why a guest is of no use any more.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The port is closed: QEMU has ended.
+    Gone,
+    Silent(Duration),
+    /// The command could not be started, the order could not be sent: the guest is fine.
+    Refused(Error),
+}
+
+/// What goes to the command's standard input.
+pub type Input = Box<dyn Read + Send>;
+
+#[derive(Debug)]
+pub(super) struct Channel {
+    stream: Arc<Mutex<UnixStream>>,
+    frames: Receiver<Frame>,
+}
+
+impl Channel {
+    pub(super) fn over(stream: UnixStream) -> Result<Channel> {
+        let doing = || "open the guest's port".to_owned();
+        stream.set_nonblocking(false).or_host(doing)?;
+        stream.set_write_timeout(Some(SILENCE)).or_host(doing)?;
+        let mut from = stream.try_clone().or_host(doing)?;
+        let (to, frames) = channel();
+        let reader = move || {
+            // An error is the end as well.
+            while let Ok(Some(frame)) = Frame::read(&mut from) {
+                if to.send(frame).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("guest".to_owned()).spawn(reader).or_host(doing)?;
+        Ok(Channel { stream: Arc::new(Mutex::new(stream)), frames })
+    }
+
+    /// The agent's first word; `None` when it did not come within the time.
+    pub(super) fn hello(&self, within: Duration) -> Result<Option<Hello>, Broken> {
+        match self.frames.recv_timeout(within) {
+            Ok(Frame::Hello(hello)) => Ok(Some(hello)),
+            Ok(_) | Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Broken::Gone),
+        }
+    }
+
+    pub(super) fn power_off(&self) {
+        // A guest that is gone is off.
+        drop(send(&self.stream, &Frame::PowerOff));
+    }
+
+    /// Runs a command to its end, its output handed on as it comes.
+    pub(super) fn run(
+        &self,
+        order: &Order,
+        input: Option<Input>,
+        interrupt: &Interrupt,
+        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+    ) -> Result<Ended, Broken> {
+        send(&self.stream, &Frame::Start(order.clone()))?;
+        let feeding = Feeding::start(Arc::clone(&self.stream), input)?;
+        let outcome = self.until_end(order, &feeding, interrupt, told);
+        feeding.over.store(true, Ordering::SeqCst);
+        outcome
+    }
+
+    fn until_end(
+        &self,
+        order: &Order,
+        feeding: &Feeding,
+        interrupt: &Interrupt,
+        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+    ) -> Result<Ended, Broken> {
+        let begun = now();
+        let limit = order.limit_ms.map(|limit| Duration::from_millis(limit) + GRACE);
+        let mut heard = now();
+        let mut interrupted: Option<Instant> = None;
+        // Where nobody reads the output any more, the command goes on to its end without.
+        let mut unread = None;
+        loop {
+            match self.frames.recv_timeout(TURN) {
+                Ok(frame) => {
+                    heard = now();
+                    let (stream, bytes) = match frame {
+                        Frame::Ended(ended) => return unread.map_or(Ok(ended), |error| Err(Broken::Refused(error))),
+                        Frame::NotStarted(why) => return Err(Broken::Refused(Error::tool(why))),
+                        Frame::Took(bytes) => {
+                            feeding.took(bytes);
+                            continue;
+                        }
+                        Frame::Output(bytes) => (Stream::Output, bytes),
+                        Frame::Errors(bytes) => (Stream::Errors, bytes),
+                        _ => continue,
+                    };
+                    if unread.is_none() {
+                        unread = told(stream, &bytes).err();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(Broken::Gone),
+            }
+            if interrupt.is_raised() && interrupted.is_none() {
+                interrupted = Some(now());
+                send(&self.stream, &Frame::Signal(INT))?;
+            }
+            if interrupted.is_some_and(|at| at.elapsed() > INTERRUPTED) {
+                send(&self.stream, &Frame::Signal(KILL))?;
+            }
+            let late = limit.is_some_and(|limit| begun.elapsed() > limit);
+            let stuck = interrupted.is_some_and(|at| at.elapsed() > INTERRUPTED + GRACE);
+            if late || stuck || heard.elapsed() > SILENCE {
+                return Err(Broken::Silent(heard.elapsed()));
+            }
+        }
+    }
+}
+
+fn send(stream: &Mutex<UnixStream>, frame: &Frame) -> Result<(), Broken> {
+    let sent = frame.write(&mut *stream.lock().unwrap_or_else(PoisonError::into_inner));
+    sent.map_err(|_| Broken::Gone)
+}
+
+/// Standard input on its way: no more than the window is unread in the guest.
+struct Feeding {
+    credit: Arc<(Mutex<usize>, Condvar)>,
+    over: Arc<AtomicBool>,
+}
+
+impl Feeding {
+    fn start(stream: Arc<Mutex<UnixStream>>, input: Option<Input>) -> Result<Feeding, Broken> {
+        let feeding = Feeding { credit: Arc::new((Mutex::new(WINDOW), Condvar::new())), over: Arc::default() };
+        let Some(mut input) = input else {
+            send(&stream, &Frame::InputEnd)?;
+            return Ok(feeding);
+        };
+        let (credit, over) = (Arc::clone(&feeding.credit), Arc::clone(&feeding.over));
+        let feed = move || {
+            let mut buffer = vec![0; 16 << 10];
+            while let Ok(length @ 1..) = input.read(&mut buffer) {
+                take(&credit, length, &over);
+                let frame = Frame::Input(buffer[..length].to_vec());
+                if over.load(Ordering::SeqCst) || send(&stream, &frame).is_err() {
+                    return;
+                }
+            }
+            if !over.load(Ordering::SeqCst) {
+                drop(send(&stream, &Frame::InputEnd));
+            }
+        };
+        let started = std::thread::Builder::new().name("guest input".to_owned()).spawn(feed);
+        started.or_host(|| "start a thread".to_owned()).map_err(Broken::Refused)?;
+        Ok(feeding)
+    }
+
+    fn took(&self, bytes: u32) {
+        let (credit, given) = &*self.credit;
+        *credit.lock().unwrap_or_else(PoisonError::into_inner) += usize::try_from(bytes).unwrap_or(0);
+        given.notify_all();
+    }
+}
+
+/// Waits until so many bytes may be sent, or the command is over.
+fn take(credit: &(Mutex<usize>, Condvar), bytes: usize, over: &AtomicBool) {
+    let mut left = credit.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while *left < bytes && !over.load(Ordering::SeqCst) {
+        left = credit.1.wait_timeout(left, TURN).map_or_else(|e| e.into_inner().0, |(left, _)| left);
+    }
+    *left = left.saturating_sub(bytes);
+}

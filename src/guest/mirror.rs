@@ -1,0 +1,114 @@
+//! Where packages come from: the mirror that the machine's own apt uses.
+
+use super::suite::Suite;
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::parse::apt_sources::{Source, deb822, one_line};
+
+/// Addresses of packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mirror {
+    main: String,
+    /// Security updates, where the machine knows such a place.
+    security: Option<String>,
+}
+
+impl Mirror {
+    /// The named one, else the machine's own.
+    ///
+    /// # Errors
+    /// When the machine has none of Debian.
+    pub(super) fn of(host: &Host, named: Option<&str>) -> Result<Mirror> {
+        if let Some(main) = named {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c);
+            if !main.contains("://") || !main.chars().all(plain) {
+                return Err(Error::user(format!("--mirror {main}: no address")).hint("give an address with http:// or https://"));
+            }
+            return Ok(Mirror { main: main.trim_end_matches('/').to_owned(), security: None });
+        }
+        Mirror::among(&sources(host)).ok_or_else(|| {
+            Error::host("apt of this machine knows no mirror of Debian")
+                .hint("name one with --mirror URL; the package debian-archive-keyring is needed, too")
+        })
+    }
+
+    /// Debian's own places carry `main`, a suite beside its `-updates` or `-security`, and Debian's keys or none.
+    fn among(sources: &[Source]) -> Option<Mirror> {
+        let debian = |source: &&Source| {
+            let keys = source.signed_by.as_ref().is_none_or(|file| file.contains("debian-archive"));
+            keys && source.components.iter().any(|component| component == "main")
+        };
+        let named = |ending: &str| sources.iter().filter(debian).find(|source| source.suite.ends_with(ending));
+        let updates = named("-updates")?;
+        let plain = |uri: &str| uri.trim_end_matches('/').to_owned();
+        Some(Mirror { main: plain(&updates.uri), security: named("-security").map(|source| plain(&source.uri)) })
+    }
+
+    /// The lines of sources.list for a suite.
+    pub(super) fn lines(&self, suite: &Suite) -> Vec<String> {
+        let line = |uri: &str, ending: &str| format!("deb {uri} {suite}{ending} main contrib");
+        let mut lines = vec![line(&self.main, "")];
+        // What is not released yet has neither.
+        if super::suite::TRIED.contains(&suite.name()) {
+            lines.push(line(&self.main, "-updates"));
+            lines.extend(self.security.as_ref().map(|uri| line(uri, "-security")));
+        }
+        lines
+    }
+}
+
+fn sources(host: &Host) -> Vec<Source> {
+    let folder = "/etc/apt/sources.list.d";
+    let mut sources = one_line(&host.read_optional("/etc/apt/sources.list").unwrap_or_default());
+    for name in host.names_in(folder) {
+        let text = host.read_optional(format!("{folder}/{name}")).unwrap_or_default();
+        match name.rsplit_once('.') {
+            Some((_, "list")) => sources.extend(one_line(&text)),
+            Some((_, "sources")) => sources.extend(deb822(&text)),
+            _ => {}
+        }
+    }
+    sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("etc/apt/sources.list.d")).unwrap();
+        for (name, text) in files {
+            std::fs::write(root.path().join("etc/apt").join(name), text).unwrap();
+        }
+        let host = Host::rooted(root.path());
+        (root, host)
+    }
+
+    const DEBIAN: &str = "Types: deb\nURIs: http://a/debian/\nSuites: bookworm bookworm-updates\nComponents: main\n\n\
+                          Types: deb\nURIs: http://a/sec\nSuites: bookworm-security\nComponents: main\n";
+
+    #[test]
+    fn the_machines_mirror_serves_any_suite() {
+        let other = "deb [signed-by=/o.gpg] http://o bookworm-updates main\n";
+        let (_root, host) = machine(&[("sources.list.d/a.list", other), ("sources.list.d/d.sources", DEBIAN)]);
+        let mirror = Mirror::of(&host, None).unwrap();
+        assert_eq!(
+            mirror.lines(&"trixie".parse().unwrap()),
+            [
+                "deb http://a/debian trixie main contrib",
+                "deb http://a/debian trixie-updates main contrib",
+                "deb http://a/sec trixie-security main contrib"
+            ]
+        );
+        assert_eq!(mirror.lines(&"forky".parse().unwrap()), ["deb http://a/debian forky main contrib"]);
+    }
+
+    #[test]
+    fn a_machine_without_debian_is_told_of_the_flag() {
+        let (_root, host) = machine(&[("sources.list", "deb http://o stable main\n")]);
+        assert!(Mirror::of(&host, None).unwrap_err().hint_text().unwrap().contains("--mirror"));
+        assert_eq!(Mirror::of(&host, Some("http://m/")).unwrap().lines(&"x".parse().unwrap()).len(), 1);
+        assert!(Mirror::of(&host, Some("m; rm -rf /")).is_err());
+    }
+}

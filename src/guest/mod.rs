@@ -1,0 +1,23 @@
+//! The guest: a throw-away virtual machine for kernels and filesystems that the host lacks.
+//!
+//! [`build`] makes kernel, modules and root image of a Debian suite out of the packages of the machine's own mirror, in
+//! the user's cache. [`vm`] boots them with QEMU, without a network, and [`channel`] talks to [`agent`], the same program
+//! inside. What a guest writes is gone with it, but for folders that it shares. Absent on purpose: what runs in the guest.
+
+pub mod accelerator;
+pub mod agent;
+mod boot_files;
+mod bootstrap;
+pub mod build;
+pub mod cache;
+pub mod channel;
+mod cpio;
+mod death;
+mod kernel;
+mod mirror;
+mod recipe;
+pub mod share;
+mod steps;
+pub mod suite;
+pub mod vm;
+pub mod wire;

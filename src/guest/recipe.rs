@@ -1,0 +1,96 @@
+//! What goes into a guest: packages and scripts. Everything here is part of the keys of the steps.
+
+use super::steps::{Step, key};
+use super::suite::Suite;
+use std::path::Path;
+
+/// Raised when a step makes something else from the same inputs.
+const EDITION: &str = "1";
+
+/// Packages that are needed to build ZFS, beside what a package manager needs.
+pub(super) const COMPILING: &[&str] = &["linux-headers-amd64", "zfs-dkms"];
+
+/// Packages of the root image, beside the essential ones. A pattern stands for a package that some suites lack.
+pub(super) const ROOT: &[&str] = &[
+    "bash",
+    "bcache-tools",
+    "bsdutils",
+    "btrfs-compsize",
+    "btrfs-progs",
+    "cryptsetup-bin",
+    "dmsetup",
+    "dosfstools",
+    "e2fsprogs",
+    "fdisk",
+    "f2fs-tools",
+    "iproute2",
+    "jfsutils",
+    "kmod",
+    "lvm2",
+    "mdadm",
+    "mount",
+    "nilfs-tools",
+    "postgresql",
+    "procps",
+    "thin-provisioning-tools",
+    "udev",
+    "xfsprogs",
+    "zfsutils-linux",
+    "?exact-name(bcachefs-tools)",
+    "?exact-name(reiserfsprogs)",
+];
+
+/// Modules that are loaded before the root image can be mounted; those of the second list where the kernel has them.
+pub(super) const EARLY_MODULES: &[&str] =
+    &["virtio_pci", "virtio_blk", "virtio_console", "ext4", "9p", "9pnet_virtio"];
+pub(super) const EARLY_MODULES_IF_THERE: &[&str] = &["crc32c_generic", "virtio_rng"];
+
+pub(super) const MODULES_SCRIPT: &str = include_str!("scripts/modules.sh");
+pub(super) const ROOT_SCRIPT: &str = include_str!("scripts/root.sh");
+pub(super) const INITRAMFS_SCRIPT: &str = include_str!("scripts/initramfs.sh");
+pub(super) const PROBE_SCRIPT: &str = include_str!("scripts/probe.sh");
+pub(super) const INIT_SCRIPT: &str = include_str!("scripts/init.sh");
+
+/// Size of the root image; what nothing was written to takes no space on the host.
+pub(super) const ROOT_SIZE: &str = "8G";
+
+/// The steps of a suite, in order.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// Kernel, its modules and ZFS, busybox.
+    pub(super) modules: Step,
+    /// What QEMU loads: the kernel unpacked, the first filesystem.
+    pub(super) boot: Step,
+    /// The root image.
+    pub(super) root: Step,
+}
+
+impl Steps {
+    pub(super) fn of(suite: &Suite, folder: &Path) -> Steps {
+        let step = |name, inputs: &[&str]| Step { folder: folder.to_path_buf(), name, key: key(inputs) };
+        let modules = step("modules", &[EDITION, suite.name(), &COMPILING.join(" "), MODULES_SCRIPT]);
+        let early = [EARLY_MODULES.join(" "), EARLY_MODULES_IF_THERE.join(" ")];
+        let boot =
+            step("boot", &[EDITION, &modules.key, &early[0], &early[1], INITRAMFS_SCRIPT, PROBE_SCRIPT]);
+        let root = step("root", &[EDITION, &modules.key, &ROOT.join(" "), ROOT_SCRIPT, ROOT_SIZE]);
+        Steps { modules, boot, root }
+    }
+
+    pub(super) fn all(&self) -> [&Step; 3] {
+        [&self.modules, &self.boot, &self.root]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_share_no_step() {
+        let of = |name: &str| Steps::of(&name.parse().unwrap(), Path::new("/c"));
+        let (one, other) = (of("bookworm"), of("trixie"));
+        for (one, other) in one.all().iter().zip(other.all()) {
+            assert_ne!(one.key, other.key, "{}", one.name);
+        }
+    }
+}

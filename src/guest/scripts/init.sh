@@ -1,0 +1,30 @@
+#!/bin/sh
+# The guest from its root image on: what a machine has mounted, udev, shared folders, then the agent until it ends.
+export PATH=/run/pgstrata/host/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
+mkdir -p /run/lock /run/postgresql /dev/pts /dev/shm
+chown postgres:postgres /run/postgresql
+mount -t devpts -o gid=5,mode=620 devpts /dev/pts
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t debugfs debugfs /sys/kernel/debug
+hostname pgstrata-guest
+ip link set lo up
+for udevd in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
+    if [ -x "$udevd" ]; then
+        "$udevd" --daemon
+        break
+    fi
+done
+udevadm trigger --subsystem-match=block --subsystem-match=virtio-ports --subsystem-match=mem
+udevadm settle --timeout=30
+while read -r tag folder options; do
+    mkdir -p "$folder"
+    mount -t 9p -o "trans=virtio,version=9p2000.L,msize=512000,$options" "$tag" "$folder" \
+        || echo "pgstrata-guest: $folder cannot be mounted" > /dev/console
+done < /run/pgstrata/host/shares
+cd /root || cd /
+pgstrata guest-agent
+echo "pgstrata-guest: the agent ended with exit code $?" > /dev/console
+sync
+echo o > /proc/sysrq-trigger
+while :; do sleep 1; done

@@ -1,0 +1,70 @@
+//! What a guest gets of the host: its first script, and this program with the libraries that it is loaded with, so that
+//! it runs whatever the suite's own libraries are.
+
+use super::recipe::INIT_SCRIPT;
+use super::vm::Shared;
+use crate::error::{Context, Result};
+use crate::host::command::Command;
+use crate::host::{Host, files, folders, paths};
+use crate::parse::ldd;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Where the folder is seen in the guest.
+pub const INSIDE: &str = "/run/pgstrata/host";
+
+/// The running program.
+///
+/// # Errors
+/// When the kernel does not tell.
+pub fn this_program() -> Result<PathBuf> {
+    std::env::current_exe().or_host(|| "find this program".to_owned())
+}
+
+/// Fills the folder that a guest starts from. `program` is what it knows as `pgstrata`.
+pub(super) fn fill(host: &Host, folder: &Path, program: &Path, shares: &[Shared]) -> Result<()> {
+    files::write_whole(&folder.join("init"), INIT_SCRIPT.as_bytes())?;
+    files::set_mode(&folder.join("init"), 0o755)?;
+    let mut list = String::new();
+    for share in shares {
+        let access = if share.writable { "rw,cache=none" } else { "ro,cache=loose" };
+        writeln!(list, "{} {} {access}", share.tag, share.inside).or_host(|| "list the shared folders".to_owned())?;
+    }
+    files::write_whole(&folder.join("shares"), list.as_bytes())?;
+    files::make_folder(&folder.join("bin"), 0o755)?;
+    files::make_folder(&folder.join("lib"), 0o755)?;
+    add_program(host, folder, program, "pgstrata")
+}
+
+/// Adds a program of the host under a name of the guest's PATH.
+///
+/// # Errors
+/// When it cannot be read, or its libraries are not known.
+pub fn add_program(host: &Host, folder: &Path, program: &Path, name: &str) -> Result<()> {
+    let libraries = host.run(&Command::new("ldd").arg(program)).map(|printed| ldd::libraries(&printed.stdout));
+    // ldd fails on a static program.
+    let libraries = libraries.unwrap_or_default();
+    let copy = |from: &Path, to: PathBuf| -> Result<()> {
+        folders::copy_file(from, &to)?;
+        files::set_mode(&to, 0o755)
+    };
+    copy(program, folder.join("lib").join(name))?;
+    let mut loader = None;
+    for library in &libraries {
+        let Some(file) = Path::new(library).file_name() else { continue };
+        let to = folder.join("lib").join(file);
+        if !paths::exists(&to) {
+            copy(Path::new(library), to)?;
+        }
+        if file.to_string_lossy().starts_with("ld-") {
+            loader = Some(file.to_string_lossy().into_owned());
+        }
+    }
+    let start = match loader {
+        Some(loader) => format!("{INSIDE}/lib/{loader} --library-path {INSIDE}/lib {INSIDE}/lib/{name}"),
+        None => format!("{INSIDE}/lib/{name}"),
+    };
+    let script = folder.join("bin").join(name);
+    files::write_whole(&script, format!("#!/bin/sh\nexec {start} \"$@\"\n").as_bytes())?;
+    files::set_mode(&script, 0o755)
+}

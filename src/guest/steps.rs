@@ -1,0 +1,96 @@
+//! A step of a build: a folder named after the hash of all that went into it. It is there whole or not at all, so that a
+//! build that stopped goes on where it was, and one whose inputs are the same has nothing to do.
+
+use crate::error::Result;
+use crate::host::{files, folders, paths};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// One step of a suite.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    /// Folder of the suite.
+    pub(super) folder: PathBuf,
+    pub(super) name: &'static str,
+    pub(super) key: String,
+}
+
+/// The hash of inputs, each of which counts with its bounds.
+pub(super) fn key(inputs: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for input in inputs {
+        hash.update(input.len().to_le_bytes());
+        hash.update(input.as_bytes());
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Step {
+    /// Where its result lies, or will.
+    pub(super) fn place(&self) -> PathBuf {
+        self.folder.join(format!("{}-{}", self.name, self.key))
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        paths::is_folder(&self.place())
+    }
+
+    /// Has `make` fill a folder beside the place, and renames it. Results of other inputs are removed.
+    ///
+    /// # Errors
+    /// Those of `make`; what it left stays until the next try.
+    pub(super) fn make(&self, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+        let work = self.folder.join(format!(".{}.part", self.name));
+        if paths::exists(&work) {
+            folders::remove_all(&work)?;
+        }
+        files::make_folder(&work, 0o755)?;
+        make(&work)?;
+        for old in self.others() {
+            folders::remove_all(&old)?;
+        }
+        folders::rename(&work, &self.place())?;
+        Ok(self.place())
+    }
+
+    /// Results of the same step from other inputs.
+    pub(super) fn others(&self) -> Vec<PathBuf> {
+        let prefix = format!("{}-", self.name);
+        let other = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&prefix) && *path != self.place()
+        };
+        folders::list(&self.folder).unwrap_or_default().into_iter().filter(other).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn a_step_is_there_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let step = |inputs: &[&str]| Step { folder: folder.path().to_path_buf(), name: "root", key: key(inputs) };
+        let first = step(&["a"]);
+        let failed = first.make(|work| {
+            files::write_whole(&work.join("half"), b"")?;
+            Err(Error::host("no space"))
+        });
+        assert!(failed.is_err() && !first.is_done());
+        let place = first.make(|work| files::write_whole(&work.join("whole"), b"")).unwrap();
+        assert!(first.is_done() && !place.join("half").exists() && place.join("whole").exists());
+        let second = step(&["b"]);
+        assert_eq!(second.others(), [place]);
+        second.make(|_| Ok(())).unwrap();
+        assert!(!first.is_done() && second.is_done() && second.others().is_empty());
+    }
+
+    #[test]
+    fn inputs_count_with_their_bounds() {
+        assert_eq!(key(&["a", "b"]), key(&["a", "b"]));
+        assert_ne!(key(&["a", "b"]), key(&["ab"]));
+        assert_ne!(key(&["a", "b"]), key(&["ab", ""]));
+    }
+}

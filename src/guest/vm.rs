@@ -1,0 +1,331 @@
+//! A guest that runs: QEMU, the console, the channel to its agent. It ends with this value, whatever happens.
+
+use super::accelerator::{self, Accelerator};
+use super::build::Image;
+use super::cache::{Cache, Running};
+use super::channel::{Broken, Channel, Input, Stream};
+use super::death;
+use super::share;
+use super::wire::{Ended, Hello, Order};
+use crate::error::{Context, Error, Result};
+use crate::host::command::Command;
+use crate::host::signals::Interrupt;
+use crate::host::time::{now, sleep};
+use crate::host::users::{self, User};
+use crate::host::{Host, files, paths};
+use crate::units::Bytes;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// A guest answers 3 to 8 s after QEMU's start; on a machine that is busy it may take ten times that.
+const BOOT: Duration = Duration::from_secs(180);
+/// How long a guest may take to power off before it is killed.
+const POWER_OFF: Duration = Duration::from_secs(20);
+/// How long QEMU may take to end when its port is closed.
+const LAST_BREATH: Duration = Duration::from_secs(2);
+const TURN: Duration = Duration::from_millis(20);
+/// A Unix socket's path is no longer (unix(7)).
+const SOCKET_PATH: usize = 107;
+
+/// A folder of the host, seen in the guest.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    pub tag: String,
+    pub folder: PathBuf,
+    /// Where it is mounted.
+    pub inside: String,
+    pub writable: bool,
+}
+
+/// A disk of the guest: a raw file or device of the host, known inside by its serial number.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    pub file: PathBuf,
+    pub serial: String,
+}
+
+/// What the guest gets of the machine.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    pub memory: Bytes,
+    pub cpus: usize,
+    pub disks: Vec<Disk>,
+    pub shares: Vec<Shared>,
+    /// The program that serves it: this one, but in tests.
+    pub program: PathBuf,
+}
+
+impl Shape {
+    /// 2 GiB, as many processors as the host, and the PostgreSQLs that `scripts/setup` has fetched.
+    ///
+    /// # Errors
+    /// When this program cannot be found.
+    pub fn usual(cache: &Cache) -> Result<Shape> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Shape {
+            memory: Bytes(2 << 30),
+            cpus: cpus.min(8),
+            disks: Vec::new(),
+            shares: vec![Shared {
+                tag: "cache".to_owned(),
+                folder: cache.parent().to_path_buf(),
+                inside: "/var/cache/pgstrata".to_owned(),
+                writable: false,
+            }],
+            program: share::this_program()?,
+        })
+    }
+}
+
+/// A guest that answers.
+#[derive(Debug)]
+pub struct Vm {
+    child: Child,
+    channel: Channel,
+    running: Running,
+    memory: Bytes,
+    pub hello: Hello,
+    pub accelerator: Accelerator,
+    /// From QEMU's start to the agent's first word.
+    pub took: Duration,
+}
+
+/// QEMU with nothing but processors and a console in `folder`, as `user`.
+pub(super) fn qemu(host: &Host, accelerator: Accelerator, user: &User, folder: &Path) -> Command {
+    let mut user = user.clone();
+    let (machine, processor) = match accelerator {
+        Accelerator::Kvm => ("kvm", "host"),
+        Accelerator::Tcg => ("tcg,thread=multi,tb-size=512", "max"),
+    };
+    if accelerator == Accelerator::Kvm {
+        // Only its group may open it, as a rule.
+        let kvm = paths::stat(&host.path("/dev/kvm")).ok().filter(|kvm| kvm.mode & 0o060 == 0o060 && kvm.gid != 0);
+        user.gid = kvm.map_or(user.gid, |kvm| kvm.gid);
+    }
+    Command::new("qemu-system-x86_64")
+        .args(["-machine", "q35,usb=off,vmport=off", "-accel", machine, "-cpu", processor])
+        .args(["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"])
+        .args(["-chardev", "file,id=console,path=console.log", "-serial", "chardev:console"])
+        .user(&user)
+        // Where the changes to the root image go.
+        .env("TMPDIR", folder)
+        .cwd(folder)
+        .dying_with_us()
+}
+
+impl Vm {
+    /// Boots a guest and waits until it answers.
+    ///
+    /// # Errors
+    /// When it does not come up, with the last lines of its console; when interrupted.
+    pub fn boot(host: &Host, cache: &Cache, image: &Image, shape: &Shape, interrupt: &Interrupt) -> Result<Vm> {
+        let accelerator = accelerator::of(host, cache, image, interrupt)?;
+        let running = cache.running()?;
+        let folder = running.folder.clone();
+        let user = users::server_user(host)?;
+        let shared = folder.join("host");
+        files::make_folder(&shared, 0o755)?;
+        share::fill(host, &shared, &shape.program, &shape.shares)?;
+        files::give_to(&folder, &user)?;
+        may_pass(&folder, &user)?;
+        let port = listen(&folder.join("agent"), &user)?;
+        let command = shape.command(qemu(host, accelerator, &user, &folder), accelerator, image)?;
+        let log = files::create(&folder.join("qemu.log"))?;
+        let again = log.try_clone().or_host(|| "open the log of QEMU".to_owned())?;
+        let begun = now();
+        let mut starting = Starting { child: Some(host.spawn(&command, Stdio::from(again), Stdio::from(log))?) };
+        let mut channel = None;
+        loop {
+            interrupt.check()?;
+            match &channel {
+                None => channel = accepted(&port)?,
+                Some(open) => match Channel::hello(open, TURN) {
+                    Ok(Some(hello)) => {
+                        let (Some(child), Some(channel)) = (starting.child.take(), channel) else {
+                            return Err(Error::bug("a guest without QEMU"));
+                        };
+                        let (memory, took) = (shape.memory, begun.elapsed());
+                        return Ok(Vm { child, channel, running, memory, hello, accelerator, took });
+                    }
+                    Ok(None) => {}
+                    Err(_) => return Err(starting.ended(&folder, shape.memory, LAST_BREATH)),
+                },
+            }
+            if starting.has_ended() {
+                return Err(starting.ended(&folder, shape.memory, LAST_BREATH));
+            }
+            if begun.elapsed() > BOOT {
+                let what = format!("the guest did not answer within {} s", BOOT.as_secs());
+                return Err(death::silent(&what, &said(&folder, "console.log"), &said(&folder, "qemu.log")));
+            }
+            sleep(TURN);
+        }
+    }
+
+    /// Runs a command in the guest to its end; what it prints is told as it comes. An interrupt becomes its SIGINT.
+    ///
+    /// # Errors
+    /// When it cannot be started; when the guest ends or does not answer, with the last lines of its console.
+    pub fn run(
+        &mut self,
+        order: &Order,
+        input: Option<Input>,
+        interrupt: &Interrupt,
+        told: &mut dyn FnMut(Stream, &[u8]) -> Result<()>,
+    ) -> Result<Ended> {
+        self.channel.run(order, input, interrupt, told).map_err(|broken| match broken {
+            Broken::Refused(error) => error,
+            Broken::Gone => self.death(),
+            Broken::Silent(span) => {
+                let what = format!("the guest has not answered for {} s", span.as_secs());
+                death::silent(&what, &self.console(), &said(&self.running.folder, "qemu.log"))
+            }
+        })
+    }
+
+    /// What the guest's console has printed.
+    #[must_use]
+    pub fn console(&self) -> String {
+        said(&self.running.folder, "console.log")
+    }
+
+    /// Process id of QEMU.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Powers the guest off, so that its shared folders and disks are complete.
+    pub fn power_off(mut self) {
+        self.channel.power_off();
+        wait(&mut self.child, POWER_OFF);
+    }
+
+    fn death(&mut self) -> Error {
+        let status = wait(&mut self.child, LAST_BREATH);
+        death::told(status, &self.console(), &said(&self.running.folder, "qemu.log"), self.memory)
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+impl Shape {
+    fn command(&self, qemu: Command, accelerator: Accelerator, image: &Image) -> Result<Command> {
+        let mitigations = if accelerator == Accelerator::Tcg { " mitigations=off" } else { "" };
+        let kernel = format!("console=ttyS0 loglevel=4 panic=-1 sysctl.vm.panic_on_oom=1{mitigations}");
+        let mut command = qemu
+            .args(["-m", &format!("{}M", self.memory.0 >> 20), "-smp", &self.cpus.to_string()])
+            .arg("-kernel")
+            .arg(&image.vmlinux)
+            .arg("-initrd")
+            .arg(&image.initramfs)
+            .args(["-append", &kernel])
+            .args(["-device", "virtio-rng-pci", "-device", "virtio-serial-pci", "-chardev", "socket,id=agent,path=agent"])
+            .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
+        let root = Disk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
+        for (number, disk) in std::iter::once(&root).chain(&self.disks).enumerate() {
+            let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
+            let file = comma_safe(&disk.file)?;
+            // A host without space gives the guest an error; by default QEMU would stop it.
+            let drive = format!("file={file},if=none,id=disk{number},format=raw,werror=report,rerror=report,{kind}");
+            let device = format!("virtio-blk-pci,drive=disk{number},serial={}", disk.serial);
+            command = command.args(["-drive", &drive, "-device", &device]);
+        }
+        let host = Shared { tag: "host".into(), folder: "host".into(), inside: share::INSIDE.into(), writable: false };
+        for share in std::iter::once(&host).chain(&self.shares) {
+            let access = if share.writable { "" } else { ",readonly=on" };
+            let (folder, tag) = (comma_safe(&share.folder)?, &share.tag);
+            let files = format!("local,id={tag},path={folder},security_model=none,multidevs=remap{access}");
+            command = command.args(["-fsdev", &files]);
+            command = command.args(["-device", &format!("virtio-9p-pci,fsdev={tag},mount_tag={tag}")]);
+        }
+        Ok(command)
+    }
+}
+
+/// QEMU under way, ended when it is not handed on.
+struct Starting {
+    child: Option<Child>,
+}
+
+impl Starting {
+    fn has_ended(&mut self) -> bool {
+        self.child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+
+    fn ended(&mut self, folder: &Path, memory: Bytes, within: Duration) -> Error {
+        let status = self.child.as_mut().and_then(|child| wait(child, within));
+        death::told(status, &said(folder, "console.log"), &said(folder, "qemu.log"), memory)
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        self.child.as_mut().into_iter().for_each(end);
+    }
+}
+
+/// Kills QEMU where it still runs, and collects it.
+fn end(child: &mut Child) {
+    drop(child.kill());
+    drop(child.wait());
+}
+
+fn wait(child: &mut Child, within: Duration) -> Option<ExitStatus> {
+    let begun = now();
+    loop {
+        match child.try_wait() {
+            Ok(None) if begun.elapsed() < within => sleep(TURN),
+            Ok(ended) => return ended,
+            Err(_) => return None,
+        }
+    }
+}
+
+fn listen(path: &Path, user: &User) -> Result<UnixListener> {
+    if path.as_os_str().len() > SOCKET_PATH {
+        return Err(Error::host(format!("the path of the guest's socket is too long: {}", path.display()))
+            .hint("PGSTRATA_CACHE names another folder"));
+    }
+    let doing = || format!("listen at {}", path.display());
+    let listener = UnixListener::bind(path).or_host(doing)?;
+    listener.set_nonblocking(true).or_host(doing)?;
+    files::give_to(path, user)?;
+    Ok(listener)
+}
+
+fn accepted(port: &UnixListener) -> Result<Option<Channel>> {
+    match port.accept() {
+        Ok((stream, _)) => Channel::over(stream).map(Some),
+        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
+        Err(e) => Err(Error::host(e.to_string()).while_doing("wait for QEMU")),
+    }
+}
+
+fn may_pass(folder: &Path, user: &User) -> Result<()> {
+    match paths::closed_to(folder, user) {
+        None => Ok(()),
+        Some(closed) => Err(Error::host(format!(
+            "QEMU runs as {} and may not enter {}",
+            user.name,
+            closed.display()
+        ))
+        .hint("PGSTRATA_CACHE names another folder")),
+    }
+}
+
+/// A path as QEMU's options take it: a comma is doubled.
+fn comma_safe(path: &Path) -> Result<String> {
+    let text = path.to_str().ok_or_else(|| Error::user(format!("the path {} is not UTF-8", path.display())))?;
+    Ok(text.replace(',', ",,"))
+}
+
+fn said(folder: &Path, file: &str) -> String {
+    files::read(&folder.join(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}

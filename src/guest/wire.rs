@@ -1,0 +1,193 @@
+//! What host and guest say to each other: frames of one byte of kind, four bytes of length (little-endian) and content.
+
+use crate::error::{Context, Error, Result};
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Read, Write};
+use std::time::Duration;
+
+/// Name of the port in the guest.
+pub(super) const PORT: &str = "pgstrata.agent";
+
+/// No frame is larger.
+const MOST: usize = 1 << 20;
+
+/// How much standard input may be under way to a command that has not read it.
+pub(super) const WINDOW: usize = 256 << 10;
+
+/// How often the agent gives a sign of life.
+pub(super) const ALIVE_EVERY: Duration = Duration::from_secs(2);
+
+/// A command to run in the guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    pub argv: Vec<String>,
+    pub env: Vec<(String, String)>,
+    pub cwd: String,
+    /// After which it is killed in the guest, milliseconds.
+    pub limit_ms: Option<u64>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    Exited(i32),
+    Killed { signal: i32 },
+    /// It was killed at its limit.
+    TimedOut,
+}
+
+/// What the agent says of its machine when it is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Version of pgstrata inside.
+    pub version: String,
+    /// Release of the kernel.
+    pub kernel: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// To the guest.
+    Start(Order),
+    Input(Vec<u8>),
+    InputEnd,
+    Signal(i32),
+    PowerOff,
+    /// From the guest.
+    Hello(Hello),
+    Output(Vec<u8>),
+    Errors(Vec<u8>),
+    /// The command has read so many bytes of its input.
+    Took(u32),
+    Ended(Ended),
+    NotStarted(String),
+    Alive,
+}
+
+impl Frame {
+    /// Writes it in one call.
+    pub(super) fn write(&self, to: &mut impl Write) -> Result<()> {
+        let (kind, content) = self.packed()?;
+        let mut bytes = Vec::with_capacity(content.len() + 5);
+        bytes.push(kind);
+        bytes.extend_from_slice(&u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend_from_slice(&content);
+        to.write_all(&bytes).or_host(|| "write to the guest's port".to_owned())
+    }
+
+    fn packed(&self) -> Result<(u8, Vec<u8>)> {
+        Ok(match self {
+            Frame::Start(order) => (b's', json(order)?),
+            Frame::Input(bytes) => (b'i', bytes.clone()),
+            Frame::InputEnd => (b'e', Vec::new()),
+            Frame::Signal(number) => (b'k', number.to_le_bytes().to_vec()),
+            Frame::PowerOff => (b'p', Vec::new()),
+            Frame::Hello(hello) => (b'H', json(hello)?),
+            Frame::Output(bytes) => (b'O', bytes.clone()),
+            Frame::Errors(bytes) => (b'E', bytes.clone()),
+            Frame::Took(bytes) => (b'T', bytes.to_le_bytes().to_vec()),
+            Frame::Ended(ended) => (b'X', json(ended)?),
+            Frame::NotStarted(why) => (b'N', why.clone().into_bytes()),
+            Frame::Alive => (b'A', Vec::new()),
+        })
+    }
+
+    /// Reads the next; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// When it ends within a frame, or holds something else.
+    pub(super) fn read(from: &mut impl Read) -> Result<Option<Frame>> {
+        let mut head = [0; 5];
+        match from.read(&mut head[..1]) {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => return Frame::read(from),
+            Err(e) => return Err(Error::host(e.to_string()).while_doing("read from the guest's port")),
+        }
+        let reading = || "read from the guest's port".to_owned();
+        from.read_exact(&mut head[1..]).or_host(reading)?;
+        let length = usize::try_from(u32::from_le_bytes([head[1], head[2], head[3], head[4]])).unwrap_or(usize::MAX);
+        if length > MOST {
+            return Err(Error::host(format!("a frame of {length} bytes")).while_doing(reading()));
+        }
+        let mut content = vec![0; length];
+        from.read_exact(&mut content).or_host(reading)?;
+        Frame::unpacked(head[0], content).map(Some).map_err(|e| e.while_doing(reading()))
+    }
+
+    fn unpacked(kind: u8, content: Vec<u8>) -> Result<Frame> {
+        let number = || -> Result<[u8; 4]> {
+            content.as_slice().try_into().map_err(|_| Error::host("a number that does not have four bytes"))
+        };
+        Ok(match kind {
+            b's' => Frame::Start(from_json(&content)?),
+            b'i' => Frame::Input(content),
+            b'e' => Frame::InputEnd,
+            b'k' => Frame::Signal(i32::from_le_bytes(number()?)),
+            b'p' => Frame::PowerOff,
+            b'H' => Frame::Hello(from_json(&content)?),
+            b'O' => Frame::Output(content),
+            b'E' => Frame::Errors(content),
+            b'T' => Frame::Took(u32::from_le_bytes(number()?)),
+            b'X' => Frame::Ended(from_json(&content)?),
+            b'N' => Frame::NotStarted(String::from_utf8_lossy(&content).into_owned()),
+            b'A' => Frame::Alive,
+            other => return Err(Error::host(format!("a frame of the unknown kind {other}"))),
+        })
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|e| Error::bug(e.to_string()).while_doing("pack a frame"))
+}
+
+fn from_json<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|e| Error::host(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, proptest};
+
+    #[test]
+    fn every_frame_comes_back_as_it_went() {
+        let order = Order { argv: vec!["a b".into()], env: vec![("X".into(), "1".into())], cwd: "/".into(), limit_ms: Some(5) };
+        let frames = [
+            Frame::Start(order),
+            Frame::Input(vec![0, 255]),
+            Frame::InputEnd,
+            Frame::Signal(-2),
+            Frame::PowerOff,
+            Frame::Hello(Hello { version: "1".into(), kernel: "6".into() }),
+            Frame::Output(vec![1; 70_000]),
+            Frame::Errors(Vec::new()),
+            Frame::Took(7),
+            Frame::Ended(Ended::Killed { signal: 9 }),
+            Frame::Ended(Ended::TimedOut),
+            Frame::NotStarted("ä".into()),
+            Frame::Alive,
+        ];
+        let mut bytes = Vec::new();
+        frames.iter().for_each(|frame| frame.write(&mut bytes).unwrap());
+        let mut from = bytes.as_slice();
+        for frame in frames {
+            assert_eq!(Frame::read(&mut from).unwrap(), Some(frame));
+        }
+        assert_eq!(Frame::read(&mut from).unwrap(), None);
+    }
+
+    #[test]
+    fn a_frame_that_is_cut_or_too_large_is_an_error() {
+        assert!(Frame::read(&mut [b'O', 5, 0, 0, 0, 1].as_slice()).is_err());
+        assert!(Frame::read(&mut [b'O', 0, 0, 0, 255].as_slice()).is_err());
+        assert!(Frame::read(&mut [b'?', 0, 0, 0, 0].as_slice()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            drop(Frame::read(&mut bytes.as_slice()));
+        }
+    }
+}
