@@ -194,12 +194,14 @@ fn folded(cell: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The text with the groups of its numbers joined: `12 345` is one word.
+/// The text with the groups of its numbers joined, and their per cent: `12 345` is one word, and `65 %`.
 pub(super) fn joined(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let digit = |at: usize| chars.get(at).is_some_and(char::is_ascii_digit);
     let is_group = |at: usize| at > 0 && digit(at - 1) && (1..=3).all(|ahead| digit(at + ahead)) && !digit(at + 4);
-    chars.iter().enumerate().map(|(at, c)| if *c == ' ' && is_group(at) { NO_BREAK } else { *c }).collect()
+    let is_share = |at: usize| at > 0 && digit(at - 1) && chars.get(at + 1) == Some(&'%');
+    let joins = |at: usize| is_group(at) || is_share(at);
+    chars.iter().enumerate().map(|(at, c)| if *c == ' ' && joins(at) { NO_BREAK } else { *c }).collect()
 }
 
 #[cfg(test)]
@@ -262,6 +264,7 @@ mod tests {
     #[test]
     fn only_groups_of_three_digits_are_one_number() {
         assert_eq!(joined("1 234 567 tps"), "1\u{a0}234\u{a0}567 tps");
+        assert_eq!(joined("65 % (61–70 %), a % b"), "65\u{a0}% (61–70\u{a0}%), a % b");
         assert_eq!(joined("in 2026 12 trials, 3 1234"), "in 2026 12 trials, 3 1234");
     }
 
