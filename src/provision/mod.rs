@@ -65,6 +65,7 @@ layers! {
     mod ext; EXT2, EXT3, EXT4;
     mod xfs; XFS;
     mod btrfs; BTRFS;
+    mod f2fs; F2FS;
     mod tmpfs; Tmpfs;
     mod ramfs; Ramfs;
     mod directory; Directory;
