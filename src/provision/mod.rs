@@ -66,6 +66,10 @@ layers! {
     mod xfs; XFS;
     mod btrfs; BTRFS;
     mod f2fs; F2FS;
+    mod reiserfs; REISERFS;
+    mod jfs; JFS;
+    mod nilfs2; NILFS2;
+    mod bcachefs; BCACHEFS;
     mod tmpfs; Tmpfs;
     mod ramfs; Ramfs;
     mod directory; Directory;

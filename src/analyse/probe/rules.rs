@@ -85,7 +85,11 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
 fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let options = durability::mount_options(mount);
-    let (row, option) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack)?;
-    let sentence = format!("mount option {option} of {}: {}", mount.fstype, row.why);
+    let option = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack);
+    let (row, what) = match (option, durability::never_flushes(&mount.fstype)) {
+        (Some((row, option)), _) => (row, format!("mount option {option} of {}", mount.fstype)),
+        (None, row) => (row?, format!("filesystem {}", mount.fstype)),
+    };
+    let sentence = format!("{what}: {}", row.why);
     Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, row.source, sentence))
 }
