@@ -72,6 +72,7 @@ layers! {
     mod bcachefs; BCACHEFS;
     mod tmpfs; Tmpfs;
     mod ramfs; Ramfs;
+    mod hugetlbfs; Hugetlbfs;
     mod directory; Directory;
     #[cfg(test)] mod test_volumes; MD, LVM, LUKS, DELAY;
     #[cfg(test)] mod test_trio; TRIO;
