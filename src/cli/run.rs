@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
   pgstrata run which-filesystem.toml            run a plan, show progress, write the report
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
   pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
+  pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
@@ -41,7 +42,7 @@ One Ctrl-C undoes what is built, keeps the trials that are complete and leaves; 
 3 the machine lacks something, 4 an external program
 failed (a run stops when all of its first trials fail in the same way before they measure anything), 5 a run folder cannot be written or read, 130 interrupted.")]
 pub struct Args {
-    /// The plan (see `pgstrata plan --example`)
+    /// The plan file (see `pgstrata plan --example`), or the name of a shipped plan (see `pgstrata plans`)
     #[arg(required_unless_present = "resume")]
     plan: Option<PathBuf>,
     /// Go on with the run in this folder: trials that are complete are kept, the rest is run
@@ -55,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of whole checkpoint
-    /// cycles; the report begins with what that left out
+    /// cycles, and of the plan what its table `[quick]` says; the report begins with what that left out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
     /// There is none: `pgstrata plan` does that
