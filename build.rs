@@ -1,6 +1,6 @@
 //! Hands the chart library to the compiler: checked against its sum, copied to `OUT_DIR`, from where
 //! `src/report/page.rs` embeds it. Fetching is not its business: that is `scripts/fetch-echarts`. And makes the index of
-//! the shelf, by which `src/foreign/shelf.rs` embeds every file of it.
+//! the shelf, by which `src/foreign/shelf.rs` embeds every file of it, and that of the plans, for `src/plan/shipped.rs`.
 
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -15,10 +15,16 @@ const FILES: [&str; 4] = ["echarts.min.js", "LICENSE", "NOTICE", "LICENSE-d3"];
 
 /// Published measurements, a folder each.
 const SHELF: &str = "shelf";
+/// Plans, a file each.
+const PLANS: &str = "plans";
 
 fn main() {
     println!("cargo::rerun-if-changed={SHELF}");
     if let Err(problem) = index_shelf() {
+        println!("cargo::error={problem}");
+    }
+    println!("cargo::rerun-if-changed={PLANS}");
+    if let Err(problem) = index_plans() {
         println!("cargo::error={problem}");
     }
     for name in FILES {
@@ -44,8 +50,23 @@ fn index_shelf() -> Result<(), String> {
             ));
         }
     }
+    write_index("shelf.rs", &lines)
+}
+
+/// Writes a list of (name, text) in the order of the names.
+fn index_plans() -> Result<(), String> {
+    let mut lines = String::new();
+    for file in names(Path::new(PLANS))? {
+        let name = file.strip_suffix(".toml").ok_or_else(|| format!("{PLANS}/{file} is not a plan: NAME.toml"))?;
+        let path = format!("/{PLANS}/{file}");
+        lines.push_str(&format!("    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),\n"));
+    }
+    write_index("plans.rs", &lines)
+}
+
+fn write_index(name: &str, lines: &str) -> Result<(), String> {
     let out = env::var("OUT_DIR").map_err(|e| format!("cargo did not set OUT_DIR: {e}"))?;
-    let to = Path::new(&out).join("shelf.rs");
+    let to = Path::new(&out).join(name);
     fs::write(&to, format!("&[\n{lines}]\n")).map_err(|e| format!("failed to write {}: {e}", to.display()))
 }
 

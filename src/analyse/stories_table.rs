@@ -44,7 +44,7 @@ fn shown(fact: Fact, mount: &mut MountFacts, device: &mut DeviceFacts) {
         Fact::Partition => device.name = "vda1".to_owned(),
         Fact::NoFlushCounter => device.counts_flushes = Some(false),
         Fact::NoQueue => device.has_queue = Some(false),
-        Fact::NeverJournaled(fstype) => mount.fstype = fstype.to_owned(),
+        Fact::NeverFlushes(fstype) | Fact::NeverJournaled(fstype) => mount.fstype = fstype.to_owned(),
         Fact::WithoutJournal(fstype) => (mount.fstype, mount.journal) = (fstype.to_owned(), Some(false)),
         Fact::ZfsProperty(name, value) | Fact::ZfsParameter(name, value) => {
             mount.fstype = "zfs".to_owned();
@@ -101,6 +101,7 @@ fn of_probe(fact: Fact) -> Option<Durability> {
 fn of_import(fact: Fact) -> Option<Durability> {
     let facts = match fact {
         Fact::Filesystem(name) => vec![("stack.filesystem".to_owned(), example(name))],
+        Fact::NeverFlushes(fstype) => vec![("stack.filesystem".to_owned(), fstype.to_owned())],
         Fact::MountOption(option, of) => vec![
             ("mount.options".to_owned(), format!("rw, {option}")),
             ("stack.filesystem".to_owned(), of.first().unwrap_or(&"ext4").to_string()),
@@ -147,7 +148,10 @@ fn every_row_means_the_same_of_a_run_a_probe_and_an_import() {
     }
     let of = |wanted: fn(&DurabilityRow) -> bool| TABLE.iter().filter(|row| wanted(row)).count();
     let of_server = of(|row| matches!(row.fact, Fact::Setting(..)));
-    let told = of(|row| matches!(row.fact, Fact::Filesystem(_) | Fact::MountOption(..) | Fact::ZfsProperty(..)));
+    let told = of(|row| {
+        let fact = row.fact;
+        matches!(fact, Fact::Filesystem(_) | Fact::MountOption(..) | Fact::NeverFlushes(_) | Fact::ZfsProperty(..))
+    });
     assert_eq!(counts, [TABLE.len(), TABLE.len() - of_server, told + of_server]);
 }
 

@@ -19,6 +19,7 @@ mod man;
 pub(crate) mod out;
 mod places;
 mod plan;
+mod plans;
 mod probe;
 mod progress;
 mod report;
@@ -73,6 +74,7 @@ struct Cli {
 enum Command {
     Init(init::Args),
     Plan(plan::Args),
+    Plans(plans::Args),
     Run(run::Args),
     Status(status::Args),
     Probe(probe::Args),
@@ -94,6 +96,7 @@ impl Command {
         match self {
             Command::Init(args) => init::run(args),
             Command::Plan(args) => plan::run(args),
+            Command::Plans(args) => plans::run(args),
             Command::Run(args) => run::run(args),
             Command::Status(args) => status::run(args),
             Command::Probe(args) => probe::run(args),

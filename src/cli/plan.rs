@@ -34,7 +34,7 @@ Examples:
 Exit code: 0 the plan can run, 2 it has errors, 3 it does not fit on this machine, or some of its
 cases cannot run here (listed at the end).")]
 pub struct Args {
-    /// Plan file
+    /// Plan file, or the name of a shipped plan (see `pgstrata plans`)
     #[arg(required_unless_present_any = ["example", "schema"])]
     file: Option<PathBuf>,
     /// Print JSON
@@ -88,7 +88,10 @@ pub fn run(args: &Args) -> Result<u8> {
 /// Plan file's mistakes, and what server or kernel refuse of it.
 pub fn read(file: &Path, quick: bool) -> Result<(Plan, Checked)> {
     let paint = if out::stderr_takes_colour() { Paint::Coloured } else { Paint::Plain };
-    let mut plan = plan::read(file, &super::catalogue(), paint)?;
+    let mut plan = match super::plans::named(file)? {
+        Some(plan) => plan,
+        None => plan::read(file, &super::catalogue(), paint).map_err(|e| super::plans::hinted(e, file))?,
+    };
     if quick {
         make_quick(&mut plan)?;
     }
@@ -367,6 +370,7 @@ mod tests {
             baseline: BTreeMap::from([("stack".into(), "s".into())]),
             order: vec![key(1, 1), key(0, 1), key(0, 2), key(1, 2)],
             cases,
+            in_quick: None,
             quick: false,
             at_least: None,
             sha256: "00".into(),

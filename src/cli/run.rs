@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
   pgstrata run which-filesystem.toml            run a plan, show progress, write the report
   pgstrata run plan.toml --json > events.jsonl  the same for programs: one event a line
   pgstrata run plan.toml --quick                ten seconds a trial instead of whole checkpoint cycles
+  pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
@@ -41,7 +42,7 @@ the rest. Exit code: 0 all trials measured, 1 some were not run, 2 wrong plan or
 4 an external program failed (a run stops when its first trials all fail in the same way before they measure anything),
 5 a run folder cannot be written or read, 130 interrupted.")]
 pub struct Args {
-    /// The plan (see `pgstrata plan --example`)
+    /// The plan file (see `pgstrata plan --example`), or the name of a shipped plan (see `pgstrata plans`)
     #[arg(required_unless_present = "resume")]
     plan: Option<PathBuf>,
     /// Resume the run in this folder: complete trials are kept, the rest is run
@@ -55,7 +56,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Measure writing workloads for 10 s after a warm-up of 2 s, or as long as the plan says, instead of full checkpoint
-    /// cycles; the report starts with what that leaves out
+    /// cycles, with what the plan's table `[quick]` keeps; the report starts with what that leaves out
     #[arg(long, conflicts_with = "resume")]
     quick: bool,
     /// There is none: `pgstrata plan` does that

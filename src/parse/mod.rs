@@ -23,6 +23,7 @@ pub(crate) mod proc_pid_stat;
 pub(crate) mod proc_pid_status;
 pub(crate) mod proc_stat;
 pub(crate) mod server_log;
+pub(crate) mod superblock;
 pub(crate) mod swaps;
 pub(crate) mod vmstat;
 pub(crate) mod wipefs;

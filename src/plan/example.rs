@@ -34,6 +34,13 @@ pub fn example(catalogue: &Catalogue) -> String {
         );
         out.push_str(&format!("[[exclude]]\nstack = \"{last}\"\nwal_sync_method = \"open_datasync\"\n"));
     }
+    out.push_str(&rule("What --quick measures, beside making windows short"));
+    comment(
+        &mut out,
+        "",
+        "Cases that match every line of `only`, with other values for options of layers; default: all cases.",
+    );
+    out.push_str("[quick]\nblocks = 1\n# only = { clients = [1, 16] }\n# set = { loop = \"2GiB\" }\n");
     out
 }
 

@@ -19,8 +19,10 @@ mod order;
 pub(crate) mod pointed;
 mod postgres;
 mod problem;
+mod quick;
 mod schema;
 mod select;
+pub(crate) mod shipped;
 mod stacks;
 mod tree;
 mod values;
@@ -32,6 +34,7 @@ mod tests;
 pub use example::example;
 pub(crate) use problem::did_you_mean;
 pub use problem::{Paint, Problems};
+pub use quick::QuickPart;
 pub use schema::schema;
 pub use values::describe as describe_kind;
 
@@ -47,8 +50,8 @@ use std::path::Path;
 use tree::{Node, Pair, Value, get};
 
 /// Keys of a plan.
-const KEYS: [&str; 9] =
-    ["name", "seed", "blocks", "baseline", machine::MACHINE, "stack", "postgres", "workload", "exclude"];
+const KEYS: [&str; 10] =
+    ["name", "seed", "blocks", "baseline", machine::MACHINE, "stack", "postgres", "workload", "exclude", "quick"];
 
 /// Seed of a plan that has none.
 const DEFAULT_SEED: u64 = 1;
@@ -124,6 +127,8 @@ pub struct Plan {
     pub cases: Vec<CaseSpec>,
     /// The trials, in the order of execution.
     pub order: Vec<TrialKey>,
+    /// What a quick run has of it, where the plan says so.
+    pub in_quick: Option<QuickPart>,
     /// Whether its windows were made short ones.
     pub quick: bool,
     /// SHA-256 of the file's bytes, hex.
@@ -151,8 +156,10 @@ pub fn read(path: &Path, catalogue: &Catalogue, paint: Paint) -> Result<Plan> {
 }
 
 /// Checks the text of a plan that lies in no folder: relative paths in it start at `/`. `file_name` is for the messages.
-#[cfg(test)]
-pub(crate) fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(text: &str, file_name: &str, catalogue: &Catalogue) -> Result<Plan> {
     check(text, Path::new("/"), catalogue).map_err(|problems| problems.into_error(text, file_name, Paint::Plain))
 }
 
@@ -201,9 +208,14 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
     if !problems.is_empty() {
         return None;
     }
+    let quick = quick::read_quick(&root, &left, &baseline, catalogue, problems);
+    if !problems.is_empty() {
+        return None;
+    }
     let parts: Vec<ids::IdParts> = left.iter().map(|candidate| candidate.parts.clone()).collect();
     let ids = ids::ids(&parts);
     let order = order::order(&ids, blocks, seed);
+    let in_quick = quick.map(|quick| quick.part(&left, &ids, blocks));
     let cases = left.into_iter().zip(ids).map(|(candidate, id)| CaseSpec { id, ..candidate.case }).collect();
     Some(Plan {
         name,
@@ -213,10 +225,21 @@ fn assemble(text: &str, folder: &Path, catalogue: &Catalogue, problems: &mut Pro
         baseline,
         cases,
         order,
+        in_quick,
         quick: false,
         sha256: sha256(text.as_bytes()),
         text: text.to_owned(),
     })
+}
+
+impl Plan {
+    /// Leaves what a quick run has of it; all where the plan says nothing.
+    pub fn keep_quick_part(&mut self) {
+        let Some(part) = self.in_quick.take() else { return };
+        let ids: Vec<String> = part.cases.iter().map(|case| case.id.clone()).collect();
+        self.order = order::order(&ids, part.blocks, self.seed);
+        (self.blocks, self.at_least, self.cases) = (part.blocks, None, part.cases);
+    }
 }
 
 /// The trials of a run with more blocks than it was planned with; those of the earlier ones stay as they were.

@@ -35,7 +35,8 @@ pub fn schema(catalogue: &Catalogue) -> Value {
             "stack": named("Storage stacks by name.", stack(catalogue)),
             "postgres": postgres(),
             "workload": named("Workloads by name.", workload(catalogue)),
-            "exclude": exclude()
+            "exclude": exclude(),
+            "quick": quick()
         },
         "required": ["name", "stack", "workload"],
         "additionalProperties": false
@@ -77,6 +78,25 @@ fn exclude() -> Value {
         "description": "A case that matches every line of one of these tables is not run.",
         "type": "array",
         "items": { "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar()) }
+    })
+}
+
+fn quick() -> Value {
+    json!({
+        "description": "What `--quick` measures of the plan, beside making windows short.",
+        "type": "object",
+        "properties": {
+            "blocks": { "description": "Blocks of a quick run.", "type": "integer", "minimum": 1, "maximum": MAX_BLOCKS },
+            "only": {
+                "description": "Cases that match every line; a case without the axis is kept.",
+                "type": "object", "minProperties": 1, "additionalProperties": axis_of(&scalar())
+            },
+            "set": {
+                "description": "Options of layers that take these values.",
+                "type": "object", "additionalProperties": true
+            }
+        },
+        "additionalProperties": false
     })
 }
 

@@ -18,7 +18,7 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
     };
     let mut gone = vec![false; candidates.len()];
     for table in tables {
-        let Some(conditions) = read_conditions(table, &candidates, problems) else { continue };
+        let Some(conditions) = read_conditions(table, &candidates, "exclude", problems) else { continue };
         let mut matched = false;
         for (candidate, gone) in candidates.iter().zip(&mut gone) {
             if conditions.iter().all(|condition| condition.matches(candidate)) {
@@ -37,32 +37,43 @@ pub(super) fn exclude(root: &[Pair], candidates: Vec<CaseCandidate>, problems: &
 }
 
 /// One line of an exclude: the axis and the values, any of which matches.
-struct Condition {
+pub(super) struct Condition {
     axis: String,
     identities: BTreeSet<String>,
 }
 
 impl Condition {
-    fn matches(&self, candidate: &CaseCandidate) -> bool {
+    pub fn matches(&self, candidate: &CaseCandidate) -> bool {
         candidate.values.get(&self.axis).is_some_and(|known| self.identities.contains(&known.identity))
+    }
+
+    /// Whether the case has no such axis.
+    pub fn is_of_another(&self, candidate: &CaseCandidate) -> bool {
+        !candidate.values.contains_key(&self.axis)
     }
 }
 
-fn read_conditions(table: &Node, candidates: &[CaseCandidate], problems: &mut Problems) -> Option<Vec<Condition>> {
+/// Reads the lines of a table in `place`.
+pub(super) fn read_conditions(
+    table: &Node,
+    candidates: &[CaseCandidate],
+    place: &str,
+    problems: &mut Problems,
+) -> Option<Vec<Condition>> {
     let Value::Table(pairs) = &table.value else {
-        let message = format!("`exclude` must be tables, found {}", table.noun());
-        problems.add(Problem::at(table.span.clone(), message).help("write [[exclude]]"));
+        let message = format!("{place} must be a table of axes, found {}", table.noun());
+        problems.add(Problem::at(table.span.clone(), message).help("write AXIS = VALUE, or AXIS = [VALUE, ...]"));
         return None;
     };
     if pairs.is_empty() {
-        let problem = Problem::at(table.span.clone(), "this exclude is empty and would match every case");
-        problems.add(problem.help("state what to exclude: stack = \"...\""));
+        let problem = Problem::at(table.span.clone(), format!("this {place} is empty and would match every case"));
+        problems.add(problem.help("state the cases: stack = \"...\""));
         return None;
     }
     let before = problems.len();
     let mut conditions = Vec::new();
     for (key, node) in &flatten(pairs) {
-        let Some(values) = values_of(key, candidates, "exclude", problems) else { continue };
+        let Some(values) = values_of(key, candidates, place, problems) else { continue };
         let items: &[Node] = match &node.value {
             Value::List(items) if items.is_empty() => {
                 problems.add(Problem::at(node.span.clone(), format!("`{}` is an empty list", key.text)));

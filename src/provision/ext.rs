@@ -1,7 +1,7 @@
 //! `ext2`, `ext3`, `ext4`: one family, one driver, one set of tools.
 
 use super::Site;
-use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, MKFS, MOUNT, OnDevice, Recipe};
+use super::filesystem::{self, CopyOptions, FilesystemDevices, LOG, OnDevice, Recipe};
 use super::ledger::Thing;
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
@@ -59,9 +59,7 @@ const fn recipe(
         package: "e2fsprogs",
         modules,
         takes,
-        options: &[MKFS, MOUNT],
         copies: CopyOptions { bare: "cjnqvFKSV", short: 'd', long: "" },
-        capacity: filesystem::all_of_it,
         label_bytes: 16,
         label_and_uuid: |label, uuid| ["-q", "-L", label, "-U", uuid].map(str::to_owned).to_vec(),
         prepare: make_journal,
@@ -71,6 +69,7 @@ const fn recipe(
         rules: RULES,
         in_force,
         facts,
+        ..Recipe::ON_ONE_DEVICE
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::{Context, Error, Result};
 use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::host::time::sleep;
+use crate::parse::wipefs::Signature;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use crate::units::Bytes;
@@ -84,7 +85,10 @@ impl Layer for OnDevice {
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
             "mount" => mount::undo(host, thing),
-            "filesystem" => wipe(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
+            "filesystem" => {
+                let label = thing.marks.get("label").map(String::as_str);
+                wipe_ours(host, Path::new(thing.mark("device")?), thing.mark("uuid")?, label)
+            }
             LOG => (self.recipe.wipe_log)(host, Path::new(thing.mark("device")?), thing.mark("uuid")?),
             kind => Err(Error::bug(format!("a filesystem does not create a {kind}"))),
         }
@@ -135,6 +139,8 @@ pub(super) struct Recipe {
     pub copies: CopyOptions,
     /// Arguments of mkfs that give label and UUID.
     pub label_and_uuid: fn(&str, &str) -> Vec<String>,
+    /// Sets the UUID of a filesystem whose mkfs takes none: of a device and the UUID.
+    pub set_uuid: Option<fn(&Path, &str) -> Command>,
     /// Makes what must be there before mkfs (a journal device), entered into the ledger first, and returns further
     /// arguments of mkfs. Of a site, the devices, the options and the filesystem's UUID.
     pub prepare: fn(&Site<'_>, &FilesystemDevices<'_>, &Options, &str) -> Result<Vec<String>>,
@@ -167,6 +173,7 @@ impl Recipe {
         label_bytes: 0,
         copies: CopyOptions { bare: "", short: '\0', long: "" },
         label_and_uuid: |_, _| Vec::new(),
+        set_uuid: None,
         prepare: |_, _, _, _| Ok(Vec::new()),
         wipe_log: |_, _, _| Ok(()),
         members: |_| Vec::new(),
@@ -270,11 +277,13 @@ pub(super) fn new_uuid(host: &Host) -> Result<String> {
 fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, recipe: &Recipe) -> Result<()> {
     let uuid = new_uuid(site.host)?;
     let further = (recipe.prepare)(site, devices, options, &uuid)?;
+    let label = shortened(&site.name, recipe.label_bytes);
     for device in &devices.data {
         let thing = Thing::new(recipe.name, "filesystem").with_path("device", device)?.with("uuid", &uuid);
-        site.ledger.enter(thing)?;
+        // Between mkfs and its UUID a filesystem is ours by its label.
+        let labeled = recipe.set_uuid.map(|_| label);
+        site.ledger.enter(labeled.into_iter().fold(thing, |thing, label| thing.with("label", label)))?;
     }
-    let label = shortened(&site.name, recipe.label_bytes);
     // mkfs runs in the run's private folder, so that a stray word among its arguments names nothing of the machine.
     let command = Command::new(recipe.mkfs)
         .args(options.texts("mkfs"))
@@ -282,7 +291,11 @@ fn make(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
         .args((recipe.label_and_uuid)(label, &uuid))
         .args(devices.data.iter().copied())
         .cwd(&site.folder);
-    run_mkfs(site.host, &command)
+    run_mkfs(site.host, &command)?;
+    if let Some(set_uuid) = recipe.set_uuid {
+        site.host.run(&set_uuid(devices.data[0], &uuid))?;
+    }
+    Ok(())
 }
 
 /// Mounts the filesystem, compares the mount options, and reads it back.
@@ -311,12 +324,20 @@ fn text(path: &Path) -> Result<&str> {
 /// Wipes the signature of the filesystem with this UUID. Does nothing where the device carries none or a foreign one:
 /// a device's name may be another's by now.
 pub(super) fn wipe(host: &Host, path: &Path, uuid: &str) -> Result<()> {
+    wipe_ours(host, path, uuid, None)
+}
+
+/// Same, for one that is known by its label, too.
+fn wipe_ours(host: &Host, path: &Path, uuid: &str, label: Option<&str>) -> Result<()> {
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
         return Ok(());
     }
     let signatures = guard::signatures(host, &device)?;
-    let ours = signatures.iter().filter(|signature| signature.uuid.as_deref() == Some(uuid)).count();
+    let is_ours = |signature: &&Signature| {
+        signature.uuid.as_deref() == Some(uuid) || (label.is_some() && signature.label.as_deref() == label)
+    };
+    let ours = signatures.iter().filter(is_ours).count();
     if ours == 0 {
         return Ok(());
     }

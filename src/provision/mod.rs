@@ -79,8 +79,14 @@ layers! {
     mod zpool; ZPOOL;
     mod zfs; ZFS;
     mod zvol; ZVOL;
+    mod f2fs; F2FS;
+    mod reiserfs; REISERFS;
+    mod jfs; JFS;
+    mod nilfs2; NILFS2;
+    mod bcachefs; BCACHEFS;
     mod tmpfs; Tmpfs;
     mod ramfs; Ramfs;
+    mod hugetlbfs; Hugetlbfs;
     mod directory; Directory;
     #[cfg(test)] mod test_volumes; MD_STAND_IN, LVM_STAND_IN, LUKS_STAND_IN, DELAY_STAND_IN;
     #[cfg(test)] mod test_trio; TRIO;

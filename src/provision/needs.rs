@@ -33,7 +33,8 @@ pub(super) fn kernel_filesystem(host: &Host, fstype: &str, modules: &[&str]) -> 
     let known = registered.lines().any(|line| line.split_whitespace().next_back() == Some(fstype));
     (!known && !modules.iter().any(|module| has_module(host, module))).then(|| Unmet {
         what: format!("the filesystem {fstype} in the kernel {}", release(host).unwrap_or_default()),
-        hint: "boot a kernel that has it, or install the package with this kernel's modules".to_owned(),
+        hint: "run the plan with --guest, boot a kernel that has it, or install the package with this kernel's modules"
+            .to_owned(),
     })
 }
 

@@ -50,6 +50,8 @@ pub enum Fact {
     NoFlushCounter,
     /// A block device whose driver takes requests without the block layer's queue: sysfs has no `mq/` for it.
     NoQueue,
+    /// A filesystem whose driver sends no flushes, whatever its options.
+    NeverFlushes(&'static str),
     /// A filesystem that never keeps a journal.
     NeverJournaled(&'static str),
     /// A filesystem that keeps a journal as a rule, mounted without one.
@@ -142,6 +144,13 @@ pub(crate) const TABLE: &[DurabilityRow] = &[
         "a sync does not write its journal",
         "bcachefs: Principles of Operation, Mount options",
     ),
+    row(
+        Fact::MountOption("checkpoint=disable", &["f2fs"]),
+        Claim::HoldsFlushesBack,
+        "after a power cut its files are as they were when it was mounted",
+        "Documentation/filesystems/f2fs.rst",
+    ),
+    row(Fact::NeverFlushes("jfs"), Claim::HoldsFlushesBack, NO_FLUSHES, "fs/jfs/file.c, jfs_fsync"),
     row(Fact::NeverJournaled("ext2"), Claim::Unjournaled, NO_JOURNAL, "ext4(5)"),
     row(Fact::WithoutJournal("ext4"), Claim::Unjournaled, NO_JOURNAL, "ext4(5), has_journal"),
     row(Fact::Device(Name::Numbered("ram")), Claim::Volatile, MEMORY_DEVICE, "drivers/block/brd.c"),
@@ -224,7 +233,11 @@ pub(crate) fn memory_filesystem(fstype: &str) -> Option<&'static DurabilityRow> 
 #[must_use]
 pub(crate) fn mount_option(option: &str, filesystem: &str) -> Option<&'static DurabilityRow> {
     TABLE.iter().find(|row| match row.fact {
-        Fact::MountOption(known, of) => known == option && (of.is_empty() || of.contains(&filesystem)),
+        // f2fs prints the blocks that it may lose behind a colon: `checkpoint=disable:0`.
+        Fact::MountOption(known, of) => {
+            option.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+                && (of.is_empty() || of.contains(&filesystem))
+        }
         _ => false,
     })
 }
@@ -256,6 +269,12 @@ pub fn device<'a>(
         Fact::NoQueue => device.has_queue == Some(false) && !partition,
         _ => false,
     })
+}
+
+/// What a filesystem means whose driver sends no flushes.
+#[must_use]
+pub(crate) fn never_flushes(fstype: &str) -> Option<&'static DurabilityRow> {
+    TABLE.iter().find(|row| matches!(row.fact, Fact::NeverFlushes(of) if fstype == of))
 }
 
 /// What a filesystem without a journal means.

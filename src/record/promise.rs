@@ -62,7 +62,9 @@ pub fn of_mount(mount: &MountFacts) -> Vec<Promise> {
     let memory = memory.map(|row| row.promise(format!("filesystem {}", mount.fstype)));
     let options = durability::mount_options(mount).into_iter();
     let options = options.map(|(row, option)| row.promise(format!("mount option {option}")));
-    memory.into_iter().chain(options).chain(unjournaled(mount)).chain(durability::zfs(mount)).collect()
+    let silent =
+        durability::never_flushes(&mount.fstype).map(|row| row.promise(format!("filesystem {}", mount.fstype)));
+    memory.into_iter().chain(options).chain(silent).chain(unjournaled(mount)).chain(durability::zfs(mount)).collect()
 }
 
 /// What a filesystem without a journal promises.

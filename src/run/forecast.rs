@@ -51,11 +51,12 @@ pub fn workload(kind: &str) -> Result<&'static dyn Workload> {
         .ok_or_else(|| Error::user(format!("this pgstrata has no workload `{kind}`")))
 }
 
-/// Gives every case a short window, whatever it then lacks.
+/// Leaves what a quick run has of the plan, and gives every case a short window, whatever it then lacks.
 ///
 /// # Errors
 /// For a workload that this program does not have.
 pub fn make_quick(plan: &mut Plan) -> Result<()> {
+    plan.keep_quick_part();
     for case in &mut plan.cases {
         workload(&case.workload.kind)?.make_quick(&mut case.workload.options);
     }
@@ -363,6 +364,14 @@ fn templates(plan: &Plan, memory: Bytes) -> Result<BTreeMap<String, u64>> {
         );
     }
     Ok(templates)
+}
+
+/// Microseconds that the trials of a plan and loading their data should take, with its most blocks.
+///
+/// # Errors
+/// For a workload that this program does not have.
+pub fn expected_without_images(plan: &Plan, memory: Bytes) -> Result<u64> {
+    expected_us(plan, plan.blocks, memory, &templates(plan, memory)?)
 }
 
 fn expected_us(plan: &Plan, blocks: u32, memory: Bytes, templates: &BTreeMap<String, u64>) -> Result<u64> {

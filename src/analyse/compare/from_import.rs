@@ -304,6 +304,8 @@ impl Standing {
         let zfs = |value: String| table::zfs_property("sync", &value);
         let held_back = get(&["zfs.sync", "stack.zfs.sync"]).and_then(zfs);
         let held_back = held_back.or_else(|| options.split(',').map(str::trim).find_map(option));
+        let silent = || table::never_flushes(kind).map(|row| row.promise(format!("filesystem {kind}")));
+        let held_back = held_back.or_else(silent);
         let by_place = if medium == Medium::Memory {
             volatile(&format!("stored in memory{}", filesystem.map_or_else(String::new, |name| format!(": {name}"))))
         } else {

@@ -85,11 +85,16 @@ fn memory_below(evidence: &Evidence) -> Option<FiredRule> {
 fn mount_option(evidence: &Evidence) -> Option<FiredRule> {
     let mount = evidence.record.place.mount.as_ref()?;
     let options = durability::mount_options(mount);
-    let Some((row, option)) = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack) else {
-        let promise = durability::zfs(mount).into_iter().find(|it| it.claim == Claim::HoldsFlushesBack)?;
-        let source = "zfsprops(7), zfs(4)";
-        return Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, source, promise.to_string()));
+    let option = options.into_iter().find(|(row, _)| row.claim == Claim::HoldsFlushesBack);
+    let (row, what) = match (option, durability::never_flushes(&mount.fstype)) {
+        (Some((row, option)), _) => (row, format!("mount option {option} of {}", mount.fstype)),
+        (None, Some(row)) => (row, format!("filesystem {}", mount.fstype)),
+        (None, None) => {
+            let promise = durability::zfs(mount).into_iter().find(|it| it.claim == Claim::HoldsFlushesBack)?;
+            let source = "zfsprops(7), zfs(4)";
+            return Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, source, promise.to_string()));
+        }
     };
-    let sentence = format!("mount option {option} of {}: {}", mount.fstype, row.why);
+    let sentence = format!("{what}: {}", row.why);
     Some(rule(MOUNT_OPTION, Some(CredibilityKind::NoFlushSeen), None, row.source, sentence))
 }

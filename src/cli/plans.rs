@@ -1,0 +1,156 @@
+//! `pgstrata plans`: the plans that the program carries.
+
+use super::out;
+use super::progress::count;
+use crate::error::{Error, Result};
+use crate::host::machine;
+use crate::plan::shipped::{self, Shipped};
+use crate::plan::{self, Plan, did_you_mean};
+use crate::report::layout::TextTable;
+use crate::run::forecast::{expected_without_images, make_quick};
+use crate::units::{Bytes, Micros};
+use serde::Serialize;
+use std::path::Path;
+
+/// List the plans that ship with pgstrata, or print one
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  pgstrata plans                                    list them
+  pgstrata plans filesystem-matrix > mine.toml      take one as the start of your own
+  pgstrata plan filesystem-matrix --quick           what it would do here
+  pgstrata run filesystem-matrix --quick            run it
+
+`plan` and `run` take such a name where no file has it. Each plan has a page in docs/plans/: the question, the cases, how
+long it takes, what to read.")]
+pub struct Args {
+    /// Print this plan
+    #[arg(conflicts_with = "json")]
+    name: Option<String>,
+    /// Print the list as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists or prints.
+///
+/// # Errors
+/// When there is no plan of that name, or standard output takes no more.
+pub fn run(args: &Args) -> Result<u8> {
+    match &args.name {
+        Some(name) => {
+            let found = shipped::find(name).ok_or_else(|| unknown(name))?;
+            out::bytes(found.text.as_bytes())?;
+        }
+        None => {
+            let lines = shipped::all().map(Line::of).collect::<Result<Vec<Line>>>()?;
+            if args.json { out::json(&lines)? } else { out::fitted(|| shown(&lines))? }
+        }
+    }
+    Ok(0)
+}
+
+/// Checks the plan of this name, if there is one and no file has it.
+///
+/// # Errors
+/// As for a plan file.
+pub fn named(name: &Path) -> Result<Option<Plan>> {
+    let found = name.to_str().filter(|_| !name.exists()).and_then(shipped::find);
+    found.map(|found| parsed(&found)).transpose()
+}
+
+/// Says that there are shipped plans, where what cannot be read may have been meant as the name of one.
+pub fn hinted(error: Error, name: &Path) -> Error {
+    let bare = name.to_str().filter(|text| !text.contains(['/', '.']) && !name.exists());
+    match bare {
+        Some(text) => error.hint(format!("no shipped plan has that name either: {}", meant(text))),
+        None => error,
+    }
+}
+
+fn parsed(shipped: &Shipped) -> Result<Plan> {
+    plan::parse(shipped.text, shipped.name, &super::catalogue())
+}
+
+fn unknown(name: &str) -> Error {
+    Error::user(format!("no shipped plan is named `{}`", out::harmless(name))).hint(meant(name))
+}
+
+fn meant(name: &str) -> String {
+    let known = || shipped::all().map(|plan| plan.name);
+    did_you_mean(name, known()).unwrap_or_else(|| format!("there are {}", known().collect::<Vec<_>>().join(", ")))
+}
+
+/// A plan in the list.
+#[derive(Serialize)]
+struct Line {
+    name: &'static str,
+    question: String,
+    full: Extent,
+    quick: Extent,
+}
+
+/// How much it is. The time is that of the trials, without writing images.
+#[derive(Serialize)]
+struct Extent {
+    cases: usize,
+    trials: usize,
+    expected_us: u64,
+}
+
+impl Line {
+    fn of(shipped: Shipped) -> Result<Line> {
+        let memory = Bytes(machine::facts(&crate::host::Host::this()).memory_bytes);
+        let extent = |plan: &Plan| {
+            let expected_us = expected_without_images(plan, memory)?;
+            Ok::<Extent, Error>(Extent { cases: plan.cases.len(), trials: plan.order.len(), expected_us })
+        };
+        let mut plan = parsed(&shipped)?;
+        let full = extent(&plan)?;
+        make_quick(&mut plan)?;
+        Ok(Line { name: shipped.name, question: shipped.question(), full, quick: extent(&plan)? })
+    }
+}
+
+fn shown(lines: &[Line]) -> String {
+    let mut table = TextTable::default();
+    table.set_header(["plan", "question", "cases", "time", "--quick", "time"]);
+    for line in lines {
+        let trials = count(u32::try_from(line.quick.trials).unwrap_or(u32::MAX), "trial");
+        table.add_row([
+            line.name.to_owned(),
+            line.question.clone(),
+            line.full.cases.to_string(),
+            Micros(line.full.expected_us).to_string(),
+            trials,
+            Micros(line.quick.expected_us).to_string(),
+        ]);
+    }
+    table.align_right(&[2, 3, 4, 5]);
+    table.shown()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_plan_is_sound_and_its_quick_run_small() {
+        let lines: Vec<Line> = shipped::all().map(|plan| Line::of(plan).unwrap()).collect();
+        assert!(lines.len() > 1);
+        for line in &lines {
+            assert!(line.quick.trials <= 40, "{}: {} trials", line.name, line.quick.trials);
+            assert!(line.quick.expected_us < 20 * 60_000_000, "{}: {}", line.name, Micros(line.quick.expected_us));
+            assert!(line.full.trials >= line.quick.trials, "{}", line.name);
+            assert!(shown(&lines).contains(line.name));
+        }
+    }
+
+    #[test]
+    fn a_name_is_a_plan_where_no_file_has_it() {
+        assert_eq!(named(Path::new("filesystem-matrix")).unwrap().unwrap().name, "filesystem-matrix");
+        assert!(named(Path::new("/filesystem-matrix")).unwrap().is_none());
+        let folder = tempfile::tempdir().unwrap();
+        assert!(named(&folder.path().join("filesystem-matrix")).unwrap().is_none());
+        assert_eq!(unknown("filesystem-matrx").hint_text(), Some("did you mean `filesystem-matrix`?"));
+    }
+}

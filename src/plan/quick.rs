@@ -1,0 +1,169 @@
+//! `[quick]`: what of a plan `--quick` measures, beside making windows short.
+
+use super::matrix::CaseCandidate;
+use super::problem::{Problem, Problems, refuse_unknown};
+use super::select::{Condition, read_conditions};
+use super::tree::{Node, Pair, Value, get};
+use super::values::read;
+use super::{Catalogue, MAX_BLOCKS, read_whole};
+use crate::record::case::CaseSpec;
+use crate::record::options::OptionValue;
+use std::collections::BTreeMap;
+
+/// Its keys.
+const KEYS: [&str; 3] = ["blocks", "only", "set"];
+
+/// A quick run of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuickPart {
+    pub blocks: u32,
+    /// The cases that are left, with the options that are set.
+    pub cases: Vec<CaseSpec>,
+}
+
+/// What `[quick]` asks for, before the cases have their names.
+pub(super) struct Draft {
+    blocks: Option<u32>,
+    only: Vec<Condition>,
+    /// Options of layers, by key.
+    set: BTreeMap<String, OptionValue>,
+}
+
+/// Reads the table; `None` where there is none or it has mistakes.
+pub(super) fn read_quick(
+    root: &[Pair],
+    left: &[CaseCandidate],
+    baseline: &BTreeMap<String, String>,
+    catalogue: &Catalogue,
+    problems: &mut Problems,
+) -> Option<Draft> {
+    let (key, node) = get(root, "quick")?;
+    let before = problems.len();
+    let Value::Table(pairs) = &node.value else {
+        let message = format!("`quick` must be a table, found {}", node.noun());
+        problems.add(Problem::at(node.span.clone(), message).help("write [quick]"));
+        return None;
+    };
+    refuse_unknown(pairs.iter().map(|(key, _)| key), &KEYS, "`quick`", problems);
+    let blocks = read_whole(pairs, "blocks", 1, i64::from(MAX_BLOCKS), problems);
+    let blocks = blocks.map(|blocks| u32::try_from(blocks).unwrap_or(MAX_BLOCKS));
+    let only = get(pairs, "only").and_then(|(_, table)| read_conditions(table, left, "`only`", problems));
+    let set = get(pairs, "set").map(|(_, table)| read_set(table, left, catalogue, problems));
+    if problems.len() > before {
+        return None;
+    }
+    let draft = Draft { blocks, only: only.unwrap_or_default(), set: set.unwrap_or_default() };
+    let kept: Vec<&CaseCandidate> = left.iter().filter(|candidate| draft.keeps(candidate)).collect();
+    let is_baseline = |c: &&&CaseCandidate| baseline.iter().all(|(axis, value)| c.case.axes.get(axis) == Some(value));
+    let problem = match kept.iter().find(is_baseline) {
+        None if kept.is_empty() => "`only` leaves no case",
+        None => "`only` leaves out the baseline",
+        Some(_) => return Some(draft),
+    };
+    problems.add(Problem::at(key.span.clone(), problem).help("all of its lines must match the same case"));
+    None
+}
+
+/// The options to set: each of a layer that the plan uses.
+fn read_set(
+    table: &Node,
+    left: &[CaseCandidate],
+    catalogue: &Catalogue,
+    problems: &mut Problems,
+) -> BTreeMap<String, OptionValue> {
+    let mut set = BTreeMap::new();
+    let Value::Table(pairs) = &table.value else {
+        let message = format!("`set` must be a table of options, found {}", table.noun());
+        problems.add(Problem::at(table.span.clone(), message).help("write set = { loop = \"2GiB\" }"));
+        return set;
+    };
+    for (key, node) in pairs {
+        let nodes = left.iter().flat_map(|candidate| &candidate.case.stack.nodes);
+        let uses = nodes.filter(|node| node.options.get(&key.text).is_some()).map(|node| node.layer.as_str()).next();
+        let entry = uses.and_then(|layer| catalogue.layers.iter().find(|entry| entry.name == layer));
+        let Some(spec) = entry.and_then(|entry| entry.options.iter().find(|spec| spec.key == key.text)) else {
+            let problem =
+                Problem::at(key.span.clone(), format!("no layer of the plan is given the option `{}`", key.text));
+            problems.add(problem.help("`set` replaces what a layer is given"));
+            continue;
+        };
+        match read(spec.kind, node) {
+            Ok(choice) => drop(set.insert(key.text.clone(), choice.value)),
+            Err(refusal) => {
+                let problem = Problem::at(refusal.span, format!("`{}` {}", key.text, refusal.message));
+                problems.add(refusal.help.into_iter().fold(problem, Problem::help));
+            }
+        }
+    }
+    set
+}
+
+impl Draft {
+    /// A case without an axis of `only` is not asked for its value.
+    fn keeps(&self, candidate: &CaseCandidate) -> bool {
+        self.only.iter().all(|condition| condition.matches(candidate) || condition.is_of_another(candidate))
+    }
+
+    /// The cases with their names, which are those of the whole plan.
+    pub fn part(&self, left: &[CaseCandidate], ids: &[String], blocks: u32) -> QuickPart {
+        let kept = left.iter().zip(ids).filter(|(candidate, _)| self.keeps(candidate));
+        let cases = kept.map(|(candidate, id)| {
+            let mut case = CaseSpec { id: id.clone(), ..candidate.case.clone() };
+            for node in &mut case.stack.nodes {
+                for (key, value) in
+                    self.set.iter().filter(|(key, _)| node.options.get(key).is_some()).collect::<Vec<_>>()
+                {
+                    node.options.set(key, value.clone());
+                }
+            }
+            case
+        });
+        QuickPart { blocks: self.blocks.unwrap_or(blocks), cases: cases.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::tests::{MANUAL, catalogue};
+    use crate::plan::{Plan, parse};
+    use crate::units::Bytes;
+
+    fn read(quick: &str) -> Result<Plan, String> {
+        parse(&format!("{MANUAL}\n[quick]\n{quick}\n"), "plan.toml", &catalogue()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_quick_run_has_fewer_blocks_and_cases_and_other_options() {
+        let plan =
+            read("blocks = 1\nonly = { stack = \"ext4\", clients = [1, 16] }\nset = { loop = \"2GiB\" }").unwrap();
+        let part = plan.in_quick.unwrap();
+        assert_eq!(part.blocks, 1);
+        let clients = |case: &crate::record::case::CaseSpec| case.workload.options.integer("clients");
+        let kept: Vec<_> = part.cases.iter().filter(|case| case.workload.name == "tpcb").map(clients).collect();
+        assert_eq!(kept, [Some(1), Some(1), Some(16), Some(16)], "each with two values of wal_sync_method");
+        let without = part.cases.iter().filter(|case| case.workload.name == "sync").count();
+        assert_eq!(without, 1, "a workload without clients is not asked for them");
+        for case in &part.cases {
+            assert!(plan.cases.iter().any(|whole| whole.id == case.id), "{}", case.id);
+            assert_eq!(case.stack.node("loop").unwrap().options.size("loop"), Some(Bytes(2 << 30)));
+        }
+        assert_eq!(plan.cases[0].stack.node("loop").unwrap().options.size("loop"), Some(Bytes(6 << 30)));
+        assert_eq!(parse(MANUAL, "plan.toml", &catalogue()).unwrap().in_quick, None);
+    }
+
+    #[test]
+    fn mistakes_of_a_quick_run_are_found_in_any_run() {
+        for (quick, words) in [
+            ("block = 1", "unknown key `block`"),
+            ("only = { client = 1 }", "unknown axis `client` in `only`"),
+            ("only = { clients = 3 }", "no case has `clients` = `3`"),
+            ("only = { stack = \"xfs-disk\" }", "leaves out the baseline"),
+            ("set = { size = 3 }", "`size`"),
+            ("set = { sise = \"1GiB\" }", "no layer of the plan is given the option `sise`"),
+            ("set = 3", "must be a table"),
+        ] {
+            let said = read(quick).unwrap_err();
+            assert!(said.contains(words), "{quick}: {said}");
+        }
+    }
+}

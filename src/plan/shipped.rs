@@ -1,0 +1,50 @@
+//! Plans that the program carries in itself: a file each in `plans/`, a page each in `docs/plans/`.
+//!
+//! Adding one is adding these two files; `build.rs` makes the index.
+
+/// Every file: name without its ending, text; sorted.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/plans.rs"));
+
+/// A plan that is carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shipped {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+impl Shipped {
+    /// The question that it answers: the first sentence of the comment at its top.
+    #[must_use]
+    pub fn question(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+        let comment = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        let end = comment.find("? ").map_or(comment.len(), |at| at + 1);
+        comment[..end].to_owned()
+    }
+}
+
+/// Every plan, by name.
+pub fn all() -> impl Iterator<Item = Shipped> {
+    FILES.iter().map(|(name, text)| Shipped { name, text })
+}
+
+/// The plan of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<Shipped> {
+    all().find(|plan| plan.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_asks_a_question_and_has_a_page_that_names_it() {
+        for plan in all() {
+            assert!(plan.question().ends_with('?'), "{}: {}", plan.name, plan.question());
+            let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/plans/{}.md", plan.name));
+            let page = std::fs::read_to_string(page).unwrap();
+            assert!(page.contains(&format!("pgstrata run {}", plan.name)), "{}", plan.name);
+        }
+    }
+}

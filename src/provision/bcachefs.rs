@@ -1,0 +1,53 @@
+//! `bcachefs`. Debian 13 has the driver and not the tools: there it is unmet, with that reason.
+
+use super::filesystem::{self, OnDevice, Recipe};
+use crate::error::Result;
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::parse::superblock;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub static BCACHEFS: OnDevice = OnDevice {
+    doc: "bcachefs: copy on write with checksums; in Linux 6.7 to 6.17, and its tools in few distributions.",
+    recipe: RECIPE,
+};
+
+const RECIPE: Recipe = Recipe {
+    name: "bcachefs",
+    mkfs: "mkfs.bcachefs",
+    programs: &["bcachefs"],
+    package: "bcachefs-tools",
+    modules: &["bcachefs"],
+    // BCH_SB_LABEL_SIZE is 32.
+    label_bytes: 31,
+    label_and_uuid: |label, uuid| vec!["-q".to_owned(), format!("--fs_label={label}"), format!("--uuid={uuid}")],
+    usual: &["compression", "discard", "journal_flush_delay", "journal_flush_disabled", "nocow"],
+    facts,
+    ..Recipe::ON_ONE_DEVICE
+};
+
+const FACTS: &[&str] =
+    &["Block size", "Btree node size", "Checksum", "Device index", "External UUID", "Features", "Version"];
+
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+    let printed = host.run(&Command::new("bcachefs").arg("show-super").arg(device))?;
+    Ok(filesystem::chosen(&superblock::parse("bcachefs show-super", "External UUID", &printed.stdout)?, FACTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::host::Host;
+    use crate::provision::Layer;
+    use crate::record::options::Options;
+
+    #[test]
+    fn what_is_missing_names_the_tools() {
+        let unmet = super::BCACHEFS.unmet(&Host::this(), &Options::default());
+        if Host::this().has_program("mkfs.bcachefs") {
+            println!("skipped: mkfs.bcachefs is here");
+            return;
+        }
+        assert!(unmet.iter().any(|unmet| unmet.what == "the program mkfs.bcachefs"), "{unmet:?}");
+    }
+}

@@ -1,0 +1,146 @@
+//! `f2fs`: log-structured, made for flash.
+
+use super::filesystem::{OnDevice, Recipe};
+use super::options_kept::KeepRule;
+use super::options_kept::Kept::{Shown, Unless};
+use crate::error::{Error, Result};
+use crate::host::{Host, paths};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub static F2FS: OnDevice = OnDevice { doc: "F2FS: log-structured, made for flash.", recipe: RECIPE };
+
+const RECIPE: Recipe = Recipe {
+    name: "f2fs",
+    mkfs: "mkfs.f2fs",
+    package: "f2fs-tools",
+    modules: &["f2fs"],
+    // MAX_VOLUME_NAME is 512 UTF-16 units.
+    label_bytes: 255,
+    // Not -q, which hides why it fails.
+    label_and_uuid: |label, uuid| ["-l", label, "-U", uuid].map(str::to_owned).to_vec(),
+    usual: USUAL,
+    rules: RULES,
+    facts,
+    ..Recipe::ON_ONE_DEVICE
+};
+
+/// Mount options that people set for a database.
+const USUAL: &[&str] = &[
+    "active_logs",
+    "alloc_mode",
+    "background_gc",
+    "barrier",
+    "checkpoint",
+    "checkpoint_merge",
+    "compress_algorithm",
+    "data_flush",
+    "discard",
+    "nodiscard",
+    "discard_unit",
+    "extent_cache",
+    "noextent_cache",
+    "fastboot",
+    "flush_merge",
+    "noflush_merge",
+    "fsync_mode",
+    "gc_merge",
+    "inline_data",
+    "noinline_data",
+    "memory",
+    "mode",
+    "nobarrier",
+    "reserve_root",
+];
+
+/// fs/f2fs/super.c, `f2fs_show_options`: it prints nearly every option in force, defaults included.
+const RULES: &[KeepRule] = &[
+    ("checkpoint=disable", Shown(&["checkpoint=disable:"])),
+    ("checkpoint=disable:", Shown(&["checkpoint=disable:"])),
+    ("checkpoint=enable", Unless(&["checkpoint=disable:"])),
+    ("norecovery", Shown(&["norecovery", "disable_roll_forward"])),
+    ("disable_roll_forward", Shown(&["norecovery", "disable_roll_forward"])),
+    ("noheap", Unless(&["heap"])),
+    ("no_heap", Unless(&["heap"])),
+    ("nogc_merge", Unless(&["gc_merge"])),
+    ("nocheckpoint_merge", Unless(&["checkpoint_merge"])),
+];
+
+/// What `/sys/fs/f2fs/<device>` tells of the superblock and of how the driver writes (Documentation/ABI/testing/sysfs-fs-f2fs).
+const FACTS: &[&str] = &[
+    "features",
+    "main_blkaddr",
+    "reserved_segments",
+    "ovp_segments",
+    "cp_interval",
+    "discard_granularity",
+    "gc_min_sleep_time",
+    "ipu_policy",
+    "min_fsync_blocks",
+    "min_ipu_util",
+    "max_small_discards",
+    "unusable",
+];
+
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+    let real = paths::resolved(device);
+    let folder = format!("/sys/fs/f2fs/{}", real.file_name().unwrap_or_default().to_string_lossy());
+    let shown = |name: &&str| Some(((*name).to_owned(), host.read_optional(format!("{folder}/{name}"))?));
+    let shown: BTreeMap<String, String> = FACTS.iter().filter_map(shown).collect();
+    match shown.contains_key("features") {
+        true => Ok(shown),
+        false => Err(Error::host(format!("{folder}/features cannot be read"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provision::test_site::{TestPlace, mkfs, mounted};
+    use crate::record::promise::Claim;
+
+    const SIZE: &str = "128MiB";
+
+    #[test]
+    fn mount_options_that_people_set_are_kept() {
+        for list in [
+            "discard,noinline_data,active_logs=2",
+            "nodiscard,flush_merge,fsync_mode=strict",
+            "mode=lfs,alloc_mode=reuse,background_gc=off",
+            "checkpoint=enable,noextent_cache,fastboot",
+            "checkpoint_merge,gc_merge",
+        ] {
+            let Some(place) = TestPlace::with_layer("f2fs") else { return };
+            let built = place.build(&place.on_loop("f2fs", SIZE, mounted(&[list])));
+            assert!(built.is_ok(), "f2fs with {list}: {}", built.unwrap_err());
+            place.clean();
+        }
+    }
+
+    #[test]
+    fn a_mount_that_holds_flushes_back_says_so() {
+        for (option, holds_back) in [("nobarrier", true), ("fsync_mode=nobarrier", true), ("fsync_mode=posix", false)] {
+            let Some(place) = TestPlace::with_layer("f2fs") else { return };
+            let built = place.build(&place.on_loop("f2fs", SIZE, mounted(&[option]))).unwrap();
+            let promise = built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack);
+            assert_eq!(promise.is_some(), holds_back, "{option}");
+            place.clean();
+        }
+    }
+
+    #[test]
+    fn features_asked_of_mkfs_are_read_back() {
+        let Some(place) = TestPlace::with_layer("f2fs") else { return };
+        let built = place.build(&place.on_loop("f2fs", SIZE, mkfs(&["-O", "extra_attr,inode_checksum"]))).unwrap();
+        let features = &built.facts.nodes[1].details["features"];
+        assert!(features.contains("extra_attr") && features.contains("inode_checksum"), "{features}");
+        place.clean();
+    }
+
+    #[test]
+    fn what_mkfs_refuses_is_told_in_its_own_words() {
+        let Some(place) = TestPlace::with_layer("f2fs") else { return };
+        let error = place.build(&place.on_loop("f2fs", "4MiB", mkfs(&[]))).unwrap_err().to_string();
+        assert!(error.contains("mkfs.f2fs") && error.to_lowercase().contains("device size"), "{error}");
+        place.clean();
+    }
+}

@@ -1,0 +1,93 @@
+//! `jfs`: IBM's. Its UUID is set after mkfs, which takes none.
+
+use super::filesystem::{self, OnDevice, Recipe};
+use super::options_kept::KeepRule;
+use super::options_kept::Kept::{Shown, Unless};
+use crate::error::Result;
+use crate::host::Host;
+use crate::host::command::Command;
+use crate::parse::superblock;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub static JFS: OnDevice =
+    OnDevice { doc: "JFS: journals metadata; it never flushes the device's write cache.", recipe: RECIPE };
+
+const RECIPE: Recipe = Recipe {
+    name: "jfs",
+    mkfs: "mkfs.jfs",
+    programs: &["jfs_tune"],
+    package: "jfsutils",
+    modules: &["jfs"],
+    label_bytes: 16,
+    label_and_uuid: |label, _| ["-q", "-L", label].map(str::to_owned).to_vec(),
+    set_uuid: Some(|device, uuid| Command::new("jfs_tune").args(["-U", uuid]).arg(device)),
+    usual: &["discard", "nodiscard", "errors", "integrity", "nointegrity"],
+    rules: RULES,
+    facts,
+    ..Recipe::ON_ONE_DEVICE
+};
+
+/// fs/jfs/super.c, `jfs_show_options`.
+const RULES: &[KeepRule] = &[
+    ("discard", Shown(&["discard="])),
+    ("nodiscard", Unless(&["discard="])),
+    ("integrity", Unless(&["nointegrity"])),
+    ("errors=remount-ro", Unless(&["errors="])),
+];
+
+const FACTS: &[&str] = &[
+    "Aggregate block size",
+    "Aggregate size",
+    "Allocation group size",
+    "File system UUID",
+    "JFS flags",
+    "JFS version",
+    "Physical block size",
+];
+
+fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, String>> {
+    let printed = host.run(&Command::new("jfs_tune").arg("-l").arg(device))?;
+    Ok(filesystem::chosen(&superblock::parse("jfs_tune", "Aggregate block size", &printed.stdout)?, FACTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provision::test_site::{TestPlace, mounted};
+    use crate::record::promise::Claim;
+
+    const SIZE: &str = "64MiB";
+
+    #[test]
+    fn mount_options_that_people_set_are_kept() {
+        for list in ["integrity,errors=remount-ro", "nointegrity", "discard", "nodiscard,errors=continue"] {
+            let Some(place) = TestPlace::with_layer("jfs") else { return };
+            let built = place.build(&place.on_loop("jfs", SIZE, mounted(&[list])));
+            assert!(built.is_ok(), "jfs with {list}: {}", built.unwrap_err());
+            place.clean();
+        }
+    }
+
+    #[test]
+    fn it_sends_no_flush_and_says_so() {
+        let Some(place) = TestPlace::with_layer("jfs") else { return };
+        let built = place.build(&place.on_loop("jfs", SIZE, mounted(&[]))).unwrap();
+        assert!(built.facts.promise(built.facts.data.as_ref(), Claim::HoldsFlushesBack).is_some());
+        let flushes = || {
+            let stat = std::fs::read_to_string(format!("/sys/block/{}/stat", built.facts.devices()[0].1.name)).unwrap();
+            stat.split_whitespace().nth(15).unwrap().parse::<u64>().unwrap()
+        };
+        let before = flushes();
+        for number in 0..8 {
+            let file = std::fs::File::create(built.folder().join(format!("file{number}"))).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, &[1; 8192], 0).unwrap();
+            file.sync_all().unwrap();
+        }
+        assert_eq!(
+            flushes(),
+            before,
+            "a later kernel's jfs flushes: the row of record::durability is no longer true of it"
+        );
+        place.clean();
+    }
+}
