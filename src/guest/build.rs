@@ -107,7 +107,9 @@ pub fn build(
     let _lock = cache.lock(suite)?;
     let mirror = || Mirror::of(host, mirror);
     let task = Task { host, suite, folder: &folder, interrupt };
-    step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| task.modules(&mirror()?, work, told))?;
+    step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| {
+        task.modules(&mirror()?, work, told)
+    })?;
     step(&steps.boot, "unpack the kernel, pack what it boots", progress, |work, _| {
         boot_files::make(&steps.modules.place(), work)
     })?;
@@ -156,7 +158,7 @@ impl Task<'_> {
         let hooks = [
             self.script("modules.sh", recipe::MODULES_SCRIPT)?,
             "chroot \"$1\" sh /modules.sh".to_owned(),
-            format!("copy-out /out/. {}", quoted(work.as_os_str())),
+            format!("sync-out /out {}", quoted(work.as_os_str())),
         ];
         self.bootstrap(mirror, "apt", recipe::COMPILING, work, &hooks, told)?;
         files::set_mode(work, 0o755)
