@@ -26,7 +26,7 @@ pub(super) struct Bootstrap<'a> {
 
 impl Bootstrap<'_> {
     /// Installs `packages`, then runs `hooks`; what mmdebstrap says goes to `told`, line by line. The hooks get the root
-    /// as `$1`, and a folder to write to as `$TMPDIR`, which is `work`.
+    /// as `$1`, and may write to `work`.
     pub(super) fn run(
         &self,
         variant: &str,

@@ -167,10 +167,12 @@ impl Task<'_> {
     fn root(&self, mirror: &Mirror, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
         let modules = modules.join("modules");
         // Bound without what is mounted below it: /proc is, while hooks run.
+        let (plain, image) = (work.join("plain"), work.join("root.ext4"));
+        let (plain, image) = (quoted(plain.as_os_str()), quoted(image.as_os_str()));
         let image = format!(
-            "mkdir \"$TMPDIR/plain\" && mount --bind \"$1\" \"$TMPDIR/plain\" && \
-             mke2fs -q -F -t ext4 -m 0 -L pgstrata -d \"$TMPDIR/plain\" \"$TMPDIR/root.ext4\" {} && \
-             umount \"$TMPDIR/plain\" && rmdir \"$TMPDIR/plain\" && chmod 644 \"$TMPDIR/root.ext4\"",
+            "mkdir {plain} && mount --bind \"$1\" {plain} && \
+             mke2fs -q -F -t ext4 -m 0 -L pgstrata -d {plain} {image} {} && \
+             umount {plain} && rmdir {plain} && chmod 644 {image}",
             recipe::ROOT_SIZE
         );
         let hooks = [

@@ -7,4 +7,5 @@ mod commands;
 mod deaths;
 mod ground;
 mod layers;
+mod plans;
 mod refusals;
