@@ -3,13 +3,13 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo check test bench validate install clean
+.PHONY: help setup build demo check test guest-full bench validate install clean
 
 PREFIX ?= /usr/local
 DEST = $(DESTDIR)$(PREFIX)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## install what is missing for any of the targets below, and only that
 	@scripts/setup test
@@ -30,6 +30,11 @@ check: ## formatting, lints, rules of the house, licences and advisories of the 
 test: ## check, then every test; lists at its end what could not run here and why
 	@scripts/setup test
 	scripts/test
+
+guest-full: ## build the guests of every tried suite and run in them what this machine's kernel lacks (root; an hour)
+	@scripts/setup test
+	@scripts/setup guest
+	PGSTRATA_TEST_GUEST=1 cargo test --locked --test guest -- --show-output
 
 bench: ## what the instrument costs: prints ratios and their goals (root; 40 minutes)
 	@scripts/setup demo

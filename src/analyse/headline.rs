@@ -29,6 +29,17 @@ pub fn answer(contests: &[Contest<'_>], cases: &[CaseFinding], not_run: &[NotRun
     Answer { question, answer: format!("{}.", sentence.sentence()), notes }
 }
 
+/// The answer of a run on an emulated processor, where nothing is ranked.
+#[must_use]
+pub fn emulated() -> Answer {
+    let note = "Writes, bytes and flushes per operation, durability classes and failures are valid.";
+    Answer {
+        question: String::new(),
+        answer: "Emulated CPU (QEMU TCG): speed is not comparable, and nothing is ranked.".to_owned(),
+        notes: vec![note.to_owned()],
+    }
+}
+
 impl Answer {
     /// Everything as one paragraph.
     #[must_use]

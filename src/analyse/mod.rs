@@ -159,7 +159,11 @@ impl Analysis {
             self.case_finding(case, judged, of_machines)
         });
         let (mut found, remarks): (Vec<CaseFinding>, Vec<Vec<Remark>>) = found.unzip();
-        let mut answer = headline::answer(&contests, &found, &not_run);
+        let emulated = self.cases.iter().any(|case| case.strata.emulated);
+        let mut answer = match contests.is_empty() && emulated {
+            true => headline::emulated(),
+            false => headline::answer(&contests, &found, &not_run),
+        };
         let mut headline = answer.text();
         if self.input.run.quick {
             let quick = window::quick_sentence(&self.cases);

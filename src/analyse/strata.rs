@@ -35,6 +35,8 @@ pub struct StrataSums {
     pub xids: Flow,
     /// Checkpoints that began while it was measured.
     pub checkpoints: u64,
+    /// Whether the processor was emulated.
+    pub emulated: bool,
     /// Whether it ran in a virtual machine.
     pub in_virtual_machine: bool,
     image: ImageCostSums,
@@ -78,6 +80,7 @@ impl StrataSums {
         for column in [columns::PG_CHECKPOINTS_TIMED, columns::PG_CHECKPOINTS_REQUESTED] {
             self.checkpoints += seconds.counts(&column).and_then(growth).map_or(0, |grown| grown.amount);
         }
+        self.emulated |= record.host.is_emulated();
         self.in_virtual_machine |= record.host.is_virtual == Some(true);
         let Some(stack) = &record.stack else { return };
         let depths: Vec<(End, BTreeMap<String, u32>)> = stack

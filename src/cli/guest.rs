@@ -140,7 +140,10 @@ fn shown_span(span: Duration) -> String {
 
 fn shown(image: &Image) -> String {
     let Image { suite, kernel, zfs, postgresql, root_bytes, .. } = image;
-    out::harmless(&format!("{suite}: Linux {kernel}, ZFS {zfs}, PostgreSQL {postgresql}, root image {}", Bytes(*root_bytes)))
+    out::harmless(&format!(
+        "{suite}: Linux {kernel}, ZFS {zfs}, PostgreSQL {postgresql}, root image {}",
+        Bytes(*root_bytes)
+    ))
 }
 
 /// What `status --json` prints.
@@ -169,7 +172,10 @@ fn status(host: &Host, cache: &Cache, json: bool) -> Result<u8> {
     let mut lines = Vec::new();
     for suite in cache.suites() {
         let image = build::find(cache, &suite)?;
-        lines.push(image.as_ref().map_or_else(|| format!("{suite}: not complete, or of another version; pgstrata guest build --suite {suite}"), shown));
+        lines.push(image.as_ref().map_or_else(
+            || format!("{suite}: not complete, or of another version; pgstrata guest build --suite {suite}"),
+            shown,
+        ));
         guests.push(GuestStatus {
             suite: suite.name().to_owned(),
             built: image.is_some(),

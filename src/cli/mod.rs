@@ -10,9 +10,10 @@ mod completions;
 mod doctor;
 mod estimate;
 mod follow;
-mod guest;
 #[cfg(test)]
 mod graph_tests;
+mod guest;
+mod guest_run;
 mod import;
 mod init;
 mod man;

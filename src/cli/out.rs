@@ -161,6 +161,11 @@ pub fn error(error: &Error) {
     to_stderr(&shown(error, stderr_takes_colour()));
 }
 
+/// Writes what another program said to standard error, made harmless.
+pub fn to_stderr_bytes(bytes: &[u8]) {
+    to_stderr(&harmless_lines(&String::from_utf8_lossy(bytes)));
+}
+
 fn to_stderr(text: &str) {
     // Where standard error is closed, there is nobody left to tell.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));

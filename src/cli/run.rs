@@ -1,10 +1,12 @@
 //! `pgstrata run`: executes a plan, or goes on with a run that stopped.
 
 use super::follow::Follower;
+use super::guest_run;
 use super::out;
 use super::places::PlaceArgs;
 use super::progress::{Progress, count};
 use crate::error::{Context, EXIT_INCOMPLETE, Error, Kind, Result};
+use crate::guest::suite::Suite;
 use crate::host::Host;
 use crate::host::signals::Interrupt;
 use crate::plan::Plan;
@@ -13,8 +15,9 @@ use crate::record::case::CaseSpec;
 use crate::record::event::Stamped;
 use crate::run::check;
 use crate::run::clean;
+use crate::run::died::Died;
 use crate::run::events::Watcher;
-use crate::run::session::{self, Ending, Places};
+use crate::run::session::{self, Continuing, Ending, Places};
 use crate::store::folder::RunFolder;
 use crate::units::Micros;
 use std::collections::BTreeSet;
@@ -30,6 +33,7 @@ use std::path::{Path, PathBuf};
   pgstrata run filesystem-matrix --quick        a plan that ships with pgstrata
   pgstrata run --resume results/2026-11-21-0241-which-filesystem
   pgstrata run --resume results/2026-11-21-0241-which-filesystem --blocks 8
+  pgstrata run plan.toml --guest=bookworm       in a throw-away virtual machine (see pgstrata guest)
   pgstrata run plan.toml --page --notify 'systemd-cat -t pgstrata printenv'
 
 --notify splits CMD at spaces into a program and its arguments: no shell, no quoting. The program starts in the working
@@ -62,6 +66,12 @@ pub struct Args {
     /// There is none: `pgstrata plan` does that
     #[arg(long, hide = true)]
     dry_run: bool,
+    /// Run it in a guest: a throw-away virtual machine with kernel, ZFS and PostgreSQL of a Debian suite [default: trixie]
+    #[arg(long, value_name = "SUITE", num_args = 0..=1, require_equals = true, default_missing_value = "trixie", conflicts_with = "resume")]
+    guest: Option<Suite>,
+    /// Trials under which a guest died: for the program inside
+    #[arg(long, hide = true, requires = "resume", value_name = "JSON")]
+    died: Option<String>,
     /// Overwrite disks that the plan marks `overwrite = true` without asking
     #[arg(long)]
     yes: bool,
@@ -88,7 +98,10 @@ pub fn run(args: &Args) -> Result<u8> {
     }
     let host = Host::this();
     let follower = Follower::new(args.page);
-    let ended = run_watched(args, &host, &follower);
+    let ended = match &args.guest {
+        Some(suite) => in_guest(args, suite, &host, &follower),
+        None => run_watched(args, &host, &follower),
+    };
     if ended.is_err() {
         follower.failed();
     }
@@ -110,11 +123,40 @@ fn run_watched(args: &Args, host: &Host, follower: &Follower) -> Result<u8> {
         follower.note(folder, event);
     };
     let ending = match &task {
-        Task::Resume(stored) => session::resume(host, stored, args.blocks, &places, &interrupt, &watcher),
+        Task::Resume(stored) => session::resume(host, stored, continuing(args)?, &places, &interrupt, &watcher),
         Task::Start(plan) => start(host, plan, &places, &interrupt, &watcher),
     };
     progress.finish();
     conclude(&ending?, args.json)
+}
+
+fn continuing(args: &Args) -> Result<Continuing> {
+    let died: Vec<Died> = match &args.died {
+        Some(list) => serde_json::from_str(list).or_user(|| "read --died".to_owned())?,
+        None => Vec::new(),
+    };
+    Ok(Continuing { blocks: args.blocks, died })
+}
+
+/// The same in a guest; the page and the tables are made here.
+fn in_guest(args: &Args, suite: &Suite, host: &Host, follower: &Follower) -> Result<u8> {
+    let plan = args.plan.as_ref().ok_or_else(|| Error::user("name a plan"))?;
+    let places = args.places.places()?;
+    let request = guest_run::Request { plan, suite, quick: args.quick, json: args.json, results: &places.results };
+    let outcome = guest_run::run(host, &request, &|folder, event| follower.note(folder, event))?;
+    let Some(folder) = outcome.folder else { return Ok(outcome.code) };
+    let findings = crate::analyse::load::findings(&folder)?;
+    let report = folder.join("report.html");
+    if !args.json {
+        let (done, not_run) = guest_run::counted(&folder)?;
+        super::report::print(&findings, "txt")?;
+        out::line(&format!("\n{} measured, {not_run} not run", count(done, "trial")))?;
+        out::line(&format!("run folder  {}", folder.display()))?;
+        out::line(&format!("report      {}", report.display()))?;
+    }
+    super::report::write(&findings, "html", &report)?;
+    session::give_to_person(&folder)?;
+    Ok(outcome.code)
 }
 
 /// Starts a run, and says when an earlier one has left something.

@@ -116,7 +116,11 @@ fn boots(
     let begun = now();
     let status = loop {
         let ended = child.try_wait().map_err(|e| Error::host(e.to_string()).while_doing("wait for QEMU"))?;
-        if ended.is_some() || begun.elapsed() > LIMIT || interrupt.is_raised() || said(folder, "console.log").contains(WORKS) {
+        if ended.is_some()
+            || begun.elapsed() > LIMIT
+            || interrupt.is_raised()
+            || said(folder, "console.log").contains(WORKS)
+        {
             break ended;
         }
         sleep(Duration::from_millis(50));

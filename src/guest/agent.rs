@@ -112,7 +112,10 @@ impl Running {
             thread("input", move || feed(pipe, &fed, &line))?;
         }
         for (pipe, frame) in [
-            (child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), Frame::Output as fn(Vec<u8>) -> Frame),
+            (
+                child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+                Frame::Output as fn(Vec<u8>) -> Frame,
+            ),
             (child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), Frame::Errors),
         ] {
             let Some(pipe) = pipe else { continue };
@@ -122,7 +125,8 @@ impl Running {
                 open.fetch_sub(1, Ordering::SeqCst);
             })?;
         }
-        let watch = Watch { child, begun, limit: order.limit_ms.map(Duration::from_millis), open, over: Arc::clone(&over) };
+        let watch =
+            Watch { child, begun, limit: order.limit_ms.map(Duration::from_millis), open, over: Arc::clone(&over) };
         let line = line.clone();
         thread("watch", move || watch.until_end(&line))?;
         Ok(Running { leader, input: Some(input), over })

@@ -26,7 +26,7 @@ pub(super) struct Bootstrap<'a> {
 
 impl Bootstrap<'_> {
     /// Installs `packages`, then runs `hooks`; what mmdebstrap says goes to `told`, line by line. The hooks get the root
-    /// as `$1`, and a folder to write to as `$TMPDIR`, which is `work`.
+    /// as `$1`, and may write to `work`.
     pub(super) fn run(
         &self,
         variant: &str,
@@ -52,6 +52,9 @@ impl Bootstrap<'_> {
             .arg(format!("--include={}", packages.join(",")))
             .arg(format!("--setup-hook=mkdir -p \"$1\"{archives}"))
             .arg(format!("--setup-hook=sync-in {kept} {archives}"))
+            // A first filesystem of the suite's own would take a minute, and is not used.
+            .arg("--essential-hook=chroot \"$1\" dpkg-divert --local --quiet --rename --add /usr/sbin/update-initramfs")
+            .arg("--essential-hook=ln -s /bin/true \"$1\"/usr/sbin/update-initramfs")
             .arg("--essential-hook=mkdir -p \"$1\"/etc/postgresql-common/createcluster.d")
             .arg("--essential-hook=echo create_main_cluster = false > \"$1\"/etc/postgresql-common/createcluster.d/guest.conf")
             .arg(format!("--customize-hook=sync-out {archives} {kept}"));
@@ -72,7 +75,8 @@ impl Bootstrap<'_> {
     fn follow(&self, command: &Command, told: &mut dyn FnMut(&str)) -> Result<()> {
         let log = self.log();
         let file = files::create(&log)?;
-        let both = || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing("open the log of mmdebstrap"));
+        let both =
+            || file.try_clone().map_err(|e| Error::host(e.to_string()).while_doing("open the log of mmdebstrap"));
         let mut child = self.host.spawn(command, Stdio::from(both()?), Stdio::from(both()?))?;
         let begun = now();
         let mut seen = 0;
@@ -114,7 +118,8 @@ impl Bootstrap<'_> {
             return failed(format!("the mirror lacks a package that it lists: {line}"))
                 .hint(format!("it may be in the middle of an update: try again in some minutes, or {elsewhere}"));
         }
-        if let Some(line) = line_with("Unable to locate package").or_else(|| line_with("has no installation candidate")) {
+        if let Some(line) = line_with("Unable to locate package").or_else(|| line_with("has no installation candidate"))
+        {
             return failed(format!("the suite {suite} cannot be a guest: {line}"))
                 .hint(format!("tried suites: {}", TRIED.join(", ")));
         }
@@ -122,7 +127,10 @@ impl Bootstrap<'_> {
             return Error::host(format!("no space for the guest: {line}"))
                 .hint("it needs 4 GB while it is built; PGSTRATA_CACHE names another folder");
         }
-        if let Some(line) = ["Could not resolve", "Could not connect", "Connection failed", "Connection timed out"].iter().find_map(|what| line_with(what)) {
+        if let Some(line) = ["Could not resolve", "Could not connect", "Connection failed", "Connection timed out"]
+            .iter()
+            .find_map(|what| line_with(what))
+        {
             return Error::host(format!("the mirror cannot be reached: {line}")).hint(elsewhere);
         }
         if let Some(line) = line_with("E: ZFS ") {
@@ -160,7 +168,12 @@ mod tests {
     #[test]
     fn what_went_wrong_is_told_with_what_to_do() {
         for (log, kind, said, hint) in [
-            ("E: The repository 'http://m x Release' does not have a Release file.\n", Kind::User, "no suite", "bookworm"),
+            (
+                "E: The repository 'http://m x Release' does not have a Release file.\n",
+                Kind::User,
+                "no suite",
+                "bookworm",
+            ),
             ("Err:3 http://m trixie/main amd64 zlib\n  404  Not Found [IP: 1.2.3.4 80]\n", Kind::Tool, "404", "again"),
             ("E: Unable to locate package zfs-dkms\n", Kind::Tool, "zfs-dkms", "tried suites"),
             ("dpkg: error: No space left on device\n", Kind::Host, "no space", "PGSTRATA_CACHE"),

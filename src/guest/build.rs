@@ -107,7 +107,9 @@ pub fn build(
     let _lock = cache.lock(suite)?;
     let mirror = || Mirror::of(host, mirror);
     let task = Task { host, suite, folder: &folder, interrupt };
-    step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| task.modules(&mirror()?, work, told))?;
+    step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| {
+        task.modules(&mirror()?, work, told)
+    })?;
     step(&steps.boot, "unpack the kernel, pack what it boots", progress, |work, _| {
         boot_files::make(&steps.modules.place(), work)
     })?;
@@ -156,7 +158,7 @@ impl Task<'_> {
         let hooks = [
             self.script("modules.sh", recipe::MODULES_SCRIPT)?,
             "chroot \"$1\" sh /modules.sh".to_owned(),
-            format!("copy-out /out/. {}", quoted(work.as_os_str())),
+            format!("sync-out /out {}", quoted(work.as_os_str())),
         ];
         self.bootstrap(mirror, "apt", recipe::COMPILING, work, &hooks, told)?;
         files::set_mode(work, 0o755)
@@ -165,10 +167,12 @@ impl Task<'_> {
     fn root(&self, mirror: &Mirror, modules: &Path, work: &Path, told: &mut dyn FnMut(&str)) -> Result<()> {
         let modules = modules.join("modules");
         // Bound without what is mounted below it: /proc is, while hooks run.
+        let (plain, image) = (work.join("plain"), work.join("root.ext4"));
+        let (plain, image) = (quoted(plain.as_os_str()), quoted(image.as_os_str()));
         let image = format!(
-            "mkdir \"$TMPDIR/plain\" && mount --bind \"$1\" \"$TMPDIR/plain\" && \
-             mke2fs -q -F -t ext4 -m 0 -L pgstrata -d \"$TMPDIR/plain\" \"$TMPDIR/root.ext4\" {} && \
-             umount \"$TMPDIR/plain\" && rmdir \"$TMPDIR/plain\" && chmod 644 \"$TMPDIR/root.ext4\"",
+            "mkdir {plain} && mount --bind \"$1\" {plain} && \
+             mke2fs -q -F -t ext4 -m 0 -L pgstrata -d {plain} {image} {} && \
+             umount {plain} && rmdir {plain} && chmod 644 {image}",
             recipe::ROOT_SIZE
         );
         let hooks = [

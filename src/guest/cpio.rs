@@ -75,7 +75,10 @@ mod tests {
         let lines: Vec<&str> = list.lines().collect();
         assert_eq!(lines.len(), 3, "{list}");
         assert!(lines[0].starts_with("drwxr-xr-x") && lines[0].ends_with(" bin"), "{list}");
-        assert!(lines[1].starts_with("-rwxr-xr-x") && lines[1].contains(" 5 ") && lines[1].ends_with(" bin/x"), "{list}");
+        assert!(
+            lines[1].starts_with("-rwxr-xr-x") && lines[1].contains(" 5 ") && lines[1].ends_with(" bin/x"),
+            "{list}"
+        );
         assert!(lines[2].starts_with("crw-------") && lines[2].contains("5,   1"), "{list}");
     }
 }

@@ -18,7 +18,8 @@ pub(super) fn told(status: Option<ExitStatus>, console: &str, qemu: &str, memory
         format!("the guest's kernel panicked: {}", after_time(line))
     } else if let Some(line) = console.lines().rev().find(|line| line.contains("damaged")) {
         let hint = "pgstrata guest rm and pgstrata guest build make it anew";
-        return Error::host(format!("the guest ended: {}", after_time(line).trim_start_matches("pgstrata-guest: "))).hint(hint);
+        return Error::host(format!("the guest ended: {}", after_time(line).trim_start_matches("pgstrata-guest: ")))
+            .hint(hint);
     } else {
         match status.map(|status| (status.code(), status.signal())) {
             Some((_, Some(signal))) => format!("the guest ended: QEMU was killed by signal {signal}"),
@@ -72,10 +73,14 @@ mod tests {
     #[test]
     fn the_cause_comes_first_and_the_console_after_it() {
         let text = error(9, "[    1.0] a\r\n[    2.0] b\r\n").to_string();
-        assert_eq!(text, "the guest ended: QEMU was killed by signal 9; last lines of the guest's console:\n  [    1.0] a\n  [    2.0] b");
+        assert_eq!(
+            text,
+            "the guest ended: QEMU was killed by signal 9; last lines of the guest's console:\n  [    1.0] a\n  [    2.0] b"
+        );
         let text = error(0, "[    2.5] Kernel panic - not syncing: sysrq triggered crash\n").to_string();
         assert!(text.starts_with("the guest's kernel panicked: Kernel panic - not syncing: sysrq"), "{text}");
-        let text = error(0, "Kernel panic - not syncing: Out of memory: compulsory panic_on_oom is enabled\n").to_string();
+        let text =
+            error(0, "Kernel panic - not syncing: Out of memory: compulsory panic_on_oom is enabled\n").to_string();
         assert!(text.starts_with("the guest ran out of its 1 GiB of memory"), "{text}");
         let damaged = error(0, "pgstrata-guest: the root image is damaged: it cannot be mounted\n");
         assert!(damaged.to_string().contains("damaged") && damaged.hint_text().unwrap().contains("guest rm"));

@@ -22,7 +22,8 @@ impl Mirror {
         if let Some(main) = named {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/@%+".contains(c);
             if !main.contains("://") || !main.chars().all(plain) {
-                return Err(Error::user(format!("--mirror {main}: no address")).hint("give an address with http:// or https://"));
+                return Err(Error::user(format!("--mirror {main}: no address"))
+                    .hint("give an address with http:// or https://"));
             }
             return Ok(Mirror { main: main.trim_end_matches('/').to_owned(), security: None });
         }

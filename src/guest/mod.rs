@@ -15,6 +15,7 @@ mod cpio;
 mod death;
 mod kernel;
 mod mirror;
+pub mod outlet;
 mod recipe;
 pub mod share;
 mod steps;

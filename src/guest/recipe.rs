@@ -7,8 +7,8 @@ use std::path::Path;
 /// Raised when a step makes something else from the same inputs.
 const EDITION: &str = "1";
 
-/// Packages that are needed to build ZFS, beside what a package manager needs.
-pub(super) const COMPILING: &[&str] = &["linux-headers-amd64", "zfs-dkms"];
+/// The kernel, and what builds ZFS for it, beside what a package manager needs.
+pub(super) const COMPILING: &[&str] = &["busybox-static", "linux-headers-amd64", "linux-image-amd64", "zfs-dkms"];
 
 /// Packages of the root image, beside the essential ones. A pattern stands for a package that some suites lack.
 pub(super) const ROOT: &[&str] = &[
@@ -41,8 +41,7 @@ pub(super) const ROOT: &[&str] = &[
 ];
 
 /// Modules that are loaded before the root image can be mounted; those of the second list where the kernel has them.
-pub(super) const EARLY_MODULES: &[&str] =
-    &["virtio_pci", "virtio_blk", "virtio_console", "ext4", "9p", "9pnet_virtio"];
+pub(super) const EARLY_MODULES: &[&str] = &["virtio_pci", "virtio_blk", "virtio_console", "ext4", "9p", "9pnet_virtio"];
 pub(super) const EARLY_MODULES_IF_THERE: &[&str] = &["crc32c_generic", "virtio_rng"];
 
 pub(super) const MODULES_SCRIPT: &str = include_str!("scripts/modules.sh");
@@ -70,8 +69,7 @@ impl Steps {
         let step = |name, inputs: &[&str]| Step { folder: folder.to_path_buf(), name, key: key(inputs) };
         let modules = step("modules", &[EDITION, suite.name(), &COMPILING.join(" "), MODULES_SCRIPT]);
         let early = [EARLY_MODULES.join(" "), EARLY_MODULES_IF_THERE.join(" ")];
-        let boot =
-            step("boot", &[EDITION, &modules.key, &early[0], &early[1], INITRAMFS_SCRIPT, PROBE_SCRIPT]);
+        let boot = step("boot", &[EDITION, &modules.key, &early[0], &early[1], INITRAMFS_SCRIPT, PROBE_SCRIPT]);
         let root = step("root", &[EDITION, &modules.key, &ROOT.join(" "), ROOT_SCRIPT, ROOT_SIZE]);
         Steps { modules, boot, root }
     }

@@ -53,6 +53,8 @@ pub struct Shape {
     pub cpus: usize,
     pub disks: Vec<Disk>,
     pub shares: Vec<Shared>,
+    /// Size of a disk for what needs no keeping: a raw file, sparse, mounted at [`SCRATCH`]; none without.
+    pub scratch: Option<Bytes>,
     /// The program that serves it: this one, but in tests.
     pub program: PathBuf,
 }
@@ -74,10 +76,14 @@ impl Shape {
                 inside: "/var/cache/pgstrata".to_owned(),
                 writable: false,
             }],
+            scratch: None,
             program: share::this_program()?,
         })
     }
 }
+
+/// Where the scratch disk is mounted: where pgstrata keeps its state, and with it the images of loop devices.
+pub const SCRATCH: &str = "/var/lib/pgstrata";
 
 /// A guest that answers.
 #[derive(Debug)]
@@ -128,6 +134,9 @@ impl Vm {
         let shared = folder.join("host");
         files::make_folder(&shared, 0o755)?;
         share::fill(host, &shared, &shape.program, &shape.shares)?;
+        if let Some(size) = shape.scratch {
+            files::make_sparse(&folder.join("scratch"), size.0, &user)?;
+        }
         files::give_to(&folder, &user)?;
         may_pass(&folder, &user)?;
         let port = listen(&folder.join("agent"), &user)?;
@@ -226,10 +235,19 @@ impl Shape {
             .arg("-initrd")
             .arg(&image.initramfs)
             .args(["-append", &kernel])
-            .args(["-device", "virtio-rng-pci", "-device", "virtio-serial-pci", "-chardev", "socket,id=agent,path=agent"])
+            .args([
+                "-device",
+                "virtio-rng-pci",
+                "-device",
+                "virtio-serial-pci",
+                "-chardev",
+                "socket,id=agent,path=agent",
+            ])
             .args(["-device", &format!("virtserialport,chardev=agent,name={}", super::wire::PORT)]);
         let root = Disk { file: image.root.clone(), serial: "pgstrata-root".to_owned() };
-        for (number, disk) in std::iter::once(&root).chain(&self.disks).enumerate() {
+        let scratch = Disk { file: "scratch".into(), serial: "pgstrata-scratch".to_owned() };
+        let scratch = self.scratch.map(|_| &scratch);
+        for (number, disk) in std::iter::once(&root).chain(scratch).chain(&self.disks).enumerate() {
             let kind = if number == 0 { "snapshot=on,cache=unsafe" } else { "cache=none" };
             let file = comma_safe(&disk.file)?;
             // A host without space gives the guest an error; by default QEMU would stop it.
@@ -311,12 +329,8 @@ fn accepted(port: &UnixListener) -> Result<Option<Channel>> {
 fn may_pass(folder: &Path, user: &User) -> Result<()> {
     match paths::closed_to(folder, user) {
         None => Ok(()),
-        Some(closed) => Err(Error::host(format!(
-            "QEMU runs as {} and may not enter {}",
-            user.name,
-            closed.display()
-        ))
-        .hint("PGSTRATA_CACHE names another folder")),
+        Some(closed) => Err(Error::host(format!("QEMU runs as {} and may not enter {}", user.name, closed.display()))
+            .hint("PGSTRATA_CACHE names another folder")),
     }
 }
 

@@ -31,7 +31,9 @@ pub struct Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     Exited(i32),
-    Killed { signal: i32 },
+    Killed {
+        signal: i32,
+    },
     /// It was killed at its limit.
     TimedOut,
 }
@@ -152,7 +154,8 @@ mod tests {
 
     #[test]
     fn every_frame_comes_back_as_it_went() {
-        let order = Order { argv: vec!["a b".into()], env: vec![("X".into(), "1".into())], cwd: "/".into(), limit_ms: Some(5) };
+        let order =
+            Order { argv: vec!["a b".into()], env: vec![("X".into(), "1".into())], cwd: "/".into(), limit_ms: Some(5) };
         let frames = [
             Frame::Start(order),
             Frame::Input(vec![0, 255]),

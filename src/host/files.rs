@@ -365,6 +365,12 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
+/// Makes a file of a user of which nothing is written yet; it must not be there.
+pub(crate) fn make_sparse(path: &Path, bytes: u64, user: &User) -> Result<()> {
+    let made = create_new(path, 0o600).and_then(|file| file.set_len(bytes));
+    made.or_host(|| format!("create {}", path.display())).and_then(|()| give_to(path, user))
+}
+
 /// Drops the pages that the page cache holds of a file, as far as its filesystem does that.
 pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)

@@ -51,7 +51,8 @@ pub(crate) fn sync_filesystem(path: &Path) -> io::Result<()> {
 /// Renames a folder whose content is complete; both are durable afterwards.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     let above = to.parent().unwrap_or(Path::new("/"));
-    let renamed = sync_filesystem(from).and_then(|()| fs::rename(from, to)).and_then(|()| File::open(above)?.sync_all());
+    let renamed =
+        sync_filesystem(from).and_then(|()| fs::rename(from, to)).and_then(|()| File::open(above)?.sync_all());
     renamed.or_host(|| format!("rename {} to {}", from.display(), to.display()))
 }
 

@@ -226,6 +226,12 @@ pub struct HostFacts {
 const BOOT_SHARE: u64 = 64;
 
 impl HostFacts {
+    /// Whether its processor is emulated (QEMU's TCG, by the name that it gives its processors).
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        self.cpu_model.as_deref().is_some_and(|model| model.starts_with("QEMU TCG CPU"))
+    }
+
     /// In what another machine differs from this one, each with both values: `kernel 6.1.0 and 6.12.9`. Empty for the same
     /// machine.
     #[must_use]

@@ -6,6 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod clean;
 mod cpu_taken;
+pub(crate) mod died;
 mod disturbance;
 pub(crate) mod doctor;
 pub(crate) mod events;

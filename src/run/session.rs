@@ -1,5 +1,6 @@
 //! A run from its first trial to its last, in one sitting or several.
 
+use super::died::Died;
 use super::events::{Events, Watcher};
 use super::fail_fast::FailFast;
 use super::forecast;
@@ -101,6 +102,8 @@ pub struct Session<'a> {
     pub stuck: Option<Error>,
     /// Whether an interrupt came while a trial was under way.
     pub cut_short: bool,
+    /// Trials that are not tried again.
+    died: Vec<Died>,
 }
 
 /// A stack that serves several trials.
@@ -200,21 +203,30 @@ pub fn stored(folder: &Path, given: Option<&Path>) -> Result<RunFolder> {
     Ok(stored)
 }
 
-/// Goes on with a run that [`stored`] has opened, with more blocks than it was planned with where `blocks` says so.
+/// How a run goes on.
+#[derive(Debug, Default)]
+pub struct Continuing {
+    /// With more blocks than it was planned with.
+    pub blocks: Option<u32>,
+    /// Without these trials, under which a guest died.
+    pub died: Vec<Died>,
+}
+
+/// Goes on with a run that [`stored`] has opened.
 ///
 /// # Errors
 /// As [`start`].
 pub fn resume(
     host: &Host,
     stored: &RunFolder,
-    blocks: Option<u32>,
+    more: Continuing,
     places: &Places,
     interrupt: &Interrupt,
     watcher: Watcher<'_>,
 ) -> Result<Ending> {
     forecast::recheck(&stored.record().cases)?;
     let mut writer = Writer::resume(stored.path())?;
-    let extended = blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
+    let extended = more.blocks.map(|blocks| looks::extend(&mut writer, blocks)).transpose()?;
     let machine = machine::facts(host);
     let (mut left, mut expected_us) = (0, 0);
     let mut cases: BTreeMap<String, CaseLeft> = BTreeMap::new();
@@ -255,7 +267,9 @@ pub fn resume(
     let ledger = Ledger::open_for_resume(&places.ledgers(), &record.id)?;
     undo::undo(&ledger, 0, host)?;
     let opening = extended.into_iter().chain([resumed]).chain(elsewhere.warning()).chain(lost).chain(damaged).collect();
-    Session::open(host, machine, ledger, writer, places, interrupt, watcher)?.run(opening)
+    let mut session = Session::open(host, machine, ledger, writer, places, interrupt, watcher)?;
+    session.died = more.died;
+    session.run(opening)
 }
 
 /// Trials of earlier sittings that ran on another machine than this one.
@@ -357,6 +371,7 @@ impl<'a> Session<'a> {
             kept: Vec::new(),
             stuck: None,
             cut_short: false,
+            died: Vec::new(),
             events: Events::new(writer, watcher),
             interrupt: interrupt.clone(),
             record,
@@ -445,6 +460,10 @@ impl<'a> Session<'a> {
                 }
                 self.interrupt.check()?;
                 let case = case_of(&self.record, key)?.clone();
+                if let Some(died) = self.died.iter().find(|died| died.trial == *key).cloned() {
+                    trial::died(self, &case, key, &died)?;
+                    continue;
+                }
                 let ran = trial::run(self, &case, key);
                 self.cut_short = matches!(&ran, Err(e) if e.kind() == Kind::Interrupted);
                 let ran = ran?;

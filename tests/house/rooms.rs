@@ -56,6 +56,7 @@ const ROOMS: &[Room] = &[
             "analyse::look",
         ],
     ),
+    room("guest", &["units", "error", "host", "parse", "record"]),
     room("foreign", &["units", "error", "parse", "record"]),
     room("store", &["units", "error", "record", "host::files"]),
     room("stats", &[]),

@@ -17,6 +17,14 @@ for udevd in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
 done
 udevadm trigger --subsystem-match=block --subsystem-match=virtio-ports --subsystem-match=mem
 udevadm settle --timeout=30
+scratch=/dev/disk/by-id/virtio-pgstrata-scratch
+if [ -e "$scratch" ]; then
+    mkdir -p /var/lib/pgstrata
+    # Images of loop devices lie in /var/tmp unless a plan says otherwise.
+    { mkfs.ext4 -q "$scratch" && mount "$scratch" /var/lib/pgstrata && mkdir -m 1777 /var/lib/pgstrata/tmp \
+        && mount --bind /var/lib/pgstrata/tmp /var/tmp; } \
+        || echo "pgstrata-guest: the scratch disk cannot be used" > /dev/console
+fi
 while read -r tag folder options; do
     mkdir -p "$folder"
     mount -t 9p -o "trans=virtio,version=9p2000.L,msize=512000,$options" "$tag" "$folder" \

@@ -12,6 +12,7 @@ mod store;
 mod window;
 mod work;
 
+use super::died::Died;
 use super::fail_fast::Failure;
 use super::forecast;
 use super::session::Session;
@@ -118,6 +119,19 @@ fn run_as(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, is_repeat:
         Some(e) => Err(e.hint("run `pgstrata clean`, then `pgstrata run --resume`")),
         None => Ok(Ran { measured_us, failure }),
     }
+}
+
+/// Stores a trial under which an earlier sitting's guest died.
+///
+/// # Errors
+/// When the run folder cannot be written.
+pub fn died(session: &mut Session<'_>, case: &CaseSpec, key: &TrialKey, died: &Died) -> Result<()> {
+    session.events.emit(Event::TrialStarted { trial: key.clone() })?;
+    let mut trial = Trial::new(session, case, key)?;
+    trial.failed_in = Some(died.step);
+    trial.ended_early(&Error::tool(died.reason.clone()))?;
+    trial.enter(Step::Store)?;
+    trial.store(0).map(drop)
 }
 
 /// Whether a failure says nothing of the trial's stack, so that no further trial is tried.

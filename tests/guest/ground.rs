@@ -1,0 +1,125 @@
+//! What the tests share: the guests that are built, and the program.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The suite of most tests.
+pub const SUITE: &str = "trixie";
+
+pub fn pgstrata(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pgstrata"));
+    command.args(args);
+    command
+}
+
+pub fn cache() -> PathBuf {
+    let root = rustix::process::geteuid().is_root();
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/pgstrata");
+    std::env::var_os("PGSTRATA_CACHE")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| if root { PathBuf::from("/var/cache/pgstrata") } else { home() })
+}
+
+fn is_set(variable: &str, value: &str) -> bool {
+    std::env::var(variable).is_ok_and(|found| found == value)
+}
+
+/// One guest at a time: two would take each other's processors, and run into their limits.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Builds the guest where that is asked for; whether it is there. Says by name what was skipped and why.
+pub fn guest(test: &str, suite: &str) -> Option<MutexGuard<'static, ()>> {
+    let turn = turn();
+    static BUILT: OnceLock<Mutex<Vec<String>>> = OnceLock::new();
+    let mut built = BUILT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    if built.iter().any(|name| name == suite) {
+        return Some(turn);
+    }
+    let wanted = is_set("PGSTRATA_TEST_GUEST", "1") || (is_set("CI", "true") && suite == SUITE);
+    if wanted {
+        let output = pgstrata(&["guest", "build", "--suite", suite]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let status = pgstrata(&["guest", "status", "--json"]).output().unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    let guests = status["guests"].as_array().unwrap();
+    if guests.iter().any(|guest| guest["suite"] == suite && guest["built"] == true) {
+        built.push(suite.to_owned());
+        return Some(turn);
+    }
+    println!("skipped: {test}: the guest {suite} is not built (pgstrata guest build --suite {suite})");
+    None
+}
+
+/// Runs a command in a fresh guest.
+pub fn in_guest(suite: &str, command: &[&str]) -> Output {
+    pgstrata(&["guest", "run", "--suite", suite, "--"]).args(command).output().unwrap()
+}
+
+pub fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!(
+        "exit code {:?}\n--- stdout\n{}\n--- stderr\n{}",
+        output.status.code(),
+        text(&output.stdout),
+        stderr(output)
+    )
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The QEMU that a program has started.
+pub fn qemu_of(parent: u32) -> Option<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+    let is_qemu = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.starts_with("qemu-system"))
+    };
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).find(is_qemu)
+}
+
+/// A cache in which the guest of a suite is the built one, but for files that a test changes. Its files are further names
+/// of the built ones.
+pub struct Twin(tempfile::TempDir);
+
+impl Twin {
+    pub fn of(suite: &str) -> Twin {
+        let place = tempfile::Builder::new().prefix("test-").tempdir_in(cache()).unwrap();
+        set_mode(place.path(), 0o755);
+        link_tree(&cache().join("guest").join(suite), &place.path().join("guest").join(suite));
+        Twin(place)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The file of the guest with this name.
+    pub fn file(&self, suite: &str, name: &str) -> PathBuf {
+        let steps = std::fs::read_dir(self.path().join("guest").join(suite)).unwrap();
+        steps.map(|step| step.unwrap().path().join(name)).find(|path| path.exists()).unwrap()
+    }
+}
+
+fn link_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() && entry.file_name() == "modules" => {}
+            kind if kind.is_dir() => link_tree(&from, &to),
+            _ => std::fs::hard_link(from, to).unwrap(),
+        }
+    }
+}
+
+pub fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}

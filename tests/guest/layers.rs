@@ -1,0 +1,109 @@
+//! The library's own tests, in a guest: those of layers that the kernels of hosts lack, and of filesystems on another kernel.
+
+use super::ground::{guest, set_mode};
+use pgstrata::guest::build;
+use pgstrata::guest::cache::Cache;
+use pgstrata::guest::suite::Suite;
+use pgstrata::guest::vm::{Shape, Shared, Vm};
+use pgstrata::guest::wire::{Ended, Order};
+use pgstrata::host::Host;
+use pgstrata::host::signals::Interrupt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Tests that run in the guest, as libtest filters them: each must find some, and none may be skipped there.
+const FILTERS: [&str; 4] = ["provision::ext::", "provision::xfs::", "provision::btrfs::", "provision::loop_image::"];
+
+/// How long the tests of one filter may take: the processor is ten times slower there.
+const LIMIT_MS: u64 = 900_000;
+
+/// The library's tests, which cargo builds where they are not built.
+fn library_tests() -> PathBuf {
+    let build = ["test", "--lib", "--no-run", "--locked", "--message-format=json"];
+    let output = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let executable = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).last();
+    executable.unwrap()
+}
+
+/// Why the tests of one filter are no success; `None` where they are.
+fn objection(filter: &str, ended: Ended, text: &str) -> Option<String> {
+    if ended != Ended::Exited(0) {
+        return Some(format!("{filter}: {ended:?}"));
+    }
+    let skipped = text.lines().find(|line| line.starts_with("skipped: ") || line.contains(" skipped: "));
+    if let Some(line) = skipped {
+        return Some(format!("{filter}: skipped in the guest: {line}"));
+    }
+    text.contains("running 0 tests").then(|| format!("{filter}: finds no test"))
+}
+
+/// A folder that the guest gets: the tests without what only a debugger reads.
+fn shared_folder(tests: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    set_mode(folder.path(), 0o755);
+    let copy = folder.path().join("tests");
+    let stripped = Command::new("strip").args(["--strip-debug", "-o"]).arg(&copy).arg(tests).status();
+    if !stripped.is_ok_and(|status| status.success()) {
+        std::fs::copy(tests, &copy).unwrap();
+    }
+    set_mode(&copy, 0o755);
+    folder
+}
+
+#[test]
+fn the_tests_of_layers_pass_in_the_guest_and_none_is_skipped() {
+    let wrong: Vec<String> = ["trixie", "bookworm"].into_iter().flat_map(layers_in).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn layers_in(suite: &str) -> Vec<String> {
+    let Some(_turn) = guest("the_tests_of_layers_pass_in_the_guest_and_none_is_skipped", suite) else {
+        return Vec::new();
+    };
+    let folder = shared_folder(&library_tests());
+    let (host, cache, interrupt) = (Host::this(), Cache::of_user().unwrap(), Interrupt::never());
+    let image = build::require(&cache, &suite.parse::<Suite>().unwrap()).unwrap();
+    let mut shape = Shape::usual(&cache).unwrap();
+    shape.program = PathBuf::from(env!("CARGO_BIN_EXE_pgstrata"));
+    shape.shares.push(Shared {
+        tag: "tests".to_owned(),
+        folder: folder.path().to_path_buf(),
+        inside: "/run/pgstrata/tests".to_owned(),
+        writable: false,
+    });
+    let mut vm = Vm::boot(&host, &cache, &image, &shape, &interrupt).unwrap();
+    let mut wrong = Vec::new();
+    for filter in FILTERS {
+        let script = format!(
+            "lib=/run/pgstrata/host/lib; set -- $lib/ld-*; mkdir -p /var/tmp/t; \
+             export TMPDIR=/var/tmp/t PGSTRATA_STATE=/var/lib/pgstrata; \
+             export PGSTRATA_TEST_POSTGRES=$(ls -d /usr/lib/postgresql/*/bin | paste -sd:); \
+             exec $1 --library-path $lib /run/pgstrata/tests/tests {filter} --test-threads=1 --nocapture 2>&1"
+        );
+        let argv = ["sh", "-c", &script].map(str::to_owned).to_vec();
+        let order = Order { argv, env: Vec::new(), cwd: "/root".to_owned(), limit_ms: Some(LIMIT_MS) };
+        let mut text = Vec::new();
+        let ended = vm.run(&order, None, &interrupt, &mut |_, bytes| {
+            text.extend_from_slice(bytes);
+            Ok(())
+        });
+        let text = String::from_utf8_lossy(&text).into_owned();
+        println!("{suite}: {text}");
+        wrong.extend(objection(filter, ended.unwrap(), &text).map(|why| format!("{suite}: {why}")));
+    }
+    vm.power_off();
+    wrong
+}
+
+#[test]
+fn a_skipped_test_and_a_filter_without_tests_are_no_success() {
+    let fine = "running 1 test\ntest a::b ... ok\n\ntest result: ok. 1 passed\n";
+    assert_eq!(objection("a", Ended::Exited(0), fine), None);
+    assert!(objection("a", Ended::Exited(101), fine).is_some());
+    assert!(objection("a", Ended::TimedOut, fine).is_some());
+    assert!(objection("a", Ended::Exited(0), "test a::b ... skipped: no zfs\nok\n").is_some());
+    assert!(objection("a", Ended::Exited(0), "running 0 tests\n\ntest result: ok. 0 passed\n").is_some());
+}

@@ -1,0 +1,11 @@
+//! The guest: commands in it, the ways in which it ends, and the tests of layers that the host's kernel lacks.
+//!
+//! They need a guest that is built (`pgstrata guest build`), and say so where there is none. With PGSTRATA_TEST_GUEST=1
+//! or CI=true they build it: both suites with the first, one in CI.
+
+mod commands;
+mod deaths;
+mod ground;
+mod layers;
+mod plans;
+mod refusals;
