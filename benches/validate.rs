@@ -183,13 +183,12 @@ fn same(asked: &Asked) -> String {
         )
         .unwrap();
     }
-    let verdict = if false_runs <= FALSE_RUNS_ALLOWED { "within" } else { "BEYOND" };
-    writeln!(
-        text,
-        "\nRuns with a false difference: {false_runs} of {}, {verdict} the {FALSE_RUNS_ALLOWED} of ten allowed.",
-        runs.len()
-    )
-    .unwrap();
+    let verdict = match runs.len() {
+        10 if false_runs <= FALSE_RUNS_ALLOWED => format!("within the {FALSE_RUNS_ALLOWED} of ten allowed"),
+        10 => format!("BEYOND the {FALSE_RUNS_ALLOWED} of ten allowed"),
+        _ => format!("not judged: {FALSE_RUNS_ALLOWED} of ten are allowed, and these are not ten"),
+    };
+    writeln!(text, "\nRuns with a false difference: {false_runs} of {}; {verdict}.", runs.len()).unwrap();
     text
 }
 

@@ -42,8 +42,7 @@ pub fn of_case(found: &CaseFinding, sums: &CaseSums, blocks: u32) -> Vec<Remark>
     remarks.extend(age(&sums.trials));
     remarks.extend(missed(&sums.trials));
     if let Some(share) = found.log_sample {
-        let what = "latency was logged for {} of the operations to keep logging overhead below 1 %: the slowest operation \
-                    is unknown";
+        let what = "latency was logged for {} of the operations: the slowest operation is unknown";
         remarks.push(Remark::with(Weight::Instrument, what, Number::Share(share)));
     }
     if sums.telemetry_share > TELEMETRY_ALLOWANCE {

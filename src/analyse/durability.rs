@@ -4,7 +4,7 @@
 //! The rules in their order; the first that applies decides, and what is worst is asked first:
 //! 1. *volatile*: something in memory, or something that holds flushes back: the server, or a node below;
 //! 2. *unknown*: nothing was committed;
-//! 3. *may tear*: the server writes no full pages, whatever else is found;
+//! 3. *may tear*: the server writes no full pages; ranked only with cases that are the same in what follows;
 //! 4. *delayed*: commits are acknowledged early, by the server's settings or by those that a script or function carries;
 //! 5. the grounds of `pg_wal`, of the data and of each tablespace, where they are several; the lowest class of them holds.
 //!
@@ -73,7 +73,11 @@ pub fn class(claim: Claim) -> Option<DurabilityClass> {
 /// What follows from a promise alone.
 #[must_use]
 pub fn by_promise(promise: &Promise) -> Durability {
-    Durability { class: class(promise.claim).unwrap_or(DurabilityClass::Unknown), reason: promise.to_string() }
+    Durability {
+        class: class(promise.claim).unwrap_or(DurabilityClass::Unknown),
+        reason: promise.to_string(),
+        otherwise: None,
+    }
 }
 
 /// Judges a case by its measured trials.
@@ -81,7 +85,7 @@ pub fn by_promise(promise: &Promise) -> Durability {
 pub fn judge(case: &CaseSums) -> Durability {
     let Some(operation) = &case.operation else { return unknown("not measured") };
     if let Some(reason) = case.trials.iter().find_map(|trial| volatile(trial, operation)) {
-        return Durability { class: DurabilityClass::Volatile, reason };
+        return Durability { class: DurabilityClass::Volatile, reason, otherwise: None };
     }
     let read_only = match operation.writes {
         Writes::Never => true,
@@ -90,7 +94,7 @@ pub fn judge(case: &CaseSums) -> Durability {
     };
     if case.spec.postgres.is_some() && read_only {
         let reason = "the workload only reads: no commit needed a flush".to_owned();
-        return Durability { class: DurabilityClass::NotApplicable, reason };
+        return Durability { class: DurabilityClass::NotApplicable, reason, otherwise: None };
     }
     let promises: Vec<Promise> = case.trials.iter().flat_map(|trial| of_server(trial, operation)).collect();
     let of_claim = |claim: Claim| promises.iter().find(|promise| promise.claim == claim);
@@ -101,7 +105,7 @@ pub fn judge(case: &CaseSums) -> Durability {
     match of_claim(Claim::MayTear) {
         Some(tears) => {
             let reason = format!("{tears}; otherwise {}: {}", class_word(found.class), found.reason);
-            Durability { class: DurabilityClass::MayTear, reason }
+            Durability { class: DurabilityClass::MayTear, reason, otherwise: Some(found.class) }
         }
         None => found,
     }
@@ -138,7 +142,7 @@ fn by_grounds(case: &CaseSums, operation: &Operation) -> Durability {
     let lowest = found.iter().map(|(_, found)| found.class).max().unwrap_or(DurabilityClass::Unknown);
     let reasons = found.into_iter().filter(|(_, found)| found.class == lowest);
     let reasons = reasons.map(|(what, found)| if several { format!("{what}: {}", found.reason) } else { found.reason });
-    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; ") }
+    Durability { class: lowest, reason: reasons.collect::<Vec<_>>().join("; "), otherwise: None }
 }
 
 /// Whether the workload has anything there: nothing of it lies in a tablespace that it does not name.
@@ -393,7 +397,7 @@ impl Way<'_> {
         if self.sums.in_virtual_machine || made_up {
             reason.push_str(&format!("; {}", virtual_disk(&lowest.name())));
         }
-        Durability { class, reason }
+        Durability { class, reason, otherwise: None }
     }
 }
 
@@ -439,5 +443,5 @@ fn setting<'a>(server: &'a ServerFacts, name: &str) -> Option<&'a str> {
 }
 
 fn unknown(reason: &str) -> Durability {
-    Durability { class: DurabilityClass::Unknown, reason: reason.to_owned() }
+    Durability { class: DurabilityClass::Unknown, reason: reason.to_owned(), otherwise: None }
 }

@@ -161,6 +161,9 @@ pub struct Durability {
     pub class: DurabilityClass,
     /// Why, with the fact: "mount option barrier=0", "0.98 flushes per commit seen on vda".
     pub reason: String,
+    /// Of *may tear*: the class that it would have with full pages. Cases are ranked only with their like in both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<DurabilityClass>,
 }
 
 /// One case over its trials.

@@ -60,14 +60,21 @@ impl ImageCostSums {
         parts.extend(seen(&writes).then(|| format!("{} writes", significant(writes.value))));
         parts.extend(seen(&bytes).then(|| Bytes(bytes.value.round() as u64).to_string()));
         let parts = parts.join(" and ");
+        let counted = self.flushes.len() == self.writes.len();
         let most = self.flushes.iter().copied().fold(0.0, f64::max);
-        let added = match self.flushes.len() == self.writes.len() {
+        let added = match counted {
+            false => format!(
+                "the disk below the image took {parts} more per {noun}; its flushes are not counted, so the file and other \
+                 programs cannot be told apart"
+            ),
             true if most <= PASSED_ON => format!("the file below the image added {parts} per {noun}"),
             true if most <= PASSED_ON_WITH_JOURNAL => format!(
                 "the disk below the image took {parts} more per {noun}, from the journal of the filesystem there (the \
                  file's timestamps) or from other programs"
             ),
-            _ => format!("the disk below the image took {parts} more per {noun}, part of it written by other programs"),
+            true => {
+                format!("the disk below the image took {parts} more per {noun}, part of it written by other programs")
+            }
         };
         Some(ImageCost { sentence: (!parts.is_empty()).then_some(added), writes, bytes })
     }
@@ -144,6 +151,15 @@ mod tests {
             let cause = "from the journal of the filesystem there (the file's timestamps) or from other programs";
             assert!(said.ends_with(cause), "{said}");
         }
+    }
+
+    #[test]
+    fn where_flushes_below_are_not_counted_nobody_is_blamed() {
+        let mut act = on_image(1.5);
+        act.flushes = vec![Some(1.0), Some(0.0)];
+        let found = Story::of(3, None).with(&act).findings();
+        let said = &found.cases[0].strata.as_ref().unwrap().sentence;
+        assert!(said.ends_with("not counted, so the file and other programs cannot be told apart"), "{said}");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) fn analysis(folder: &Path) -> Result<Analysis> {
     let folder = RunFolder::open(folder)?;
     let events = folder.events()?;
     let mut run = folder.record().clone();
-    run.order = run.due(&events);
+    run.order = run.due(events.iter().map(|event| &event.what));
     let due: BTreeSet<&TrialKey> = run.order.iter().collect();
     let (mut records, mut pending, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
     for key in trials(&folder) {

@@ -103,8 +103,11 @@ impl MeasureSums {
     /// Adds the latencies of a trial.
     pub fn add_latencies(&mut self, number: u32, measure: &Measure, trial: &Histogram<u64>) {
         if !trial.is_empty() {
-            let (done, skipped) = (measure.done.unwrap_or(0), measure.skipped);
-            self.percentiles.add(TrialLatencies { trial: number, latencies: trial, done, skipped });
+            let done = measure.done.unwrap_or(0);
+            // At a fixed rate with a limit an operation that failed was not in time either.
+            let failed = if in_time(measure).is_some() { measure.failed } else { 0 };
+            let missed = measure.skipped + failed;
+            self.percentiles.add(TrialLatencies { trial: number, latencies: trial, done, missed });
         }
         match &mut self.latencies {
             None => {

@@ -34,8 +34,8 @@ pub struct TrialLatencies<'a> {
     pub latencies: &'a Histogram<u64>,
     /// Operations completed.
     pub done: u64,
-    /// Skipped, being later than the limit before they began: slower than any that was done.
-    pub skipped: u64,
+    /// Skipped, being later than the limit before they began, or failed at a fixed rate: slower than any that was done.
+    pub missed: u64,
 }
 
 impl TrialLatencies<'_> {
@@ -46,10 +46,10 @@ impl TrialLatencies<'_> {
             let many = if timed == 1 { "operation" } else { "operations" };
             return Err(format!("{timed} {many} in trial {}: a {} needs {}", self.trial, wanted.name, wanted.fewest));
         }
-        let due_for_each_done = 1.0 + self.skipped as f64 / self.done.max(1) as f64;
+        let due_for_each_done = 1.0 + self.missed as f64 / self.done.max(1) as f64;
         let quantile = wanted.percent / 100.0 * due_for_each_done;
         if quantile > 1.0 {
-            return Err(format!("over the limit: among the operations skipped in trial {}", self.trial));
+            return Err(format!("over the limit: among the operations skipped or failed in trial {}", self.trial));
         }
         Ok(self.latencies.value_at_quantile(quantile))
     }
@@ -173,7 +173,7 @@ mod tests {
     fn of_trials(trials: &[(Histogram<u64>, u64)]) -> Percentiles {
         let mut sums = Percentiles::default();
         for (trial, (latencies, skipped)) in (1u32..).zip(trials) {
-            sums.add(TrialLatencies { trial, latencies, done: latencies.len(), skipped: *skipped });
+            sums.add(TrialLatencies { trial, latencies, done: latencies.len(), missed: *skipped });
         }
         sums
     }

@@ -190,12 +190,10 @@ impl Shared {
         let base = if baseline.is_empty() { None } else { entries.iter().find(is_baseline) };
         let by = entries.first().map_or(RankedBy::Rate, |entry| entry.ranked.by);
         let (mut classes, mut decided) = (Vec::new(), Vec::new());
-        for class in DurabilityClass::ALL {
-            let members: Vec<&ContestEntry<'_>> =
-                entries.iter().filter(|entry| entry.durability.class == class).collect();
-            if members.is_empty() {
-                continue;
-            }
+        for (class, otherwise) in kinds(&entries) {
+            let same =
+                |entry: &&ContestEntry<'_>| (entry.durability.class, entry.durability.otherwise) == (class, otherwise);
+            let members: Vec<&ContestEntry<'_>> = entries.iter().filter(same).collect();
             let cases = members.iter().map(|entry| (entry.case.spec.id.clone(), entry.used.clone()));
             let of_class = Decided::of(cases, by, blocks, criticals);
             let rows = rows(&members, base, &of_class);
@@ -213,6 +211,12 @@ impl Shared {
         };
         Contest { ranking, decided, entries, stacks_only: differing.iter().all(|axis| axis == "stack") }
     }
+}
+
+/// What the cases promise, the safest first: the class, and of *may tear* the class that it would be otherwise.
+fn kinds(entries: &[ContestEntry<'_>]) -> Vec<(DurabilityClass, Option<DurabilityClass>)> {
+    let found: BTreeSet<_> = entries.iter().map(|entry| (entry.durability.class, entry.durability.otherwise)).collect();
+    found.into_iter().collect()
 }
 
 /// The compared axes in which the cases really differ; all of them where none does.
@@ -242,7 +246,8 @@ fn keep_complete_blocks(entries: &mut [ContestEntry<'_>]) {
     }
 }
 
-/// Rows of one class, the best first.
+/// Rows of one class, the best first: by rank, then by figure. After looks the figures of two cases may rest on other blocks
+/// than their decision.
 fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided: &Decided) -> Vec<RankRow> {
     let row = |entry: &&ContestEntry<'_>| {
         let case = &entry.case.spec.id;
@@ -262,7 +267,9 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
             durability: entry.durability.clone(),
         }
     };
-    members.iter().map(row).collect()
+    let mut rows: Vec<RankRow> = members.iter().map(row).collect();
+    rows.sort_by_key(|row| row.rank);
+    rows
 }
 
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {

@@ -246,6 +246,18 @@ fn without_full_pages_a_case_may_tear_whatever_else_is_found() {
 }
 
 #[test]
+fn cases_that_may_tear_are_ranked_only_where_their_commits_wait_alike() {
+    let torn = Act::on("ext4").setting("full_page_writes", "off");
+    let early = torn.clone().setting("synchronous_commit", "off").tps(2000.0).named("early");
+    let found = Story::of(3, None).with(&torn.named("torn")).with(&early).findings();
+    let classes = &found.rankings[0].classes;
+    let kinds: Vec<_> = classes.iter().map(|class| (class.class, class.rows.len())).collect();
+    assert_eq!(kinds, [(DurabilityClass::MayTear, 1), (DurabilityClass::MayTear, 1)]);
+    assert_eq!(classes[0].rows[0].durability.otherwise, Some(DurabilityClass::Flushed));
+    assert_eq!(classes[1].rows[0].durability.otherwise, Some(DurabilityClass::Delayed));
+}
+
+#[test]
 fn group_commit_may_share_a_flush_among_all_clients_but_not_among_more() {
     let mut act = Act::on("ext4").clients(16);
     (act.flushes, act.wal_syncs) = (vec![Some(0.0625)], Some(0.0625));

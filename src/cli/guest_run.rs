@@ -174,7 +174,7 @@ impl Sitting<'_> {
 /// When the folder cannot be read.
 pub fn counted(folder: &Path) -> Result<(u32, u32)> {
     let stored = RunFolder::open(folder)?;
-    let due = stored.record().due(&stored.events()?);
+    let due = stored.record().due(stored.events()?.iter().map(|event| &event.what));
     let mut measured = 0;
     for key in &due {
         measured += u32::from(stored.stored(key)?.measured().is_some());

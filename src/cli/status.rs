@@ -108,7 +108,7 @@ fn status(folder: &RunFolder, now_us: u64) -> Result<Status> {
     let (mut measured, mut not_run, mut damaged) = (0, 0, 0);
     let mut stored = Vec::new();
     let events = folder.events()?;
-    let due = record.due(&events);
+    let due = record.due(events.iter().map(|event| &event.what));
     for key in &due {
         match folder.trial(key) {
             Ok(Some(trial)) => {

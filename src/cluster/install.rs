@@ -131,9 +131,13 @@ fn missing_programs(folder: &Path) -> Vec<&'static str> {
     PROGRAMS.into_iter().filter(|name| !is_there(name)).collect()
 }
 
-/// Sets the execute bits of our own cache's programs: some unpackers of wheels drop them.
+/// Sets the execute bits of our own cache's programs, which some unpackers of wheels drop. Of PostgreSQL's programs alone,
+/// and not through a link: what a cache of somebody else's points at is not ours to change.
 fn make_runnable(folder: &Path) {
-    for path in folders::list(folder).unwrap_or_default() {
+    if paths::resolved(folder) != folder {
+        return;
+    }
+    for path in PROGRAMS.map(|name| folder.join(name)) {
         let Ok(Some(facts)) = paths::look_for(&path) else { continue };
         if facts.kind == paths::Kind::RegularFile && facts.mode & 0o555 != 0o555 {
             // Where it fails (not ours), the version check that follows finds the program unusable.
@@ -235,5 +239,22 @@ mod tests {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o644)).unwrap();
         make_runnable(folder.path());
         assert_eq!(std::fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o755);
+    }
+
+    #[test]
+    fn a_link_in_the_cache_changes_nothing_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        for name in ["postgres", "shadow"] {
+            std::fs::write(elsewhere.join(name), "").unwrap();
+            std::fs::set_permissions(elsewhere.join(name), std::fs::Permissions::from_mode(0o640)).unwrap();
+        }
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join("bin")).unwrap();
+        make_runnable(&folder.path().join("bin"));
+        make_runnable(&elsewhere.join("."));
+        let mode = |name: &str| std::fs::metadata(elsewhere.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode("shadow"), 0o640);
+        assert_eq!(mode("postgres"), 0o755, "the folder itself is no link");
     }
 }

@@ -134,7 +134,8 @@ impl Layer for Disk {
         admit(site.host, &device, options)?;
         let thing = Thing::new(self.name(), USED).with_path("device", &device.path)?;
         let Identity { serial, wwn, .. } = Identity::of(site.host, device.node);
-        site.ledger.enter(thing.with("serial", serial.unwrap_or_default()).with("wwn", wwn.unwrap_or_default()))?;
+        let thing = thing.with("serial", serial.unwrap_or_default()).with("wwn", wwn.unwrap_or_default());
+        site.ledger.enter(thing.with("boot", knobs::boot(site.host)))?;
         if options.boolean("overwrite") == Some(true) {
             wipe(site.host, &device)?;
         }
@@ -144,7 +145,7 @@ impl Layer for Disk {
 
     fn undo(&self, host: &Host, thing: &Thing) -> Result<()> {
         match thing.kind.as_str() {
-            USED => mark_used(host, Path::new(thing.mark("device")?), thing.mark("serial")?, thing.mark("wwn")?),
+            USED => mark_used(host, thing),
             kind => Err(Error::bug(format!("the layer `disk` does not create a {kind}"))),
         }
     }
@@ -153,10 +154,14 @@ impl Layer for Disk {
 /// Kind in the ledger of a disk that a trial takes.
 const USED: &str = "used";
 
-/// Marks a disk as full of a run's bytes, which nobody needs. A device that is another one by now, is in use, or carries
-/// anything is left alone.
-fn mark_used(host: &Host, path: &Path, serial: &str, wwn: &str) -> Result<()> {
+/// Marks a disk as full of a run's bytes, which nobody needs. A device that is another one by now, is in use, or carries a
+/// signature is left alone; so is every device after a reboot: bytes without a signature may be somebody's by then.
+fn mark_used(host: &Host, thing: &Thing) -> Result<()> {
+    let (path, serial, wwn) = (Path::new(thing.mark("device")?), thing.mark("serial")?, thing.mark("wwn")?);
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
+    if thing.mark("boot")? != knobs::boot(host) {
+        return Ok(());
+    }
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let identity = Identity::of(host, device.node);
     let is_it = (identity.serial, identity.wwn) == (given(serial), given(wwn));

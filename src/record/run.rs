@@ -1,7 +1,7 @@
 //! `run.json`: what a run is: tool, seed, cases and their order. The machine is a fact of each trial.
 
 use super::case::{CaseSpec, TrialKey};
-use super::event::{Event, Stamped};
+use super::event::Event;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -58,10 +58,10 @@ impl RunRecord {
     /// The trials that a run is to have: those of its order, without those of cases that a look has stopped. The look
     /// at which a run ended before it was extended is taken again.
     #[must_use]
-    pub fn due(&self, events: &[Stamped]) -> Vec<TrialKey> {
+    pub fn due<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Vec<TrialKey> {
         let mut looks: BTreeMap<u32, &Vec<String>> = BTreeMap::new();
         for event in events {
-            match &event.what {
+            match event {
                 Event::Looked { block, going_on, .. } => drop(looks.insert(*block, going_on)),
                 Event::RunExtended { .. } => drop(looks.pop_last()),
                 _ => {}

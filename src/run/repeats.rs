@@ -18,7 +18,7 @@ pub(super) fn is_due(folder: &RunFolder, key: &TrialKey) -> Result<bool> {
         return Ok(false);
     }
     let made = made(folder)?;
-    Ok(may_repeat(planned(folder), made.repeats, made.in_vain))
+    Ok(may_repeat(planned(folder)?, made.repeats, made.in_vain))
 }
 
 /// Repeats that may still come, at most; 0 where every trial is complete and none is due.
@@ -32,8 +32,9 @@ pub(super) fn left(folder: &RunFolder) -> Result<u32> {
     for key in order {
         open = open || folder.stored(key)?.measured().is_none() || is_due(folder, key)?;
     }
-    let goes_on = open && may_repeat(planned(folder), made.repeats, made.in_vain);
-    Ok(if goes_on { most_repeats(planned(folder)) - made.repeats } else { 0 })
+    let planned = planned(folder)?;
+    let goes_on = open && may_repeat(planned, made.repeats, made.in_vain);
+    Ok(if goes_on { most_repeats(planned) - made.repeats } else { 0 })
 }
 
 /// Repeats so far, and those that did not help.
@@ -59,6 +60,17 @@ fn made(folder: &RunFolder) -> Result<Made> {
     Ok(made)
 }
 
-fn planned(folder: &RunFolder) -> u32 {
-    u32::try_from(folder.record().order.len()).unwrap_or(u32::MAX)
+/// Trials that the run will have for certain. Adaptive blocks may end after any look: of them count those that were begun,
+/// and those before the first look, so that the share of repeats holds wherever the run ends.
+fn planned(folder: &RunFolder) -> Result<u32> {
+    let record = folder.record();
+    let mut last = record.at_least.unwrap_or(u32::MAX);
+    for key in &record.order {
+        if key.trial > last && folder.stored(key)? != StoredTrial::Missing {
+            last = key.trial;
+        }
+    }
+    let events = folder.events()?;
+    let due = record.due(events.iter().map(|event| &event.what));
+    Ok(u32::try_from(due.iter().filter(|key| key.trial <= last).count()).unwrap_or(u32::MAX))
 }

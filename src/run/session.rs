@@ -234,7 +234,8 @@ pub fn resume(
     let (mut damaged, mut stacks) = (Vec::new(), Vec::new());
     let record = writer.folder().record();
     let events = writer.folder().events()?;
-    let due = record.due(&events);
+    // What the extension opens again is due, too.
+    let due = record.due(events.iter().map(|event| &event.what).chain(&extended));
     let mut whole = Vec::new();
     for key in &due {
         let stored = writer.folder().stored(key)?;
@@ -506,7 +507,7 @@ impl<'a> Session<'a> {
     /// Trials measured and trials without figures, over all sittings.
     fn count_trials(&self) -> Result<(u32, u32)> {
         let writer = self.events.writer();
-        let due = self.record.due(&writer.folder().events()?);
+        let due = self.record.due(writer.folder().events()?.iter().map(|event| &event.what));
         let mut done = 0;
         for key in &due {
             done += u32::from(is_measured(writer.folder(), key)?);

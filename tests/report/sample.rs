@@ -53,10 +53,10 @@ fn estimate(value: f64, spread: f64) -> Estimate {
 fn durability(stack: &str) -> Durability {
     if stack == "tmpfs" {
         let reason = "tmpfs keeps its files in memory: there is no device below".to_owned();
-        return Durability { class: DurabilityClass::Volatile, reason };
+        return Durability { class: DurabilityClass::Volatile, reason, otherwise: None };
     }
     let reason = "0.98 flushes per commit seen on loop (write cache: write back)".to_owned();
-    Durability { class: DurabilityClass::Flushed, reason }
+    Durability { class: DurabilityClass::Flushed, reason, otherwise: None }
 }
 
 fn comparison(stack: &Stack, value: f64, base: f64, baseline: String) -> Option<BaselineComparison> {

@@ -139,7 +139,7 @@ fn durability(credibility: &Credibility) -> Durability {
         | CredibilityKind::Unexplained
         | CredibilityKind::Unknown => DurabilityClass::Unknown,
     };
-    Durability { class, reason: credibility.reason.clone() }
+    Durability { class, reason: credibility.reason.clone(), otherwise: None }
 }
 
 fn measure(row: &RowRecord) -> Option<Measure> {

@@ -32,7 +32,7 @@ fn with(mut measure: Measure, kind: ConditionKind, value: Option<&str>) -> Measu
 }
 
 fn class(class: DurabilityClass) -> Option<Durability> {
-    Some(Durability { class, reason: "it was read back".to_owned() })
+    Some(Durability { class, reason: "it was read back".to_owned(), otherwise: None })
 }
 
 fn trials(run: &str, means: &[f64]) -> Spread {

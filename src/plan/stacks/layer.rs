@@ -182,12 +182,8 @@ fn find<'c>(slot: Slot, name: &Key, catalogue: &'c Catalogue, problems: &mut Pro
 }
 
 /// What people look for that is not there yet, so that no other word is suggested for it.
-const NOT_YET: &[(&str, &str)] = &[
-    ("ntfs", "NTFS"),
-    ("nfs", "NFS"),
-    ("overlay", "overlayfs"),
-    ("multipath", "multipath"),
-];
+const NOT_YET: &[(&str, &str)] =
+    &[("ntfs", "NTFS"), ("nfs", "NFS"), ("overlay", "overlayfs"), ("multipath", "multipath")];
 
 fn not_yet(name: &str) -> Option<String> {
     let (_, trade_name) = NOT_YET.iter().find(|(word, _)| word.eq_ignore_ascii_case(name))?;

@@ -20,7 +20,11 @@ fn side(mark: &str, label: &str) -> SideFinding {
         label: label.to_owned(),
         origin: Origin::Probe,
         medium: Medium::Disk,
-        durability: Some(Durability { class: DurabilityClass::Flushed, reason: "a flush was seen".to_owned() }),
+        durability: Some(Durability {
+            class: DurabilityClass::Flushed,
+            reason: "a flush was seen".to_owned(),
+            otherwise: None,
+        }),
         measures: 2,
         facts: [("stack.filesystem".to_owned(), "ext4".to_owned())].into(),
         caveats: vec!["ten seconds are a short look".to_owned()],
