@@ -273,3 +273,14 @@ fn plain(record: TrialRecord, counts: &Counts, rate: Option<f64>) -> TrialFindin
 fn is_assignment(line: &str) -> bool {
     line.split_whitespace().next() == Some("\\set")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_sets_a_variable_is_no_statement_and_any_other_is_one() {
+        assert!(is_assignment("\\set aid random(1, 100000 * :scale)"));
+        assert!(!is_assignment("\\sleep 5 ms") && !is_assignment("END;") && !is_assignment("\\setshell x date"));
+    }
+}

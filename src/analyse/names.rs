@@ -99,6 +99,13 @@ mod tests {
     }
 
     #[test]
+    fn a_column_of_an_axis_is_called_as_in_the_parquet_files() {
+        let axes = ["clients", "ext4.mount", "ext4_mount"].map(str::to_owned);
+        let names = axis_columns(&axes.iter().collect());
+        assert_eq!(names, ["axis_clients", "axis_ext4_mount", "axis_ext4_mount_2"]);
+    }
+
+    #[test]
     fn cases_that_axes_do_not_tell_apart_keep_their_ids() {
         let same = axes(&[("stack", "xfs")]);
         let names = of_cases([("one", &same), ("two", &same)].into_iter());

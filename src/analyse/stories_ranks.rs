@@ -75,6 +75,15 @@ fn an_interval_that_leaves_1_by_itself_makes_no_difference_of_a_ranking_and_is_e
     assert!(found.headline.contains("(smallest detectable difference: 1"), "{}", found.headline);
 }
 
+const NEARLY: [Rates; 2] = [("ext4", [1000.0, 1120.0, 900.0]), ("xfs", [1120.0, 1190.0, 1080.0])];
+
+#[test]
+fn the_command_that_adds_blocks_names_the_run() {
+    let found = told(&NEARLY, |record| set(record, &NEARLY));
+    let remarks = class(&found).decision.as_ref().unwrap().remarks.join("; ");
+    assert!(remarks.contains("would decide: pgstrata run --resume results/story --blocks "), "{remarks}");
+}
+
 #[test]
 fn the_quotient_of_two_rates_is_the_ratio_beside_them_and_overlap_is_what_was_decided() {
     for (rates, setter) in [

@@ -215,6 +215,14 @@ fn under_a_umask_that_closes_everything_the_servers_user_reaches_what_it_needs_a
     let output = shell.env("PGSTRATA_STATE", &state).current_dir(shop.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("\n2 trials measured, 0 not run; "), "{}", said(&output));
+    // A filesystem in memory has no images, and no step that writes them.
+    let steps = |case: &str| {
+        let trial = fs::read(shop.run_folder().join(format!("trials/{case}/1/trial.json"))).unwrap();
+        let trial: serde_json::Value = serde_json::from_slice(&trial).unwrap();
+        trial["steps"].as_array().unwrap().iter().map(|step| step["step"].to_string()).collect::<Vec<_>>()
+    };
+    let images = "\"images\"".to_owned();
+    assert!(!steps("tmp.w").contains(&images) && steps("ext4.w").contains(&images), "{:?}", steps("ext4.w"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&shop.results()), mode(&shop.run_folder()), mode(&state)), (0o700, 0o700, 0o711));
 }
