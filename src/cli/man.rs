@@ -31,7 +31,8 @@ const FILES: [(&str, &str); 4] = [
     ("/run/pgstrata-*", "Mount points and private sockets of an active run."),
     (
         "/var/cache/pgstrata, ~/.cache/pgstrata",
-        "PostgreSQL versions downloaded by the setup. `auto` in a plan means the newest version installed anywhere.",
+        "Guests, and PostgreSQL versions downloaded by the setup. `auto` in a plan means the newest version installed \
+         anywhere.",
     ),
 ];
 
@@ -59,9 +60,10 @@ pub fn run(args: &Args) -> Result<u8> {
 fn pages() -> Result<Vec<(String, Vec<u8>)>> {
     let mut command = super::command();
     command.build();
-    let names: Vec<String> = command.get_subcommands().map(|sub| format!("pgstrata-{}", sub.get_name())).collect();
+    let shown = || command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let names: Vec<String> = shown().map(|sub| format!("pgstrata-{}", sub.get_name())).collect();
     let mut pages = Vec::new();
-    for command in std::iter::once(&command).chain(command.get_subcommands()) {
+    for command in std::iter::once(&command).chain(shown()) {
         let failed = |error: std::io::Error| Error::bug(error.to_string()).while_doing("write a manual page");
         let (name, text) = page(command, &names).map_err(failed)?;
         pages.push((name, text));
@@ -78,8 +80,8 @@ fn page(command: &clap::Command, names: &[String]) -> std::io::Result<(String, V
     man.render_synopsis_section(&mut text)?;
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
-    let is_program = command.get_subcommands().any(|sub| sub.get_name() == "run");
-    if is_program {
+    let is_program = command.get_name() == "pgstrata";
+    if command.has_subcommands() {
         man.render_subcommands_section(&mut text)?;
     }
     let mut roff = Roff::new();

@@ -28,11 +28,6 @@ impl Cache {
         folder.map(|folder| Cache(folder.join("guest"))).ok_or_else(missing)
     }
 
-    #[cfg(test)]
-    pub(super) fn at(folder: &Path) -> Cache {
-        Cache(folder.to_path_buf())
-    }
-
     /// Everything of one suite.
     #[must_use]
     pub fn suite(&self, suite: &Suite) -> PathBuf {

@@ -4,9 +4,10 @@
 use super::vm::Shared;
 use crate::error::{Error, Result};
 use crate::host::command::Command;
-use crate::host::users;
-use crate::host::{Host, files, folders, paths};
+use crate::host::files::File;
+use crate::host::{Host, files, folders, paths, users};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Where the guest sees it.
 pub const INSIDE: &str = "/run/pgstrata/results";
@@ -16,6 +17,8 @@ pub const INSIDE: &str = "/run/pgstrata/results";
 pub struct Outlet {
     results: PathBuf,
     folder: PathBuf,
+    /// The events of the run, locked as by a program that writes them: the guest's own lock is not seen here.
+    live: OnceLock<File>,
 }
 
 impl Outlet {
@@ -32,7 +35,7 @@ impl Outlet {
         }
         let folder = results.join(format!(".guest-{}", files::random_id()?));
         files::make_folder(&folder, 0o755)?;
-        let outlet = Outlet { results: results.to_path_buf(), folder };
+        let outlet = Outlet { results: results.to_path_buf(), folder, live: OnceLock::new() };
         files::write_for(&outlet.folder.join(plan.0), plan.1, 0o644, &user)?;
         files::give_to(&outlet.folder, &user)?;
         Ok(outlet)
@@ -63,6 +66,13 @@ impl Outlet {
         if paths::look_for(&place)?.is_none() {
             let target = inside.strip_prefix(&self.results).unwrap_or(&inside);
             files::make_link(&place, target)?;
+        }
+        if self.live.get().is_none() {
+            let events = files::open(&inside.join("events.jsonl"))?;
+            // Whoever asks for the state of the run holds it for a moment.
+            if files::lock(&events).is_ok() {
+                self.live.get_or_init(|| events);
+            }
         }
         Ok(Some(place))
     }
@@ -111,6 +121,7 @@ mod tests {
         let inside = outlet.shared().folder.join("2026-p");
         std::fs::create_dir(&inside).unwrap();
         std::fs::write(inside.join("run.json"), "{}").unwrap();
+        std::fs::write(inside.join("events.jsonl"), "").unwrap();
         let shown = outlet.show().unwrap().unwrap();
         assert_eq!(shown, results.join("2026-p"));
         assert!(shown.join("run.json").is_file());

@@ -200,12 +200,6 @@ impl Vm {
         said(&self.running.folder, "console.log")
     }
 
-    /// Process id of QEMU.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Powers the guest off, so that its shared folders and disks are complete.
     pub fn power_off(mut self) {
         self.channel.power_off();

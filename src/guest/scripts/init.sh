@@ -9,6 +9,13 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t debugfs debugfs /sys/kernel/debug
 hostname pgstrata-guest
 ip link set lo up
+# Nodes of modules that are loaded when somebody opens them: /dev/loop-control, /dev/mapper/control, /dev/zfs.
+kmod static-nodes --format=tmpfiles | while read -r kind node mode _ _ _ numbers; do
+    case $kind in
+        d*) mkdir -p "$node" ;;
+        c*) [ -e "$node" ] || mknod -m "$mode" "$node" c "${numbers%:*}" "${numbers#*:}" ;;
+    esac
+done
 for udevd in /usr/lib/systemd/systemd-udevd /lib/systemd/systemd-udevd; do
     if [ -x "$udevd" ]; then
         "$udevd" --daemon
