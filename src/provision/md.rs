@@ -117,10 +117,11 @@ impl Layer for Md {
             .args(&data);
         site.host.run(&create)?;
         let array = find(site.host, &uuid)?;
-        options::set(site.host, array, options)?;
         if !options.boolean("assume_clean").unwrap_or(false) {
             wait_for_resync(site, array, options)?;
         }
+        // The journal is only written back to where no member is missing, as one is until the first resync of level 5.
+        options::set(site.host, array, options)?;
         let details = facts(site.host, array)?;
         options::verify(level, options, data.len(), !journal.is_empty(), &details)?;
         Ok(Built::one(Ground::Device(path_of(site.host, array)?), details))
@@ -132,6 +133,8 @@ impl Layer for Md {
         kernel_module::load(site.host, level.module, &[])?;
         let uuid = uuid_on(site.host, data[0])?;
         let name = enter_array(site, &uuid)?;
+        // udev may have put it together by itself, under a name of its own.
+        stop(site.host, &uuid)?;
         let assemble = Command::new("mdadm").arg("--assemble").arg(format!("/dev/md/{name}")).arg("--run");
         site.host.run(&assemble.args(&data).args(&journal))?;
         let array = find(site.host, &uuid)?;

@@ -117,7 +117,7 @@ fn a_run_killed_at_any_moment_is_cleaned_and_resumed_without_losing_or_repeating
 
 /// Starts or resumes the run, waits until the step begins (in a random one of its trials that are left), waits a bit
 /// longer, and kills it. False when it ended before.
-fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, step: &str, delay: Duration) -> bool {
+pub fn run_and_kill(workshop: &Workshop, plan: &Path, folder: Option<&Path>, step: &str, delay: Duration) -> bool {
     let mut args = vec!["run", "--json"];
     match folder {
         Some(folder) => args.extend(["--resume", folder.to_str().unwrap()]),

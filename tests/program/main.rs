@@ -17,6 +17,7 @@ mod repeats;
 mod resume;
 mod strays;
 mod terminal;
+mod volumes;
 mod whole_run;
 mod workshop;
 mod wrong_input;

@@ -1,0 +1,87 @@
+//! A plan of every volume and of every device that the kernel makes: from end to end, and killed while it builds them. What
+//! the machine lacks is skipped, by name.
+
+use crate::kill::run_and_kill;
+use crate::machine::traces;
+use crate::workshop::{Workshop, can_build_stacks, run_id, said, skipped};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const VOLUMES: &str = include_str!("../plans/volumes.toml");
+const SEED: u64 = 20_261_122;
+const KILLS: u64 = 8;
+/// Longest random delay after a build has begun, milliseconds.
+const LONGEST_MS: u64 = 4000;
+
+/// The plan with its images in the workshop, and with a seed, which says what is built first.
+fn plan(workshop: &Workshop, seed: u64) -> PathBuf {
+    let image = format!("{{ in = \"{}\", loop = ", workshop.path().display());
+    let text = VOLUMES.replace("{ loop = ", &image).replace("blocks = 1", &format!("blocks = 1\nseed = {seed}"));
+    workshop.file("volumes.toml", &text)
+}
+
+/// Block devices but loop devices, which other tests make, too.
+fn devices() -> BTreeSet<String> {
+    let names = fs::read_dir("/sys/block").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| !name.starts_with("loop") && !name.starts_with("ram")).collect()
+}
+
+/// The outcome of each trial of a run, by case.
+fn outcomes(folder: &Path) -> Vec<(String, serde_json::Value)> {
+    let cases = fs::read_dir(folder.join("trials")).unwrap().map(|entry| entry.unwrap().path());
+    let read = |case: PathBuf| {
+        let record: serde_json::Value = serde_json::from_slice(&fs::read(case.join("1/trial.json")).unwrap()).unwrap();
+        (case.file_name().unwrap().to_string_lossy().into_owned(), record["outcome"].clone())
+    };
+    cases.map(read).collect()
+}
+
+#[test]
+fn every_volume_and_device_that_the_kernel_makes_is_measured_and_goes() {
+    const NAME: &str = "a run of every volume";
+    if !can_build_stacks(NAME) {
+        return;
+    }
+    let before = devices();
+    let workshop = Workshop::new();
+    let output = workshop.run(&plan(&workshop, SEED));
+    let outcomes = outcomes(&workshop.run_folder());
+    assert_eq!(outcomes.len(), 8, "{}", said(&output));
+    for (case, outcome) in outcomes {
+        let text = outcome.to_string();
+        assert!(text.contains("measured") || text.contains("not_run"), "{case}: {text}\n{}", said(&output));
+        if text.contains("not_run") {
+            skipped(NAME, &format!("{case}: {text}"));
+        }
+    }
+    assert_eq!(devices(), before, "{}", said(&output));
+    assert_eq!(traces(workshop.path().to_str().unwrap()), BTreeSet::new());
+}
+
+#[test]
+fn a_run_killed_while_it_builds_volumes_leaves_none_after_clean() {
+    if !can_build_stacks("kill -9 at 8 random moments of building volumes") {
+        return;
+    }
+    let before = devices();
+    let mut random = ChaCha8Rng::seed_from_u64(SEED);
+    println!("seed {SEED}");
+    for kill in 0..KILLS {
+        let workshop = Workshop::new();
+        let delay = Duration::from_millis(random.random_range(0..=LONGEST_MS));
+        let killed = run_and_kill(&workshop, &plan(&workshop, kill), None, "build", delay);
+        println!("kill {kill}: {delay:?} into a build: {}", if killed { "killed" } else { "had ended" });
+        let cleaned = workshop.pgstrata(&["clean"]).output().unwrap();
+        assert!(cleaned.status.success(), "kill {kill}: {}", said(&cleaned));
+        assert_eq!(devices(), before, "kill {kill}, {delay:?} into a build; clean said {}", said(&cleaned));
+        let left: Vec<String> = [run_id(&workshop.run_folder()).as_str(), workshop.path().to_str().unwrap()]
+            .into_iter()
+            .flat_map(traces)
+            .collect();
+        assert!(left.is_empty(), "kill {kill}: {left:?}");
+    }
+}
