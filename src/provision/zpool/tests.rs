@@ -315,7 +315,8 @@ fn a_pool_is_opened_again_by_its_devices_and_nothing_is_lost() {
     assert_eq!(pools(&place), "");
     for ground in built.grounds.values() {
         let Ground::Device(path) = ground else { continue };
-        wipe_label(&place.host, path, "some-other").unwrap();
+        let thing = Thing::new("zpool", LABEL).with_path("device", path).unwrap().with("pool", "some-other");
+        wipe_label(&place.host, &thing).unwrap();
         assert!(carrier(&place.host, path).is_ok(), "another pool's label stays");
     }
     clean(place, &built);
@@ -334,10 +335,7 @@ fn a_volume_is_found_by_its_name_and_a_filesystem_stands_on_it() {
     let built = place.build(&spec).unwrap();
     use_it(&built);
     let facts = built.facts.node("vol").unwrap();
-    assert_eq!(
-        (facts.details["volblocksize"].as_str(), facts.details["volmode"].as_str()),
-        ("8192 (local)", "dev (local)")
-    );
+    assert_eq!((facts.details["volblocksize"].as_str(), facts.details["volmode"].as_str()), ("8192", "dev (local)"));
     assert!(facts.grounds[0].device.as_ref().unwrap().name.starts_with("zd"));
     assert!(facts.promise(Claim::FlushesUncounted).is_some(), "{:?}", facts.promises);
     assert_eq!(facts.promise(Claim::HoldsFlushesBack).unwrap().source, "zfs sync=disabled");
