@@ -2,6 +2,7 @@
 //! either lacks.
 
 use super::*;
+use crate::parse::kstat;
 use crate::provision::ledger::{Death, Ledger};
 use crate::provision::stack::{self, BuiltStack, Grounds};
 use crate::provision::test_site::{TestPlace, options_of, text};
@@ -234,7 +235,7 @@ fn a_dataset_without_syncs_promises_nothing_and_neither_does_a_module_that_sends
 fn parameters_of_the_module_are_in_force_and_put_back() {
     let Some(place) = place() else { return };
     let limit = || {
-        let stats = kstat::named(ARCSTATS, &place.host.read(ARCSTATS).unwrap()).unwrap();
+        let stats = kstat::named(modules::ARCSTATS, &place.host.read(modules::ARCSTATS).unwrap()).unwrap();
         (modules::shown(&place.host, "zfs_arc_max").unwrap(), stats["c_max"])
     };
     load_module(&place.host).unwrap();
