@@ -12,7 +12,7 @@ use super::ledger::Thing;
 use super::mount::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, folder, knobs};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, folder, knobs, needs};
 use crate::error::{Error, Result};
 use crate::host::command::Command;
 use crate::host::time::sleep;
@@ -103,7 +103,11 @@ impl Layer for Zpool {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        zfs_tools::unmet(host)
+        let mut unmet = zfs_tools::unmet(host);
+        if !has_udev(host) {
+            unmet.extend(needs::program(host, "sfdisk", "fdisk"));
+        }
+        unmet
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -163,7 +167,7 @@ fn devices(inputs: &[GivenGround]) -> Vec<&Path> {
 /// then waits in vain for udev to name the partition.
 fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> {
     let mut all = inputs.to_vec();
-    if host.exists("/run/udev/control") {
+    if has_udev(host) {
         return Ok(all);
     }
     for given in &mut all {
@@ -175,6 +179,10 @@ fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> 
         }
     }
     Ok(all)
+}
+
+fn has_udev(host: &Host) -> bool {
+    host.exists("/run/udev/control")
 }
 
 /// Makes one partition on a blank disk, named as `zpool` names its own.
