@@ -36,6 +36,18 @@ fn every_shape_of_stack_is_read_and_drawn() {
 }
 
 #[test]
+fn plans_of_zfs_are_read_and_the_parameters_of_a_stack_go_to_its_pool() {
+    let small = graphs(include_str!("../../tests/plans/zfs.toml"));
+    assert_eq!(small.cases.iter().filter(|case| case.stack.name == "datasets").count(), 2, "sync is an axis");
+    let pool = small.cases.iter().find_map(|case| case.stack.node("zpool")).unwrap();
+    assert_eq!(pool.options.table("module").text("zfs_arc_max"), Some("256MiB"));
+    let without = "[stack.s]\ndevice = { loop = \"64MiB\" }\nfilesystem = \"ext4\"\nmodule = { x = 1 }\n";
+    let text = format!("name = \"p\"\nblocks = 1\n{without}[workload.w]\nsync = {{}}\n");
+    let error = plan::parse(&text, "p", &catalogue()).unwrap_err().to_string();
+    assert!(error.contains("no layer of stack `s` has parameters of a kernel module"), "{error}");
+}
+
+#[test]
 fn a_workload_without_a_server_stands_where_the_wal_lies_and_crosses_with_nothing_else() {
     let plan = graphs(GRAPHS);
     let synced: Vec<_> = plan.cases.iter().filter(|case| case.workload.kind == "sync").collect();

@@ -1,5 +1,5 @@
 //! Statistics of the Solaris porting layer below `/proc/spl/kstat/zfs`: named counters (`arcstats`, `zil`), and the recent
-//! transaction groups of a pool (`txgs`). The first line is the statistic's own, the second a heading.
+//! transaction groups of a pool (`txgs`). Below a heading; before that of named counters stands a line of the statistic's own.
 
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -42,7 +42,8 @@ pub struct Txg {
 /// # Errors
 /// Names file and line that are not as expected.
 pub fn txgs(source: &str, text: &str) -> Result<Vec<Txg>> {
-    let heading: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    let heading = text.lines().find(|line| is_heading(line, "txg")).unwrap_or_default();
+    let heading: Vec<&str> = heading.split_whitespace().collect();
     let line = |(number, line): (usize, &str)| {
         let values: Vec<&str> = line.split_whitespace().collect();
         let fields = Fields::new(source, number, line);
@@ -63,12 +64,16 @@ pub fn txgs(source: &str, text: &str) -> Result<Vec<Txg>> {
 
 /// The lines below the heading, numbered from 1 in the file; nothing of a statistic that has none yet.
 fn body<'a>(source: &str, text: &'a str, first: &str) -> Result<Vec<(usize, &'a str)>> {
-    match text.lines().nth(1) {
-        Some(heading) if heading.split_whitespace().next() == Some(first) => {}
-        None if text.trim().is_empty() => return Ok(Vec::new()),
-        _ => return Err(Error::host(format!("{source} line 2: the heading does not begin with `{first}`"))),
+    let heading = text.lines().take(2).position(|line| is_heading(line, first));
+    match heading {
+        Some(at) => Ok(text.lines().enumerate().skip(at + 1).map(|(number, line)| (number + 1, line)).collect()),
+        None if text.trim().is_empty() => Ok(Vec::new()),
+        None => Err(Error::host(format!("{source}: there is no heading that begins with `{first}`"))),
     }
-    Ok(text.lines().enumerate().skip(2).map(|(number, line)| (number + 1, line)).collect())
+}
+
+fn is_heading(line: &str, first: &str) -> bool {
+    line.split_whitespace().next() == Some(first)
 }
 
 #[cfg(test)]
@@ -77,11 +82,26 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     #[test]
+    fn the_statistics_of_a_real_module_are_read() {
+        let arc = named("arcstats", include_str!("../../tests/fixtures/zfs/2.3.9-arcstats.txt")).unwrap();
+        assert_eq!(
+            (arc["c_max"], arc.contains_key("memory_available_bytes")),
+            (1_293_406_720, false),
+            "signed: left out"
+        );
+        let zil = named("zil", include_str!("../../tests/fixtures/zfs/2.3.9-zil.txt")).unwrap();
+        assert_eq!((zil["zil_commit_count"], zil["zil_itx_metaslab_slog_bytes"]), (100, 848_416));
+        let groups = txgs("txgs", include_str!("../../tests/fixtures/zfs/2.3.9-txgs.txt")).unwrap();
+        let first = Txg { number: 5, committed: true, written_bytes: 191_488, sync_ns: 946_369_648 };
+        assert_eq!((groups.len(), groups[0], groups[6].committed), (7, first, false));
+    }
+
+    #[test]
     fn a_line_that_ends_early_is_told() {
         let error = named("arcstats", "1 1\nname type data\nhits 4\n").unwrap_err().to_string();
         assert!(error.contains("arcstats line 3"), "{error}");
-        let error = txgs("txgs", "1 1\ntxg birth state nwritten stime\n5 1 C 7\n").unwrap_err().to_string();
-        assert!(error.contains("txgs line 3: `stime` is missing"), "{error}");
+        let error = txgs("txgs", "txg birth state nwritten stime\n5 1 C 7\n").unwrap_err().to_string();
+        assert!(error.contains("txgs line 2: `stime` is missing"), "{error}");
         assert!(named("x", "1 1\nother\n").is_err());
         assert_eq!(txgs("txgs", "").unwrap(), []);
     }

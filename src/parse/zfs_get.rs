@@ -36,6 +36,20 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     #[test]
+    fn the_properties_of_a_real_dataset_and_pool_are_read() {
+        let dataset = parse(include_str!("../../tests/fixtures/zfs/2.3.9-zfs-get.txt")).unwrap();
+        let pool = parse(include_str!("../../tests/fixtures/zfs/2.3.9-zpool-get.txt")).unwrap();
+        let of = |all: &[Property], name: &str| {
+            let found = all.iter().find(|property| property.name == name).unwrap();
+            (found.value.clone(), found.source.clone())
+        };
+        assert_eq!(of(&dataset, "recordsize"), ("8192".to_owned(), "local".to_owned()));
+        assert_eq!(of(&dataset, "sync"), ("standard".to_owned(), "default".to_owned()));
+        assert_eq!(of(&pool, "cachefile"), ("none".to_owned(), "local".to_owned()));
+        assert_eq!(of(&pool, "feature@lz4_compress"), ("active".to_owned(), "local".to_owned()));
+    }
+
+    #[test]
     fn a_line_without_four_columns_is_told() {
         let error = parse("tank\tsync\tstandard\tdefault\ntank\tsync\n").unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("PROPERTY"), "{error}");

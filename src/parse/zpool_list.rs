@@ -50,6 +50,21 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     #[test]
+    fn the_devices_of_a_real_pool_have_their_roles() {
+        let devices = parse(include_str!("../../tests/fixtures/zfs/2.3.9-zpool-list.txt")).unwrap();
+        let found: Vec<(&str, Role)> = devices.iter().map(|device| (device.path.as_str(), device.role)).collect();
+        let wanted = [
+            ("/dev/loop0", Role::Data),
+            ("/dev/loop1", Role::Data),
+            ("/dev/loop4", Role::Special),
+            ("/dev/loop5", Role::Special),
+            ("/dev/loop2", Role::Log),
+            ("/dev/loop3", Role::Cache),
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
     fn a_class_that_is_not_known_is_told() {
         let error = parse("tank\t1\nobjects\t-\n").unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("`objects`"), "{error}");

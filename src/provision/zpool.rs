@@ -9,13 +9,14 @@ use super::filesystem::{new_uuid, wipe_all};
 use super::guard::{self, BlockDevice};
 use super::knobs::modules;
 use super::ledger::Thing;
+use super::mount::{BUSY_PAUSE, BUSY_TRIES};
 use super::sysfs::DeviceNumber;
 use super::zfs_tools::{self, MARK};
-use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, folder};
+use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, folder, knobs, needs};
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::host::command::Command;
-use crate::parse::kstat;
+use crate::host::time::sleep;
+use crate::host::{Host, paths};
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
 use std::collections::BTreeMap;
@@ -102,7 +103,11 @@ impl Layer for Zpool {
     }
 
     fn unmet(&self, host: &Host, _options: &Options) -> Vec<Unmet> {
-        zfs_tools::unmet(host)
+        let mut unmet = zfs_tools::unmet(host);
+        if !has_udev(host) {
+            unmet.extend(needs::program(host, "sfdisk", "fdisk"));
+        }
+        unmet
     }
 
     fn build(&self, site: &Site<'_>, inputs: &[GivenGround], options: &Options) -> Result<Built> {
@@ -110,11 +115,8 @@ impl Layer for Zpool {
         let parameters = modules::set(site.host, site.ledger, &options.table(modules::KEY))?;
         let (name, mark) = (&site.name, new_uuid(site.host)?);
         let asked = zfs_tools::asked(options);
-        let vdevs = vdevs(inputs, options)?;
-        for device in devices(inputs) {
-            let thing = Thing::new(self.name(), LABEL).with_path("device", device)?.with("pool", name);
-            site.ledger.enter(thing)?;
-        }
+        enter_labels(site, inputs)?;
+        let vdevs = vdevs(&partitioned(site.host, inputs)?, options)?;
         site.ledger.enter(zfs_tools::marked(self.name(), POOL, name, &mark))?;
         let mut create = zfs_tools::call("zpool", &["create"]);
         if vdevs.mixed {
@@ -147,7 +149,7 @@ impl Layer for Zpool {
         match thing.kind.as_str() {
             POOL if thing.marks.contains_key("guid") => export(host, thing),
             POOL => zfs_tools::destroy(host, "zpool", "-f", thing),
-            LABEL => wipe_label(host, Path::new(thing.mark("device")?), thing.mark("pool")?),
+            LABEL => wipe_label(host, thing),
             kind => Err(Error::bug(format!("the layer `zpool` does not create a {kind}"))),
         }
     }
@@ -159,6 +161,43 @@ const LABEL: &str = "label";
 /// All devices of the pool, whatever for.
 fn devices(inputs: &[GivenGround]) -> Vec<&Path> {
     TAKES.iter().flat_map(|take| devices_for(inputs, take.role)).collect()
+}
+
+/// The devices with the partitions in the place of whole disks where no udev runs: `zpool` partitions a whole disk itself and
+/// then waits in vain for udev to name the partition.
+fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> {
+    let mut all = inputs.to_vec();
+    if has_udev(host) {
+        return Ok(all);
+    }
+    for given in &mut all {
+        let Ground::Device(path) = &given.ground else { continue };
+        let node = BlockDevice::find(path)?.node;
+        // Loop devices, volumes and partitions are taken as they are.
+        if !node.is_partition(host) && node.exists(host) && host.exists(node.path_of("device")) {
+            given.ground = Ground::Device(partition(host, path, node)?);
+        }
+    }
+    Ok(all)
+}
+
+fn has_udev(host: &Host) -> bool {
+    host.exists("/run/udev/control")
+}
+
+/// Makes one partition on a blank disk, named as `zpool` names its own.
+fn partition(host: &Host, path: &Path, node: DeviceNumber) -> Result<PathBuf> {
+    let layout = "label: gpt\nstart=1MiB, name=zfs-pgstrata\n";
+    host.run(&Command::new("sfdisk").args(["--quiet", "--wipe", "always"]).arg(path).stdin(layout))?;
+    for _ in 0..BUSY_TRIES {
+        let name = node.partitions(host).first().and_then(|first| first.name(host));
+        let made = name.map(|name| Path::new("/dev").join(name)).filter(|path| paths::exists(path));
+        match made {
+            Some(made) => return Ok(made),
+            None => sleep(BUSY_PAUSE),
+        }
+    }
+    Err(Error::host(format!("the kernel does not show the partition of {}", path.display())))
 }
 
 /// The devices as `zpool create` takes them.
@@ -230,28 +269,10 @@ fn read_back(
 ) -> Result<Built> {
     let found = zfs_tools::get(host, "zpool", name)?;
     zfs_tools::compare("the pool", asked, &found)?;
-    limits_in_force(host, parameters)?;
     let mut details = zfs_tools::facts(&found);
     details.extend(parameters.iter().map(|(name, value)| (format!("module parameter {name}"), value.clone())));
     details.extend(host.read_optional("/sys/module/zfs/version").map(|text| ("ZFS version".to_owned(), text)));
     Ok(Built::one(Ground::Pool(name.to_owned()), details))
-}
-
-const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
-
-/// The module shows limits of the ARC that it does not follow, because they are out of bounds: what it follows stands in
-/// its statistics.
-fn limits_in_force(host: &Host, parameters: &BTreeMap<String, String>) -> Result<()> {
-    for (parameter, counter) in [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")] {
-        let Some(asked) = parameters.get(parameter).filter(|asked| *asked != "0") else { continue };
-        let in_force = kstat::named(ARCSTATS, &host.read(ARCSTATS)?)?.get(counter).copied();
-        if in_force.map(|bytes| bytes.to_string()).as_ref() != Some(asked) {
-            let is = in_force.map_or("not known".to_owned(), |bytes| bytes.to_string());
-            return Err(Error::host(format!("{parameter} = {asked} is not in force: {counter} of the ARC is {is}"))
-                .hint("the ARC takes at least 64 MiB and less than the memory of the machine"));
-        }
-    }
-    Ok(())
 }
 
 /// Where the label of a pool lies: on the device, or on the partition that `zpool` makes on a whole disk.
@@ -270,10 +291,11 @@ fn label_of(host: &Host, path: &Path) -> Result<Option<(String, String)>> {
     Ok(of_pool.filter_map(|signature| signature.label.zip(signature.uuid)).next())
 }
 
-/// The device or partition that carries the label.
+/// The device or partition that carries a label.
 fn carrier(host: &Host, device: &Path) -> Result<PathBuf> {
     for path in carriers(host, &BlockDevice::find(device)?) {
-        if label_of(host, &path)?.is_some() {
+        let found = guard::signatures(host, &BlockDevice::find(&path)?)?;
+        if found.iter().any(|signature| signature.kind == MEMBER) {
             return Ok(path);
         }
     }
@@ -315,17 +337,42 @@ fn export(host: &Host, thing: &Thing) -> Result<()> {
     host.run(&zfs_tools::call("zpool", &["export", "-f", name])).map(drop)
 }
 
-/// Wipes the label of a pool of this name from a device, with the partitions that `zpool` made on it. Does nothing where the
+/// Enters the labels that the devices will carry. That of a read cache names no pool: it is known by being on the very same
+/// attachment of the device (`diskseq`) in the same boot.
+fn enter_labels(site: &Site<'_>, inputs: &[GivenGround]) -> Result<()> {
+    for take in TAKES {
+        for device in devices_for(inputs, take.role) {
+            let mut thing = Thing::new("zpool", LABEL).with_path("device", device)?.with("pool", &site.name);
+            if take.role == Role::Cache {
+                let node = BlockDevice::find(device)?.node;
+                thing = thing.with("boot", knobs::boot(site.host)).with("sequence", sequence(site.host, node));
+            }
+            site.ledger.enter(thing)?;
+        }
+    }
+    Ok(())
+}
+
+fn sequence(host: &Host, node: DeviceNumber) -> String {
+    node.attribute(host, "diskseq").unwrap_or_default()
+}
+
+/// Wipes the label of a pool from a device of the ledger, with the partitions that `zpool` made on it. Does nothing where the
 /// device carries another one's or none: a device's name may be another's by now.
-fn wipe_label(host: &Host, path: &Path, pool: &str) -> Result<()> {
+fn wipe_label(host: &Host, thing: &Thing) -> Result<()> {
+    let (path, pool) = (Path::new(thing.mark("device")?), thing.mark("pool")?);
     let Ok(device) = BlockDevice::find(path) else { return Ok(()) };
     if device.node.number::<u64>(host, "size").unwrap_or(0) == 0 {
         return Ok(());
     }
+    let marks = |name: &str| thing.marks.get(name).cloned();
+    let same_attachment = marks("boot") == Some(knobs::boot(host))
+        && marks("sequence").filter(|known| !known.is_empty()) == Some(sequence(host, device.node));
     let partitions = device.node.partitions(host);
     for carrier in carriers(host, &device) {
         match label_of(host, &carrier)? {
             Some((name, _)) if name == pool => wipe_all(host, &carrier)?,
+            None if same_attachment && is_nameless(host, &carrier)? => wipe_all(host, &carrier)?,
             // Killed between the two: the table is there and the label is not.
             None if carrier == device.path && made_by_zpool(host, &partitions) => {}
             _ => continue,
@@ -336,6 +383,12 @@ fn wipe_label(host: &Host, path: &Path, pool: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a device carries a label of ZFS that names no pool, and nothing else.
+fn is_nameless(host: &Host, path: &Path) -> Result<bool> {
+    let found = guard::signatures(host, &BlockDevice::find(path)?)?;
+    Ok(!found.is_empty() && found.iter().all(|signature| signature.kind == MEMBER && signature.label.is_none()))
 }
 
 /// Whether partitions are those that `zpool` makes on a whole disk: the first is named `zfs-...` (libzutil,

@@ -133,8 +133,7 @@ mod tests {
         std::fs::write(root.path().join("proc/spl/kstat/zfs").join(file), text).unwrap();
     }
 
-    const TXG_HEAD: &str = "1 0 0x01 3 336 1 2\n\
-        txg      birth            state ndirty       nread        nwritten     reads    writes   otime        qtime        wtime        stime\n";
+    const TXG_HEAD: &str = "txg      birth            state ndirty       nread        nwritten     reads    writes   otime        qtime        wtime        stime\n";
 
     fn target() -> Target {
         Target { pools: vec!["tank".to_owned()], ..Target::default() }

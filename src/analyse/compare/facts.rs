@@ -59,6 +59,10 @@ impl Facts {
         options.extend(mount.super_options.iter().map(String::as_str));
         let key = if prefix == "stack" { "mount.options".to_owned() } else { format!("{prefix}.mount.options") };
         self.add(key, options.into_iter().collect::<Vec<_>>().join(","));
+        for (name, value) in &mount.zfs {
+            let key = if prefix == "stack" { format!("zfs.{name}") } else { format!("{prefix}.zfs.{name}") };
+            self.add(key, value);
+        }
     }
 
     /// The devices below a mount.

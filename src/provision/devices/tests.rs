@@ -4,7 +4,8 @@ use super::{DeviceWalk, DevicesBelow, Identity, unit_serial};
 use crate::host::Host;
 use crate::parse::mountinfo;
 use crate::provision::sysfs::{DeviceNumber, chosen};
-use crate::record::facts::WriteCache;
+use crate::record::facts::{DeviceFacts, WriteCache};
+use crate::record::stack::Role;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -231,4 +232,24 @@ fn the_devices_of_this_machine_are_found() {
     for device in &below.devices {
         assert!(device.size_bytes.is_some() && !device.name.is_empty(), "{device:?}");
     }
+}
+
+#[test]
+fn a_sync_reaches_the_log_of_a_pool_if_it_has_one_and_never_its_read_cache() {
+    let pool = |roles: &[Role]| {
+        // A loop device on a file of the pool, then the pool's partitions, each on a disk of its own.
+        let named = |name: String| DeviceFacts { name, ..DeviceFacts::default() };
+        let mut below = DevicesBelow { devices: vec![named("loop0".to_owned())], ..DevicesBelow::default() };
+        below.on.push((0..roles.len()).map(|number| 1 + 2 * number).collect());
+        for (number, role) in roles.iter().enumerate() {
+            let place = below.devices.len();
+            below.devices.extend([named(format!("sd{number}1")), named(format!("sd{number}"))]);
+            below.on.extend([vec![place + 1], Vec::new()]);
+            below.roles.insert(place, *role);
+        }
+        below.reached_by_a_sync().into_iter().map(|device| device.name).collect::<Vec<_>>()
+    };
+    assert_eq!(pool(&[Role::Data, Role::Log, Role::Cache]), ["loop0", "sd11", "sd1"]);
+    assert_eq!(pool(&[Role::Data, Role::Special, Role::Cache]), ["loop0", "sd01", "sd0", "sd11", "sd1"]);
+    assert_eq!(pool(&[]), ["loop0"]);
 }

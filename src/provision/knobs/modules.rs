@@ -7,6 +7,7 @@ use super::setting;
 use super::{Drags, Knob, knob, wanted};
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::parse::kstat;
 use crate::provision::ledger::Ledger;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
 use std::collections::BTreeMap;
@@ -77,6 +78,29 @@ pub fn check(parameters: &Options) -> Result<(), OptionProblem> {
     }
 }
 
+/// Statistics of the ARC.
+pub const ARCSTATS: &str = "/proc/spl/kstat/zfs/arcstats";
+
+/// Limits of the ARC, each with the counter that shows what is in force. The parameter may show something else: a limit out
+/// of bounds is shown and not followed, and 0, which stands for the default at first, changes nothing later.
+const LIMITS: [(&str, &str); 2] = [("zfs_arc_max", "c_max"), ("zfs_arc_min", "c_min")];
+
+/// The limit in force that a parameter sets; `None` for parameters that set none.
+fn limit(host: &Host, name: &str) -> Result<Option<u64>> {
+    let Some((_, counter)) = LIMITS.iter().find(|(limit, _)| *limit == name) else { return Ok(None) };
+    Ok(kstat::named(ARCSTATS, &host.read(ARCSTATS)?)?.get(*counter).copied())
+}
+
+fn check_limit(host: &Host, name: &str, asked: &str) -> Result<()> {
+    match limit(host, name)?.filter(|in_force| asked != "0" && in_force.to_string() != asked) {
+        Some(in_force) => {
+            Err(Error::host(format!("{name} = {asked} is not in force: the limit of the ARC is {in_force}"))
+                .hint("the ARC takes at least 64 MiB and less than the memory of the machine"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Sets parameters, each entered into the ledger first, and returns what they show.
 ///
 /// # Errors
@@ -88,7 +112,10 @@ pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMa
             Error::host(format!("the ZFS module has no parameter `{name}`"))
                 .hint("`ls /sys/module/zfs/parameters` lists those of this version")
         })?;
-        setting::set_parameter(host, ledger, path, &value).map_err(|e| e.while_doing(format!("set {name}")))?;
+        let doing = |e: Error| e.while_doing(format!("set {name}"));
+        let before = limit(host, name)?.map(|limit| limit.to_string());
+        setting::set_parameter(host, ledger, path, &value, before).map_err(doing)?;
+        check_limit(host, name, &value)?;
         set.insert(name.to_owned(), value);
     }
     Ok(set)
@@ -107,6 +134,7 @@ mod tests {
             ("sys/module/zfs/parameters/zfs_fletcher_4_impl", "[fastest] scalar superscalar\n"),
             ("sys/module/spl/parameters/spl_taskq_thread_priority", "1\n"),
             ("proc/sys/kernel/random/boot_id", "b\n"),
+            ("proc/spl/kstat/zfs/arcstats", "1 1\nname type data\nc_max 4 2147483648\n"),
         ] {
             let path = root.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -14,6 +14,9 @@ use crate::provision::sysfs::{self, DeviceNumber};
 /// Owner of knobs in the ledger.
 pub const OWNER: &str = "knob";
 
+/// Mark of what was in force where the knob showed something else.
+const IN_FORCE: &str = "in force";
+
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const SYSFS: &str = "/sys/dev/block/";
 
@@ -67,15 +70,30 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 /// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
 /// Returns whether it had another one.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
-    set_at(host, ledger, knob, of.path_of(knob), of, ours)
+    set_at(host, ledger, knob, of.path_of(knob), of, ours, None)
 }
 
-/// Sets a parameter of a module of the kernel in the same way.
-pub(super) fn set_parameter(host: &Host, ledger: &Ledger, path: String, ours: &str) -> Result<bool> {
-    set_at(host, ledger, &PARAMETER, path, &KnobOwner::machine(host), ours)
+/// Sets a parameter of a module of the kernel in the same way. `before` is what is in force, where the parameter does not
+/// show it: writing what it shows would not bring it back.
+pub(super) fn set_parameter(
+    host: &Host,
+    ledger: &Ledger,
+    path: String,
+    ours: &str,
+    before: Option<String>,
+) -> Result<bool> {
+    set_at(host, ledger, &PARAMETER, path, &KnobOwner::machine(host), ours, before)
 }
 
-fn set_at(host: &Host, ledger: &Ledger, knob: &'static Knob, path: String, of: &KnobOwner, ours: &str) -> Result<bool> {
+fn set_at(
+    host: &Host,
+    ledger: &Ledger,
+    knob: &'static Knob,
+    path: String,
+    of: &KnobOwner,
+    ours: &str,
+    before: Option<String>,
+) -> Result<bool> {
     let lacks =
         || Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel");
     let old = shown(host, &path).ok_or_else(lacks)?;
@@ -91,6 +109,9 @@ fn set_at(host: &Host, ledger: &Ledger, knob: &'static Knob, path: String, of: &
         .with("sequence", of.sequence.as_deref().unwrap_or_default());
     if let Some((_, other)) = dragged(knob, &path) {
         thing = thing.with("dragged", shown(host, &other).unwrap_or_default());
+    }
+    if let Some(before) = before.filter(|before| *before != old) {
+        thing = thing.with(IN_FORCE, before);
     }
     ledger.enter(thing.clone())?;
     let refused = |why: String| {
@@ -186,7 +207,12 @@ fn put_back(host: &Host, knob: &Knob, thing: &Thing) -> Result<()> {
             }
             host.write(rival, noted)?;
         }
-        _ => host.write(path, old)?,
+        _ => {
+            if let Some(in_force) = thing.marks.get(IN_FORCE) {
+                host.write(path, in_force)?;
+            }
+            host.write(path, old)?;
+        }
     }
     let mut back = vec![(path.to_owned(), old)];
     if let Some((_, other)) = other.filter(|(_, other)| !noted.is_empty() && shown(host, other).is_some()) {
