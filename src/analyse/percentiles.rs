@@ -216,6 +216,9 @@ mod tests {
         assert_eq!((at(0, "p95"), at(25, "p95")), (Some(1_000.0), Some(2_000.0)));
         let trials = [(done(), 25)];
         let found = of_trials(&trials).finding(&merged(&trials));
-        assert_eq!(found[2].unavailable.as_deref(), Some("over the limit: among the operations skipped or failed in trial 1"));
+        assert_eq!(
+            found[2].unavailable.as_deref(),
+            Some("over the limit: among the operations skipped or failed in trial 1")
+        );
     }
 }
