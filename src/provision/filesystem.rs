@@ -270,7 +270,8 @@ fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
     let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
     let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
     let kernel = needs::kernel_filesystem(host, recipe.name, recipe.modules);
-    needs::root().into_iter().chain(programs).chain(kernel).collect()
+    // Without the driver the programs help nobody.
+    needs::root().into_iter().chain(kernel).chain(programs).collect()
 }
 
 /// A UUID of the kernel's making.
