@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::host::machine;
 use crate::plan::shipped::{self, Shipped};
 use crate::plan::{self, Plan, did_you_mean};
-use crate::report::layout::TextTable;
+use crate::report::terminal::paragraph;
 use crate::run::forecast::{expected_without_images, make_quick};
 use crate::units::{Bytes, Micros};
 use serde::Serialize;
@@ -112,21 +112,15 @@ impl Line {
 }
 
 fn shown(lines: &[Line]) -> String {
-    let mut table = TextTable::default();
-    table.set_header(["plan", "question", "cases", "time", "--quick", "time"]);
-    for line in lines {
-        let trials = count(u32::try_from(line.quick.trials).unwrap_or(u32::MAX), "trial");
-        table.add_row([
-            line.name.to_owned(),
-            line.question.clone(),
-            line.full.cases.to_string(),
-            Micros(line.full.expected_us).to_string(),
-            trials,
-            Micros(line.quick.expected_us).to_string(),
-        ]);
-    }
-    table.align_right(&[2, 3, 4, 5]);
-    table.shown()
+    let extent = |extent: &Extent, what: &str| {
+        let n = u32::try_from(if what == "case" { extent.cases } else { extent.trials }).unwrap_or(u32::MAX);
+        format!("{}, {}", count(n, what), Micros(extent.expected_us))
+    };
+    let one = |line: &Line| {
+        let (full, quick) = (extent(&line.full, "case"), extent(&line.quick, "trial"));
+        format!("{}\n{}  {full}; with --quick: {quick}\n", line.name, paragraph("  ", &line.question))
+    };
+    lines.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::files::{if_there, nearest_existing};
 use super::users::User;
 use crate::error::{Context, Result};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -63,6 +64,19 @@ pub(crate) fn look_at_open(file: &File, path: &Path) -> Result<PathFacts> {
 pub(crate) fn look_for(path: &Path) -> Result<Option<PathFacts>> {
     let found = if_there(fs::symlink_metadata(path)).or_host(|| format!("stat {}", path.display()))?;
     Ok(found.map(PathFacts::from))
+}
+
+/// The smallest and the largest write, bytes, that a file's filesystem and device do whole or not at all; 0 where they do
+/// none. `None` where this kernel does not tell (statx(2), STATX_WRITE_ATOMIC, since Linux 6.11).
+///
+/// # Errors
+/// When the file is not there.
+pub(crate) fn atomic_write_units(path: &Path) -> Result<Option<(u32, u32)>> {
+    const STATX_WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
+    let found = statx(CWD, path, AtFlags::empty(), STATX_WRITE_ATOMIC);
+    let found = found.or_host(|| format!("look at {}", path.display()))?;
+    let told = found.stx_mask & STATX_WRITE_ATOMIC.bits() != 0;
+    Ok(told.then_some((found.stx_atomic_write_unit_min, found.stx_atomic_write_unit_max)))
 }
 
 pub(crate) fn exists(path: &Path) -> bool {

@@ -3,7 +3,7 @@
 use super::filesystem::{self, CopyOptions, MKFS, MOUNT, OnDevice, Recipe};
 use super::options_kept::KeepRule;
 use super::options_kept::Kept::{Shown, Unless};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::host::command::Command;
 use crate::parse::btrfs;
@@ -19,7 +19,7 @@ pub static BTRFS: OnDevice =
 const RECIPE: Recipe = Recipe {
     name: "btrfs",
     mkfs: "mkfs.btrfs",
-    programs: &["btrfs"],
+    programs: &["btrfs", "chattr", "lsattr"],
     package: "btrfs-progs",
     modules: &["btrfs"],
     takes: &[Take {
@@ -31,7 +31,7 @@ const RECIPE: Recipe = Recipe {
         groups: &[],
         doc: "The devices to use; default: all that are still unused.",
     }],
-    options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile.")],
+    options: &[MKFS, MOUNT, profile("data", "Data profile."), profile("metadata", "Metadata profile."), NOCOW],
     capacity,
     // BTRFS_LABEL_SIZE is 256 with the closing zero.
     copies: CopyOptions { bare: "fMKqvV", short: 'r', long: "rootdir" },
@@ -41,6 +41,7 @@ const RECIPE: Recipe = Recipe {
     members: |devices| devices.data[1..].iter().map(|path| format!("device={}", path.display())).collect(),
     usual: USUAL,
     rules: RULES,
+    after_mount: set_nocow,
     facts,
     ..Recipe::ON_ONE_DEVICE
 };
@@ -56,6 +57,27 @@ const fn profile(key: &'static str, doc: &'static str) -> OptionSpec {
         default: Some("the mkfs.btrfs default for the number of devices"),
         doc,
     }
+}
+
+const NOCOW: OptionSpec = OptionSpec {
+    key: "nocow",
+    kind: OptionKind::Boolean,
+    required: false,
+    default: Some("false"),
+    doc: "Turn off copy on write, checksums and compression for new files (chattr +C on the folder).",
+};
+
+/// Sets the attribute on the empty folder, whose files inherit it, and reads it back.
+fn set_nocow(host: &Host, target: &Path, options: &Options) -> Result<BTreeMap<String, String>> {
+    if options.boolean("nocow") == Some(true) {
+        host.run(&Command::new("chattr").arg("+C").arg(target))?;
+    }
+    let printed = host.run(&Command::new("lsattr").arg("-d").arg(target))?.stdout;
+    let has = printed.split_whitespace().next().is_some_and(|attributes| attributes.contains('C'));
+    if options.boolean("nocow") == Some(true) && !has {
+        return Err(Error::host(format!("chattr +C on {} has no effect: `{}`", target.display(), printed.trim())));
+    }
+    Ok([("nocow".to_owned(), if has { "on, for new files" } else { "off" }.to_owned())].into())
 }
 
 /// Arguments of mkfs for the profiles asked for.
@@ -154,4 +176,37 @@ fn facts(host: &Host, device: &Path, target: &Path) -> Result<BTreeMap<String, S
     let profiles = btrfs::parse_profiles(&printed.stdout)?;
     facts.extend(profiles.into_iter().map(|(kind, profile)| (format!("profile of {kind}"), profile)));
     Ok(facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provision::test_site::{TestPlace, mounted, options_of};
+    use crate::record::options::OptionValue;
+
+    const SIZE: &str = "256MiB";
+
+    #[test]
+    fn options_for_flash_and_defragmentation_are_kept() {
+        for list in ["ssd,discard,autodefrag", "nossd", "discard=async,noautodefrag", "ssd_spread"] {
+            let Some(place) = TestPlace::with_layer("btrfs") else { return };
+            let built = place.build(&place.on_loop("btrfs", SIZE, mounted(&[list])));
+            assert!(built.is_ok(), "btrfs with {list}: {}", built.unwrap_err());
+            place.clean();
+        }
+    }
+
+    #[test]
+    fn files_of_a_folder_without_copy_on_write_have_none() {
+        for (nocow, shown) in [(true, "on, for new files"), (false, "off")] {
+            let Some(place) = TestPlace::with_layer("btrfs") else { return };
+            let options = options_of(&[("nocow", OptionValue::Boolean(nocow))]);
+            let built = place.build(&place.on_loop("btrfs", SIZE, options)).unwrap();
+            assert_eq!(built.facts.nodes[1].details["nocow"], shown);
+            let file = built.folder().join("file");
+            std::fs::write(&file, "x").unwrap();
+            let listed = place.host.run(&crate::host::command::Command::new("lsattr").arg(&file)).unwrap().stdout;
+            assert_eq!(listed.split(' ').next().unwrap().contains('C'), nocow, "{listed}");
+            place.clean();
+        }
+    }
 }

@@ -283,6 +283,7 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         own.or_else(|| partition.then(|| node.attribute(host, &format!("../queue/{name}"))).flatten())
     };
     let number = |name: &str| queue(name).and_then(|text| text.parse().ok());
+    let bytes = |name: &str| queue(name).and_then(|text| text.parse::<u64>().ok());
     let flag = |name: &str| queue(name).and_then(|text| sysfs::truth(&text));
     let identity = Identity::of(host, node);
     DeviceFacts {
@@ -303,7 +304,9 @@ fn facts(host: &Host, node: DeviceNumber, depth: u32) -> DeviceFacts {
         scheduler: queue("scheduler").map(|text| sysfs::chosen(&text).to_owned()),
         nr_requests: number("nr_requests"),
         read_ahead_kb: number("read_ahead_kb"),
-        discard_max_bytes: queue("discard_max_bytes").and_then(|text| text.parse().ok()),
+        discard_max_bytes: bytes("discard_max_bytes"),
+        atomic_write_unit_min_bytes: bytes("atomic_write_unit_min_bytes"),
+        atomic_write_unit_max_bytes: bytes("atomic_write_unit_max_bytes"),
         backing_file: node.backing_file(host),
         direct_io: node.flag(host, "loop/dio"),
         stands_on_nothing: None,

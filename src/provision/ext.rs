@@ -188,6 +188,7 @@ const FACTS: &[&str] = &[
     "Filesystem features",
     "Default mount options",
     "Block size",
+    "Cluster size",
     "Inode size",
     "Inode count",
     "Block count",
@@ -211,6 +212,17 @@ fn facts(host: &Host, device: &Path, _target: &Path) -> Result<BTreeMap<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provision::test_site::{TestPlace, mkfs};
+
+    #[test]
+    fn clusters_of_bigalloc_are_read_back() {
+        let Some(place) = TestPlace::with_layer("ext4") else { return };
+        let built = place.build(&place.on_loop("ext4", "64MiB", mkfs(&["-O", "bigalloc", "-C", "65536"]))).unwrap();
+        let details = &built.facts.nodes[1].details;
+        assert_eq!((details["Cluster size"].as_str(), details["Block size"].as_str()), ("65536", "4096"));
+        assert!(details["Filesystem features"].contains("bigalloc"), "{details:?}");
+        place.clean();
+    }
 
     #[test]
     fn images_are_zeroed_by_mkfs_unless_the_plan_says_otherwise() {

@@ -10,9 +10,9 @@ use super::mount::{self, WantedMount};
 use super::options_kept::KeepRule;
 use super::{Built, GivenGround, Ground, Layer, Site, Unmet, devices_for, images, needs};
 use crate::error::{Context, Error, Result};
-use crate::host::Host;
 use crate::host::command::{Command, last_lines};
 use crate::host::time::sleep;
+use crate::host::{Host, files, paths};
 use crate::parse::wipefs::Signature;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, Options};
 use crate::record::stack::{GroundKind, Role, Take};
@@ -154,6 +154,9 @@ pub(super) struct Recipe {
     pub rules: &'static [KeepRule],
     /// Further evidence of options in force: of a host and a device.
     pub in_force: fn(&Host, &str) -> Vec<String>,
+    /// What an option of its own asks of the mounted filesystem, done and read back: of a host, the mount point and the
+    /// options.
+    pub after_mount: fn(&Host, &Path, &Options) -> Result<BTreeMap<String, String>>,
     /// Superblock facts: of a host, the first data device and the mount point.
     pub facts: fn(&Host, &Path, &Path) -> Result<BTreeMap<String, String>>,
 }
@@ -180,6 +183,7 @@ impl Recipe {
         usual: &[],
         rules: &[],
         in_force: |_, _| Vec::new(),
+        after_mount: |_, _, _| Ok(BTreeMap::new()),
         facts: |_, _, _| Ok(BTreeMap::new()),
     };
 }
@@ -266,7 +270,8 @@ fn unmet(host: &Host, recipe: &Recipe) -> Vec<Unmet> {
     let common = [("mount", "mount"), ("umount", "mount"), ("wipefs", "util-linux")];
     let programs = tools.chain(common).filter_map(|(name, package)| needs::program(host, name, package));
     let kernel = needs::kernel_filesystem(host, recipe.name, recipe.modules);
-    needs::root().into_iter().chain(programs).chain(kernel).collect()
+    // Without the driver the programs help nobody.
+    needs::root().into_iter().chain(kernel).chain(programs).collect()
 }
 
 /// A UUID of the kernel's making.
@@ -313,8 +318,25 @@ fn open(site: &Site<'_>, devices: &FilesystemDevices<'_>, options: &Options, rec
         in_force: recipe.in_force,
     };
     let target = mount::mount(site, &wanted)?;
-    let details = (recipe.facts)(site.host, first, &target)?;
+    let mut details = (recipe.facts)(site.host, first, &target)?;
+    details.extend((recipe.after_mount)(site.host, &target, options)?);
+    if let Some(units) = atomic_writes(&target)? {
+        details.insert("atomic writes".to_owned(), units);
+    }
     Ok(Built::one(Ground::Folder(target), details))
+}
+
+/// The sizes that the filesystem writes whole or not at all, where this kernel tells them (Linux 6.11). It tells them of a
+/// file alone.
+fn atomic_writes(target: &Path) -> Result<Option<String>> {
+    let path = target.join(".pgstrata-atomic-writes");
+    drop(files::create(&path)?);
+    let units = paths::atomic_write_units(&path);
+    files::remove(&path)?;
+    Ok(units?.map(|(least, most)| match most {
+        0 => "none".to_owned(),
+        _ => format!("{} to {}", Bytes(u64::from(least)), Bytes(u64::from(most))),
+    }))
 }
 
 fn text(path: &Path) -> Result<&str> {

@@ -169,3 +169,21 @@ fn facts(host: &Host, _device: &Path, target: &Path) -> Result<BTreeMap<String, 
     let printed = host.run(&Command::new("xfs_info").arg(target))?;
     Ok(filesystem::chosen(&xfs_info::parse(&printed.stdout)?, FACTS))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::provision::test_site::{TestPlace, mkfs};
+
+    #[test]
+    fn blocks_larger_than_a_page_are_read_back_or_refused_in_the_kernels_words() {
+        for bytes in ["16384", "65536"] {
+            let Some(place) = TestPlace::with_layer("xfs") else { return };
+            match place.build(&place.on_loop("xfs", "512MiB", mkfs(&["-b", &format!("size={bytes}")]))) {
+                Ok(built) => assert_eq!(built.facts.nodes[1].details["data bsize"], bytes),
+                // Before Linux 6.12.
+                Err(error) => assert!(error.to_string().contains("will currently work"), "{error}"),
+            }
+            place.clean();
+        }
+    }
+}

@@ -88,6 +88,12 @@ pub struct DeviceFacts {
     pub read_ahead_kb: Option<u32>,
     /// Largest discard; 0 where the device takes none.
     pub discard_max_bytes: Option<u64>,
+    /// The smallest write that the device does whole or not at all; 0 where it does none. Since Linux 6.11.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_write_unit_min_bytes: Option<u64>,
+    /// The largest such write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_write_unit_max_bytes: Option<u64>,
     /// File behind a loop device.
     pub backing_file: Option<String>,
     /// Whether a loop device uses direct I/O on its file.

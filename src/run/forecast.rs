@@ -11,7 +11,7 @@ use crate::provision::{self, Space, Unmet, knobs};
 use crate::record::case::CaseSpec;
 use crate::record::operation::Writes;
 use crate::record::options::OptionProblem;
-use crate::record::stack::StackSpec;
+use crate::record::stack::{NodeSpec, StackSpec};
 use crate::record::window::Extent;
 use crate::stats::disturbance::most_repeats;
 use crate::telemetry;
@@ -80,6 +80,7 @@ pub fn forecast(host: &Host, plan: &Plan, state: &Path) -> Result<Forecast> {
         }
         warnings.extend(workload(&case.workload.kind)?.warnings(&case.workload.options, memory_of(case, memory)));
         warnings.extend(too_many_clients(case)?);
+        warnings.extend(never_compressed(case));
         warnings.extend(if plan.quick { None } else { without_cycles(case)? });
     }
     let templates = templates(plan, memory)?;
@@ -177,6 +178,27 @@ fn without_cycles(case: &CaseSpec) -> Result<Option<String>> {
         Micros(span_us),
         if options.get("step").is_some() { "`step`" } else { "`duration`" },
     )))
+}
+
+/// A warning when tables will not be compressed by a btrfs that is asked to: a file of which space was reserved by
+/// posix_fallocate(3) stays uncompressed, also with compress-force and when it is written again.
+fn never_compressed(case: &CaseSpec) -> Option<String> {
+    let postgres = case.postgres.as_ref()?;
+    let compresses =
+        |option: &str| option.starts_with("compress") && !option.ends_with("=no") && !option.ends_with("=none");
+    let asks = |node: &&NodeSpec| {
+        let mounts = node.options.texts("mount");
+        node.layer == "btrfs" && mounts.iter().flat_map(|text| text.split(',')).any(compresses)
+    };
+    let node = case.stack.nodes.iter().find(asks)?;
+    let writes = window::asked(postgres, "file_extend_method").is_some_and(|value| value == "write_zeros");
+    (!writes).then(|| {
+        format!(
+            "{} of stack {} compresses WAL and little else: PostgreSQL 16 and later reserve space of tables by \
+             posix_fallocate, which btrfs never compresses; set file_extend_method = \"write_zeros\"",
+            node.name, case.stack.name
+        )
+    })
 }
 
 /// A warning when a case's clients will not all get a connection. Clients connect as superuser, so the slots that the
@@ -520,6 +542,20 @@ mod tests {
         assert!(warning(10, &[("Max_Connections", "11")]).unwrap().contains("max_connections = 11"));
         assert_eq!(warning(200, &[("max_connections", "203")]), None);
         assert_eq!(warning(200, &[("max_connections", "many")]), None);
+    }
+
+    #[test]
+    fn a_btrfs_that_will_not_compress_tables_is_warned_of() {
+        let warned = |mount: &str, settings| {
+            let mut options = Options::default();
+            options.set("mount", OptionValue::Text(mount.into()));
+            let mut case = case(1, settings);
+            case.stack = StackSpec::linear("b", vec![("btrfs", options)]);
+            never_compressed(&case).is_some()
+        };
+        assert!(warned("noatime,compress=zstd", &[]) && warned("compress-force", &[("file_extend_method", "x")]));
+        assert!(!warned("noatime,compress=no", &[]));
+        assert!(!warned("compress=zstd", &[("file_extend_method", "write_zeros")]));
     }
 
     #[test]

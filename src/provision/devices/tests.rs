@@ -72,7 +72,13 @@ fn a_loop_on_a_partition_leads_to_the_whole_disk() {
     tree.device(
         "virtual/block/loop3",
         "7:3",
-        &[file, ("loop/dio", "1"), ("queue/write_cache", "write back"), ("size", "2048")],
+        &[
+            file,
+            ("loop/dio", "1"),
+            ("queue/write_cache", "write back"),
+            ("queue/atomic_write_unit_max_bytes", "16384"),
+            ("size", "2048"),
+        ],
     );
     tree.device(
         "pci/sda",
@@ -95,6 +101,7 @@ fn a_loop_on_a_partition_leads_to_the_whole_disk() {
     let [top, partition, disk] = below.devices.as_slice() else { panic!() };
     assert_eq!((top.direct_io, top.backing_file.as_deref()), (Some(true), Some("/var/lib/x.img")));
     assert_eq!((top.size_bytes, top.write_cache), (Some(1 << 20), Some(WriteCache::WriteBack)));
+    assert_eq!((top.atomic_write_unit_max_bytes, disk.atomic_write_unit_max_bytes), (Some(16384), None));
     assert_eq!(top.counts_flushes, Some(false), "an old kernel's line has no flushes");
     assert_eq!((partition.size_bytes, partition.write_cache), (Some(2048), Some(WriteCache::WriteThrough)));
     assert_eq!(partition.model.as_deref(), Some("QEMU"));
