@@ -16,8 +16,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often is looked whether the command has ended.
+/// How often is looked whether the command has ended: often in its first second, then seldom, because each look takes
+/// CPU time from what is measured.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+const THEN_EVERY: Duration = Duration::from_millis(50);
 /// How long output is awaited that a left-over child of the command may still hold open.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How long a command may hang in the kernel after it was killed.
@@ -179,7 +181,7 @@ impl Watch {
             if killed.is_some_and(|killed| killed.elapsed() > DEATH) {
                 break Ended::TimedOut;
             }
-            sleep(LOOK_EVERY);
+            sleep(if self.begun.elapsed() < Duration::from_secs(1) { LOOK_EVERY } else { THEN_EVERY });
         };
         let begun = now();
         while self.open.load(Ordering::SeqCst) > 0 && begun.elapsed() < DRAIN {

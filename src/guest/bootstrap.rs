@@ -109,18 +109,17 @@ impl Bootstrap<'_> {
         let suite = self.suite;
         let line_with = |what: &str| log.lines().rev().find(|line| line.contains(what)).map(str::trim);
         let elsewhere = "name another mirror with --mirror URL";
-        let failed = |what: String| Error::tool(what);
         if let Some(line) = line_with("does not have a Release file") {
-            return Error::user(format!("the mirror has no suite `{suite}`: {line}"))
+            return Error::user(format!("the mirror has no suite `{suite}`: {}", line.trim_start_matches("E: ")))
                 .hint(format!("one of {}; or {elsewhere}", TRIED.join(", ")));
         }
         if let Some(line) = line_with("404  Not Found").or_else(|| line_with("404 Not Found")) {
-            return failed(format!("the mirror lacks a package that it lists: {line}"))
+            return Error::tool(format!("the mirror lacks a package that it lists: {line}"))
                 .hint(format!("it may be in the middle of an update: try again in some minutes, or {elsewhere}"));
         }
         if let Some(line) = line_with("Unable to locate package").or_else(|| line_with("has no installation candidate"))
         {
-            return failed(format!("the suite {suite} cannot be a guest: {line}"))
+            return Error::tool(format!("the suite {suite} cannot be a guest: {line}"))
                 .hint(format!("tried suites: {}", TRIED.join(", ")));
         }
         if let Some(line) = line_with("No space left on device") {
@@ -133,21 +132,30 @@ impl Bootstrap<'_> {
         {
             return Error::host(format!("the mirror cannot be reached: {line}")).hint(elsewhere);
         }
+        if let Some(line) = line_with("NO_PUBKEY") {
+            return Error::host(format!("the keys that sign {suite} are not known here: {line}"))
+                .hint("install the package debian-archive-keyring, or a newer one");
+        }
         if let Some(line) = line_with("E: ZFS ") {
             let end = log.rfind(line).map_or("", |at| &log[at..]);
-            return failed(format!("{}\n{}", line.trim_start_matches("E: "), last_lines(end, 20)));
+            return Error::tool(format!("{}\n{}", line.trim_start_matches("E: "), last_lines(end, 20)));
         }
         let hint = format!("the whole log: {}", self.log().display());
-        failed(format!("mmdebstrap failed; output:\n{}", last_lines(&log, 15))).hint(hint)
+        Error::tool(format!("mmdebstrap failed; output:\n{}", last_lines(&log, 15))).hint(hint)
     }
 }
+
+/// Lines of progress that tell nobody anything.
+const DETAILS: [&str; 7] =
+    ["automatically ", "chroot architecture ", "finding ", "main() ", "running --", "skipping ", "using "];
 
 /// Tells the lines of progress that were added to a log; gives their bytes.
 fn tell(log: &Path, from: u64, told: &mut dyn FnMut(&str)) -> Result<u64> {
     let added = files::read_from(log, from)?;
     let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let text = String::from_utf8_lossy(&added[..whole]);
-    text.lines().filter_map(|line| line.strip_prefix("I: ")).for_each(told);
+    let steps = text.lines().filter_map(|line| line.strip_prefix("I: "));
+    steps.filter(|line| !DETAILS.iter().any(|detail| line.starts_with(detail))).for_each(told);
     Ok(u64::try_from(whole).unwrap_or(0))
 }
 

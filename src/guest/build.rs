@@ -7,7 +7,7 @@ use super::recipe::{self, Steps};
 use super::steps::Step;
 use super::suite::Suite;
 use super::{accelerator, boot_files};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::host::command::quoted;
 use crate::host::signals::Interrupt;
 use crate::host::time::now;
@@ -107,9 +107,14 @@ pub fn build(
     let _lock = cache.lock(suite)?;
     let mirror = || Mirror::of(host, mirror);
     let task = Task { host, suite, folder: &folder, interrupt };
-    step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| {
+    let modules = step(&steps.modules, "build ZFS for the suite's kernel", progress, |work, told| {
         task.modules(&mirror()?, work, told)
-    })?;
+    });
+    if modules.as_ref().is_err_and(|e| e.kind() == Kind::User) {
+        // A suite that there is not.
+        folders::remove_all(&folder)?;
+    }
+    modules?;
     step(&steps.boot, "unpack the kernel, pack what it boots", progress, |work, _| {
         boot_files::make(&steps.modules.place(), work)
     })?;

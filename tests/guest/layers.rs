@@ -8,6 +8,7 @@ use pgstrata::guest::vm::{Shape, Shared, Vm};
 use pgstrata::guest::wire::{Ended, Order};
 use pgstrata::host::Host;
 use pgstrata::host::signals::Interrupt;
+use pgstrata::units::Bytes;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,6 +75,7 @@ fn layers_in(suite: &str) -> Vec<String> {
         inside: "/run/pgstrata/tests".to_owned(),
         writable: false,
     });
+    shape.scratch = Some(Bytes(16 << 30));
     let mut vm = Vm::boot(&host, &cache, &image, &shape, &interrupt).unwrap();
     let mut wrong = Vec::new();
     for filter in FILTERS {
