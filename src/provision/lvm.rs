@@ -65,9 +65,7 @@ impl Layer for Lvm {
     fn unmet(&self, host: &Host, options: &Options) -> Vec<Unmet> {
         let programs = [("lvm", "lvm2"), ("wipefs", "util-linux")];
         let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
-        let kernel = kernel_module::unmet(host, "the device mapper", "dm-mod", |host| {
-            host.exists("/sys/class/misc/device-mapper")
-        });
+        let kernel = kernel_module::unmet(host, "the device mapper", "dm-mod", |host| host.exists(MAPPER));
         let thin = options::is_thin(options).then(|| kernel_module::unmet_target(host, "thin-pool", "dm-thin-pool"));
         mapper::unmet(host).chain(programs).chain(kernel).chain(thin.flatten()).collect()
     }
@@ -131,6 +129,9 @@ impl Layer for Lvm {
 const PHYSICAL: &str = "physical volume";
 const GROUP: &str = "volume group";
 const ACTIVE: &str = "active volume group";
+
+/// There where the kernel has the device mapper.
+const MAPPER: &str = "/sys/class/misc/device-mapper";
 
 /// Nothing but what we ask: no backups of metadata, no monitoring, no list of devices of the machine.
 const CONFIG: &str =

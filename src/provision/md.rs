@@ -77,11 +77,11 @@ impl Layer for Md {
         let kernel = match Level::of(options) {
             Some(level) => {
                 kernel_module::unmet(host, &format!("md RAID level {}", level.number), level.module, |host| {
-                    let known = host.read_optional("/proc/mdstat").unwrap_or_default();
+                    let known = host.read_optional(MDSTAT).unwrap_or_default();
                     known.contains(&format!("[{}]", level.name))
                 })
             }
-            None => kernel_module::unmet(host, "md RAID", "md-mod", |host| host.exists("/proc/mdstat")),
+            None => kernel_module::unmet(host, "md RAID", "md-mod", |host| host.exists(MDSTAT)),
         };
         needs::root().into_iter().chain(programs).chain(kernel).collect()
     }
@@ -170,6 +170,9 @@ impl Layer for Md {
         }
     }
 }
+
+/// Levels that the kernel knows now, and arrays.
+const MDSTAT: &str = "/proc/mdstat";
 
 /// Kind in the ledger of a device with a superblock of ours.
 const MEMBER: &str = "member";
