@@ -36,8 +36,7 @@ fn is_name(text: &str) -> bool {
 
 /// Whether a path is the file of a parameter of one of these modules: a ledger must not make root write elsewhere.
 pub(super) fn is_parameter(path: &str) -> bool {
-    let named = |module: &&str| path.strip_prefix(&folder(module)).is_some_and(is_name);
-    MODULES.iter().any(|module| named(&module))
+    MODULES.iter().any(|module| path.strip_prefix(&folder(module)).is_some_and(is_name))
 }
 
 fn folder(module: &str) -> String {
@@ -114,7 +113,7 @@ pub fn set(host: &Host, ledger: &Ledger, parameters: &Options) -> Result<BTreeMa
         })?;
         let doing = |e: Error| e.while_doing(format!("set {name}"));
         let before = limit(host, name)?.map(|limit| limit.to_string());
-        setting::set_parameter(host, ledger, path, &value, before).map_err(doing)?;
+        setting::set_parameter(host, ledger, &path, &value, before).map_err(doing)?;
         check_limit(host, name, &value)?;
         set.insert(name.to_owned(), value);
     }

@@ -70,7 +70,7 @@ fn dragged(knob: &Knob, path: &str) -> Option<(&'static Knob, String)> {
 /// Sets a knob: notes what it shows in the ledger, writes, reads back. Does nothing where it has the value already.
 /// Returns whether it had another one.
 pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOwner, ours: &str) -> Result<bool> {
-    set_at(host, ledger, knob, of.path_of(knob), of, ours, None)
+    set_at(host, ledger, knob, &of.path_of(knob), of, ours, None)
 }
 
 /// Sets a parameter of a module of the kernel in the same way. `before` is what is in force, where the parameter does not
@@ -78,7 +78,7 @@ pub(super) fn set(host: &Host, ledger: &Ledger, knob: &'static Knob, of: &KnobOw
 pub(super) fn set_parameter(
     host: &Host,
     ledger: &Ledger,
-    path: String,
+    path: &str,
     ours: &str,
     before: Option<String>,
 ) -> Result<bool> {
@@ -89,25 +89,25 @@ fn set_at(
     host: &Host,
     ledger: &Ledger,
     knob: &'static Knob,
-    path: String,
+    path: &str,
     of: &KnobOwner,
     ours: &str,
     before: Option<String>,
 ) -> Result<bool> {
     let lacks =
         || Error::host(format!("there is no knob {}: {path} is missing", knob.name)).hint("remove it for this kernel");
-    let old = shown(host, &path).ok_or_else(lacks)?;
+    let old = shown(host, path).ok_or_else(lacks)?;
     if old == ours {
         return Ok(false);
     }
     refuse_rounded(knob, ours)?;
     let mut thing = Thing::new(OWNER, knob.name)
-        .with("path", &path)
+        .with("path", path)
         .with("old", &old)
         .with("ours", ours)
         .with("boot", &of.boot)
         .with("sequence", of.sequence.as_deref().unwrap_or_default());
-    if let Some((_, other)) = dragged(knob, &path) {
+    if let Some((_, other)) = dragged(knob, path) {
         thing = thing.with("dragged", shown(host, &other).unwrap_or_default());
     }
     if let Some(before) = before.filter(|before| *before != old) {
@@ -116,12 +116,12 @@ fn set_at(
     ledger.enter(thing.clone())?;
     let refused = |why: String| {
         let offers =
-            host.read_optional(&path).filter(|text| text.contains('[')).map(|text| text.replace(['[', ']'], ""));
+            host.read_optional(path).filter(|text| text.contains('[')).map(|text| text.replace(['[', ']'], ""));
         let offers = offers.map_or_else(String::new, |offers| format!("; valid values: {}", offers.trim()));
         Error::host(format!("{} cannot be set to `{ours}` in {path}: {why}{offers}", knob.name))
     };
-    host.write(&path, ours).map_err(|e| refused(e.to_string()))?;
-    match shown(host, &path) {
+    host.write(path, ours).map_err(|e| refused(e.to_string()))?;
+    match shown(host, path) {
         Some(now) if now == ours => Ok(true),
         now => {
             let now = now.unwrap_or_default();
