@@ -96,6 +96,15 @@ impl Decided {
         self.places(case, other).and_then(|(case, other)| self.decisions.would_have_shown(case, other))
     }
 
+    /// The interval around a ratio that holds over all looks, where looks decided how many blocks there are: a plain one
+    /// would leave out the truth too often. `None` for a fixed number of blocks.
+    #[must_use]
+    pub fn repeated_interval(&self, case: &str, other: &str, ratio: f64) -> Option<(f64, f64)> {
+        self.decisions.sequence()?;
+        let margin = self.would_have_shown(case, other)?;
+        Some((ratio / margin, ratio * margin))
+    }
+
     /// The smallest ratio above 1 that would have told any two of these apart; `None` where none would for some two.
     #[must_use]
     pub fn would_have_shown_among(&self, cases: &[&str]) -> Option<f64> {
@@ -225,6 +234,11 @@ impl Decided {
         let (low, high) = comparison.ratio.low.zip(comparison.ratio.high)?;
         let (apart, leaves_one) = (!comparison.no_difference_seen, low > 1.0 || high < 1.0);
         let names = format!("{} and {}", row.label, base.label);
+        if self.decisions.sequence().is_some() {
+            let at_first =
+                "decided at an earlier look and kept; the ratio's interval, from all blocks since, includes 1";
+            return (apart && !leaves_one).then(|| format!("{names}: {at_first}"));
+        }
         match (apart, leaves_one) {
             (true, false) => Some(format!("{names}: {}", self.together_only())),
             (false, true) => Some(format!(

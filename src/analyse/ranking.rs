@@ -49,7 +49,10 @@ impl Contest<'_> {
     #[must_use]
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
-        ratio(&entry(case)?.used, &entry(other)?.used)
+        let mut found = ratio(&entry(case)?.used, &entry(other)?.used)?;
+        let repeated = self.decided(case, other).and_then(|all| all.repeated_interval(case, other, found.value));
+        found.interval = repeated.or(found.interval);
+        Some(found)
     }
 
     /// What was decided inside each class.
@@ -273,7 +276,10 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
 }
 
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
-    let found = ratio(&entry.used, &base.used)?;
+    let mut found = ratio(&entry.used, &base.used)?;
+    let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
+    let repeated = decided.repeated_interval(id, base_id, found.value);
+    found.interval = repeated.or(found.interval);
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
         RatioMethod::Unpaired { trials } | RatioMethod::BorrowedSpread { trials } => trials.0.min(trials.1),
@@ -281,7 +287,6 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
     };
     let (class, base_class) = (entry.durability.class, base.durability.class);
     let caveat = format!("different durability: {} vs. {}", class_word(class), class_word(base_class));
-    let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
     let inside = decided.has(base_id);
     Some(BaselineComparison {
         baseline: base_id.clone(),
@@ -297,7 +302,8 @@ fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided)
         } else {
             found.interval.map(|(low, high)| (high / low).sqrt())
         },
-        method: method_words(&found, entry, base),
+        method: method_words(&found, entry, base)
+            + if repeated.is_some() { ", an interval that holds over all looks" } else { "" },
         caveat: (class != base_class).then_some(caveat),
     })
 }
