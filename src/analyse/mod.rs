@@ -59,6 +59,8 @@ mod stories_layers;
 #[cfg(test)]
 mod stories_length;
 #[cfg(test)]
+mod stories_looks;
+#[cfg(test)]
 mod stories_ranks;
 #[cfg(test)]
 mod stories_rate;

@@ -3,6 +3,7 @@
 use super::Analysis;
 use super::findings::Findings;
 use super::input::{PhaseLatencies, RunInput, Seconds, TrialInput};
+use super::look::Look;
 use crate::record::built::{GroundFacts, NodeFacts, StackFacts};
 use crate::record::case::{CaseSpec, PostgresSpec, TrialKey, WorkloadSpec};
 use crate::record::counts::{Counts, Measure, MeasureSlice};
@@ -471,6 +472,30 @@ impl Story {
         }
         self.input.run.cases.push(spec);
         self
+    }
+
+    /// Blocks are adaptive: the first look comes after so many.
+    #[must_use]
+    pub fn at_least(mut self, blocks: u32) -> Story {
+        self.input.run.at_least = Some(blocks);
+        self
+    }
+
+    /// Adds further trials of a case that is there.
+    #[must_use]
+    pub fn also(mut self, act: &Act) -> Story {
+        self = self.with(act);
+        self.input.run.cases.pop();
+        self
+    }
+
+    /// What a look after this block finds.
+    pub fn look(self, block: u32) -> Look {
+        let mut analysis = Analysis::new(self.input);
+        for trial in self.trials {
+            analysis.add_trial(trial);
+        }
+        analysis.look(block)
     }
 
     /// Adds a case of which no trial could be built.
