@@ -84,7 +84,7 @@ pub(super) fn plan(question: &Question, place: &Place) -> String {
         "# {}: {}.\n\
          # Check it with `pgstrata plan`, run it with `pgstrata run`; every key: pgstrata plan --example\n\
          name = \"{}\"\n\
-         blocks = 3        # every case runs once per block; 5 (the default) gives narrower intervals\n\
+         blocks = {{ at_least = 3, at_most = 5 }}  # every case runs once per block; the run ends when all pairs are decided\n\
          baseline = {}  # ratios are relative to this case\n",
         question.name, question.doc, question.name, question.baseline
     );
