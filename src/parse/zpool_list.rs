@@ -2,7 +2,16 @@
 //! tab; what is not for data stands below a line with the name of its class (zpool-list(8)).
 
 use crate::error::{Error, Result};
-use crate::record::stack::Role;
+
+/// What a pool uses a device for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VdevClass {
+    Data,
+    Log,
+    Cache,
+    Special,
+    Dedup,
+}
 
 /// A device of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +19,7 @@ pub struct PoolDevice {
     /// Path of the device, partition or file.
     pub path: String,
     /// What the pool uses it for.
-    pub role: Role,
+    pub class: VdevClass,
 }
 
 /// Reads the devices of one pool; spares, which hold nothing, are left out.
@@ -18,19 +27,19 @@ pub struct PoolDevice {
 /// # Errors
 /// Names the line of a class that is not known.
 pub fn parse(text: &str) -> Result<Vec<PoolDevice>> {
-    let mut role = Some(Role::Data);
+    let mut class = Some(VdevClass::Data);
     let mut devices = Vec::new();
     for (number, line) in text.lines().enumerate().skip(1) {
         let Some(vdev) = line.strip_prefix('\t') else {
-            let class = line.split_whitespace().next().unwrap_or_default();
-            role = match class {
-                "log" | "logs" => Some(Role::Log),
-                "cache" => Some(Role::Cache),
-                "special" => Some(Role::Special),
-                "dedup" => Some(Role::Dedup),
+            let heading = line.split_whitespace().next().unwrap_or_default();
+            class = match heading {
+                "log" | "logs" => Some(VdevClass::Log),
+                "cache" => Some(VdevClass::Cache),
+                "special" => Some(VdevClass::Special),
+                "dedup" => Some(VdevClass::Dedup),
                 "spare" | "spares" => None,
                 _ => {
-                    let message = format!("zpool list line {}: unknown class of devices `{class}`", number + 1);
+                    let message = format!("zpool list line {}: unknown class of devices `{heading}`", number + 1);
                     return Err(Error::tool(message));
                 }
             };
@@ -38,7 +47,7 @@ pub fn parse(text: &str) -> Result<Vec<PoolDevice>> {
         };
         let name = vdev.split('\t').next().unwrap_or_default().trim();
         if name.starts_with('/') {
-            devices.extend(role.map(|role| PoolDevice { path: name.to_owned(), role }));
+            devices.extend(class.map(|class| PoolDevice { path: name.to_owned(), class }));
         }
     }
     Ok(devices)
@@ -50,16 +59,16 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     #[test]
-    fn the_devices_of_a_real_pool_have_their_roles() {
+    fn the_devices_of_a_real_pool_have_their_classes() {
         let devices = parse(include_str!("../../tests/fixtures/zfs/2.3.9-zpool-list.txt")).unwrap();
-        let found: Vec<(&str, Role)> = devices.iter().map(|device| (device.path.as_str(), device.role)).collect();
+        let found: Vec<(&str, VdevClass)> = devices.iter().map(|device| (device.path.as_str(), device.class)).collect();
         let wanted = [
-            ("/dev/loop0", Role::Data),
-            ("/dev/loop1", Role::Data),
-            ("/dev/loop4", Role::Special),
-            ("/dev/loop5", Role::Special),
-            ("/dev/loop2", Role::Log),
-            ("/dev/loop3", Role::Cache),
+            ("/dev/loop0", VdevClass::Data),
+            ("/dev/loop1", VdevClass::Data),
+            ("/dev/loop4", VdevClass::Special),
+            ("/dev/loop5", VdevClass::Special),
+            ("/dev/loop2", VdevClass::Log),
+            ("/dev/loop3", VdevClass::Cache),
         ];
         assert_eq!(found, wanted);
     }

@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::host::{Host, paths};
 use crate::parse::diskstats;
 use crate::parse::mountinfo::Mount;
-use crate::parse::zpool_list::PoolDevice;
 use crate::record::facts::{DeviceFacts, WriteCache};
 use crate::record::promise::{self, Claim, Promise};
 use crate::record::stack::Role;
@@ -161,7 +160,7 @@ impl<'a> DeviceWalk<'a> {
             return Vec::new();
         }
         let mut tops = Vec::new();
-        for PoolDevice { path, role } in found {
+        for (path, role) in found {
             let path = Path::new(&path);
             let places = match guard::BlockDevice::find(path) {
                 Ok(device) => vec![self.device(device.node, depth)],

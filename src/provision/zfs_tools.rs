@@ -10,9 +10,10 @@ use crate::host::Host;
 use crate::host::command::Command;
 use crate::host::time::sleep;
 use crate::parse::zfs_get::{self, Property};
-use crate::parse::zpool_list::{self, PoolDevice};
+use crate::parse::zpool_list::{self, VdevClass};
 use crate::record::durability;
 use crate::record::options::{OptionKind, OptionProblem, OptionSpec, OptionValue, Options};
+use crate::record::stack::Role;
 use crate::units::Bytes;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -179,10 +180,18 @@ pub(super) fn of_mount(host: &Host, dataset: &str) -> BTreeMap<String, String> {
     of_dataset.chain(of_module).collect()
 }
 
-/// The devices of the pool of a dataset.
-pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<PoolDevice>> {
+/// The devices of the pool of a dataset, by path, each with what the pool uses it for.
+pub(super) fn devices_of_pool(host: &Host, dataset: &str) -> Result<Vec<(String, Role)>> {
     let pool = dataset.split('/').next().unwrap_or(dataset);
-    zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)
+    let found = zpool_list::parse(&host.run(&call("zpool", &["list", "-vHP", pool]))?.stdout)?;
+    let role = |class| match class {
+        VdevClass::Data => Role::Data,
+        VdevClass::Log => Role::Log,
+        VdevClass::Cache => Role::Cache,
+        VdevClass::Special => Role::Special,
+        VdevClass::Dedup => Role::Dedup,
+    };
+    Ok(found.into_iter().map(|device| (device.path, role(device.class))).collect())
 }
 
 /// A thing of the ledger that is known by its name and its mark.
