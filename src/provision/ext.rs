@@ -217,7 +217,9 @@ mod tests {
     #[test]
     fn clusters_of_bigalloc_are_read_back() {
         let Some(place) = TestPlace::with_layer("ext4") else { return };
-        let built = place.build(&place.on_loop("ext4", "64MiB", mkfs(&["-b", "4096", "-O", "bigalloc", "-C", "65536"]))).unwrap();
+        let built = place
+            .build(&place.on_loop("ext4", "64MiB", mkfs(&["-b", "4096", "-O", "bigalloc", "-C", "65536"])))
+            .unwrap();
         let details = &built.facts.nodes[1].details;
         assert_eq!((details["Cluster size"].as_str(), details["Block size"].as_str()), ("65536", "4096"));
         assert!(details["Filesystem features"].contains("bigalloc"), "{details:?}");
