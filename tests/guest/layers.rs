@@ -13,7 +13,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that run in the guest, as libtest filters them: each must find some, and none may be skipped there.
-const FILTERS: [&str; 4] = ["provision::real_tests::", "provision::loop_image::", "provision::ext::", "provision::mount::"];
+const FILTERS: [&str; 18] = [
+    "provision::md::",
+    "provision::lvm::",
+    "provision::luks::",
+    "provision::delay::",
+    "provision::bcache::",
+    "provision::null_blk::",
+    "provision::zram::",
+    "provision::scsi_debug::",
+    "provision::zpool::",
+    "provision::f2fs::",
+    "provision::jfs::",
+    "provision::nilfs2::",
+    "provision::reiserfs::",
+    "provision::ext::",
+    "provision::xfs::",
+    "provision::btrfs::",
+    "provision::loop_image::",
+    "provision::real_tests::",
+];
 
 /// How long the tests of one filter may take: the processor is ten times slower there.
 const LIMIT_MS: u64 = 900_000;
