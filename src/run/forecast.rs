@@ -427,7 +427,7 @@ fn spaces(plan: &Plan, memory: Bytes, templates: &BTreeMap<String, u64>, state: 
     }
     if most.memory > 0 {
         let fits = most.memory <= memory.0;
-        let what = "memory for tmpfs and ramfs".to_owned();
+        let what = "memory for stacks in memory".to_owned();
         lines.push(SpaceLine { what, needs: Bytes(most.memory), has: Some(memory), fits });
     }
     for case in &plan.cases {
