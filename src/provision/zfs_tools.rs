@@ -43,7 +43,10 @@ pub(super) fn unmet(host: &Host) -> Vec<Unmet> {
     let programs = programs.into_iter().filter_map(|(name, package)| needs::program(host, name, package));
     let kernel = needs::kernel_filesystem(host, "zfs", &["zfs"]);
     let kernel = kernel.map(|unmet| Unmet {
-        hint: "apt-get install zfs-dkms with the headers of this kernel (Debian: section contrib)".to_owned(),
+        hint:
+            "run the plan with --guest, or apt-get install zfs-dkms with the headers of this kernel (Debian: section \
+               contrib)"
+                .to_owned(),
         ..unmet
     });
     needs::root().into_iter().chain(programs).chain(kernel).collect()

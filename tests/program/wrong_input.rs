@@ -44,7 +44,8 @@ fn what_is_no_slip_gets_no_suggestion_and_a_size_no_unit_by_guess() {
     expect(
         &shop,
         &[
-            (on_loop("\"1GiB\"", "zfs"), 2, &["ZFS is not supported yet"], &["did you mean"]),
+            (on_loop("\"1GiB\"", "zfs"), 2, &["`zfs` needs a pool", "add one as `volume`"], &["did you mean"]),
+            (on_loop("\"1GiB\"", "ntfs"), 2, &["NTFS is not supported yet"], &["did you mean"]),
             (on_loop("\"1GiB\"", "ext5"), 2, &["`ext4`"], &["did you mean"]),
             (on_loop("\"1GiB\"", "ext44"), 2, &["did you mean `ext4`?"], &[]),
             (on_loop("2048", "ext4"), 2, &["add a unit to the number: MiB, GiB"], &["2048GiB"]),

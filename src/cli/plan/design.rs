@@ -94,8 +94,10 @@ fn confounded(plan: &Plan) -> Option<String> {
 
 /// A stack's filesystems, and what is below them, each as text that is equal where they are. `None` where nothing is below.
 fn parts(stack: &StackSpec) -> Option<(String, String)> {
-    let is_filesystem =
-        |layer: &str| provision::layer(layer).is_some_and(|layer| matches!(layer.offers(), GroundKind::Folder));
+    // A pool is half of its filesystem: nobody has the one without the other.
+    let is_filesystem = |layer: &str| {
+        provision::layer(layer).is_some_and(|layer| matches!(layer.offers(), GroundKind::Folder | GroundKind::Pool))
+    };
     let (filesystems, below): (Vec<_>, Vec<_>) = stack.nodes.iter().partition(|node| is_filesystem(&node.layer));
     let described = |nodes: Vec<&crate::record::stack::NodeSpec>| {
         let mut all: Vec<String> = nodes

@@ -168,6 +168,10 @@ impl<'a> Wiring<'a> {
                 let message = format!("`{name}` needs a device, but stack `{}` has none", self.stack);
                 Problem::at(place.clone(), message).help("add device = { ... }")
             }
+            [] if take.kind == GroundKind::Pool => {
+                let message = format!("`{name}` needs a pool, but stack `{}` has none", self.stack);
+                Problem::at(place.clone(), message).help("add one as `volume`; `pgstrata plan --example` shows how")
+            }
             [] => {
                 let message = format!("`{name}` needs {count}{what}, but none is left");
                 Problem::at(place.clone(), message).help(format!("set `{} = ...`, or add one", take.key))
