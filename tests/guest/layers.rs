@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Tests that run in the guest, as libtest filters them: each must find some, and none may be skipped there.
-const FILTERS: [&str; 4] = ["provision::real_tests::", "provision::loop_image::", "provision::ext::", "provision::mount::"];
+const FILTERS: [&str; 4] =
+    ["provision::real_tests::", "provision::loop_image::", "provision::ext::", "provision::mount::"];
 
 /// How long the tests of one filter may take: the processor is ten times slower there.
 const LIMIT_MS: u64 = 900_000;
@@ -25,7 +26,7 @@ fn library_tests() -> PathBuf {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let executable = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).last();
+    let executable = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).next_back();
     executable.unwrap()
 }
 
