@@ -42,7 +42,7 @@ fn the_interval_of_a_ratio_after_looks_is_wider_than_that_of_a_fixed_number_of_b
         let classes = &found.rankings[0].classes;
         let rows = classes.iter().flat_map(|class| class.rows.clone());
         let compared: Vec<_> = rows.filter_map(|row| row.comparison).collect();
-        let ratio = compared[0].ratio.clone();
+        let ratio = compared[0].ratio;
         (ratio.high.unwrap() / ratio.low.unwrap(), compared[0].method.clone())
     };
     let (fixed, plainly) = story(Story::of(4, Some("ext4")));

@@ -14,11 +14,11 @@ pub fn pgstrata(args: &[&str]) -> Command {
 }
 
 pub fn cache() -> PathBuf {
-    let root = rustix::process::geteuid().is_root();
-    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/pgstrata");
-    std::env::var_os("PGSTRATA_CACHE")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| if root { PathBuf::from("/var/cache/pgstrata") } else { home() })
+    match std::env::var_os("PGSTRATA_CACHE") {
+        Some(folder) => PathBuf::from(folder),
+        None if rustix::process::geteuid().is_root() => PathBuf::from("/var/cache/pgstrata"),
+        None => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/pgstrata"),
+    }
 }
 
 fn is_set(variable: &str, value: &str) -> bool {

@@ -44,7 +44,7 @@ fn library_tests() -> PathBuf {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let executable = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).last();
+    let executable = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?))).next_back();
     executable.unwrap()
 }
 

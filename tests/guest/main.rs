@@ -2,6 +2,7 @@
 //!
 //! They need a guest that is built (`pgstrata guest build`), and say so where there is none. With PGSTRATA_TEST_GUEST=1
 //! or CI=true they build it: both suites with the first, one in CI.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
 mod commands;
 mod deaths;
