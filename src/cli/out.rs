@@ -158,7 +158,13 @@ pub fn passing(text: &str) {
 
 /// Writes the error, and what to do about it, to standard error.
 pub fn error(error: &Error) {
-    to_stderr(&shown(error, stderr_takes_colour()));
+    let text = shown(error, stderr_takes_colour());
+    // Lines of a plan with marks below them must stay as they are.
+    let is_plain = !error.chain().contains('\n');
+    match stderr_columns().filter(|_| is_plain) {
+        Some(columns) => to_stderr(&folded(text.trim_end_matches('\n'), columns)),
+        None => to_stderr(&text),
+    }
 }
 
 /// Writes what another program said to standard error, made harmless.
