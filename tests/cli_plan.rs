@@ -75,6 +75,6 @@ fn a_reader_that_goes_away_is_no_error() {
 fn a_full_standard_output_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_pgstrata")).args(["plan", "--schema"]).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.status.code(), Some(5));
     assert!(String::from_utf8(output.stderr).unwrap().contains("failed to write to standard output"));
 }
