@@ -202,9 +202,11 @@ pub(super) fn marked(owner: &str, kind: &str, name: &str, mark: &str) -> Thing {
     Thing::new(owner, kind).with("name", name).with("mark", mark)
 }
 
+const LOADED_MODULE: &str = "/sys/module/zfs";
+
 /// Whether the kernel has ZFS, and with it perhaps something of ours. Asking its tools would load it.
 pub(super) fn is_loaded(host: &Host) -> bool {
-    host.exists("/sys/module/zfs")
+    host.exists(LOADED_MODULE)
 }
 
 /// Destroys a pool (by `zpool`), or a dataset or volume with what is below it (by `zfs`), if it is there and bears the

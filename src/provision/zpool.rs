@@ -181,8 +181,11 @@ fn partitioned(host: &Host, inputs: &[GivenGround]) -> Result<Vec<GivenGround>> 
     Ok(all)
 }
 
+/// The socket of a running udev.
+const UDEV: &str = "/run/udev/control";
+
 fn has_udev(host: &Host) -> bool {
-    host.exists("/run/udev/control")
+    host.exists(UDEV)
 }
 
 /// Makes one partition on a blank disk, named as `zpool` names its own.
