@@ -7,6 +7,9 @@ mount -t devpts -o gid=5,mode=620 devpts /dev/pts
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t debugfs debugfs /sys/kernel/debug
+# null_blk is configured there.
+modprobe configfs 2> /dev/null
+mount -t configfs configfs /sys/kernel/config
 hostname pgstrata-guest
 ip link set lo up
 # Nodes of modules that are loaded when somebody opens them: /dev/loop-control, /dev/mapper/control, /dev/zfs.
