@@ -149,7 +149,10 @@ impl HeadlineSentence<'_> {
         if best.len() > 1 {
             let leads = self.leads(labels.len());
             let text = format!("{} {leads}, with no difference seen between them", names::equal(&labels));
-            return text + &self.beyond(&best) + &self.list_slower(&slower);
+            let of_all = |row: &&RankRow| best.iter().all(|one| self.main.faster(&one.case, &row.case));
+            let (of_all, of_first): (Vec<&RankRow>, Vec<&RankRow>) = slower.into_iter().partition(of_all);
+            let than = format!(" than {}", first.label);
+            return text + &self.beyond(&best) + &self.list_slower(&of_all, "") + &self.list_slower(&of_first, &than);
         }
         let baseline = rows.iter().find(|row| row.comparison.is_none() && self.has_baseline());
         let reference = baseline.filter(|base| base.case != first.case).unwrap_or(&rows[1]);
@@ -162,7 +165,7 @@ impl HeadlineSentence<'_> {
             _ => format!(", but no difference from {} was seen{}", reference.label, self.wal_aside(first, reference)),
         };
         let rest: Vec<&RankRow> = slower.into_iter().filter(|row| row.case != reference.case).collect();
-        format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest))
+        format!("{} {}{against}{}", first.label, self.leads(1), self.list_slower(&rest, ""))
     }
 
     /// Which difference would have been seen between these.
@@ -194,15 +197,16 @@ impl HeadlineSentence<'_> {
         cases.map_or_else(String::new, |(first, reference)| work::wal_aside(first, reference))
     }
 
-    fn list_slower(&self, rows: &[&RankRow]) -> String {
+    /// `than`: whom alone they were shown to be slower than, where that is not each of the best.
+    fn list_slower(&self, rows: &[&RankRow], than: &str) -> String {
         if rows.is_empty() {
             return String::new();
         }
         let names: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
         match self.main.ranking.by {
-            RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower", list(&names), are(names.len())),
-            RankedBy::Capacity => format!("; {} {} lower", list(&names), are(names.len())),
-            RankedBy::InTime => format!("; {} {} late more often", list(&names), are(names.len())),
+            RankedBy::Rate | RankedBy::Latency => format!("; {} {} slower{than}", list(&names), are(names.len())),
+            RankedBy::Capacity => format!("; {} {} lower{than}", list(&names), are(names.len())),
+            RankedBy::InTime => format!("; {} {} late more often{than}", list(&names), are(names.len())),
         }
     }
 

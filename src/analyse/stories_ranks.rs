@@ -156,3 +156,18 @@ fn cases_of_different_noise_are_decided_pair_by_pair_and_the_ranking_says_so() {
     let wide = row(&found, "btrfs").rate;
     assert!(wide.high.unwrap() / wide.low.unwrap() > 3.0, "{wide:?}");
 }
+
+#[test]
+fn a_case_that_only_the_first_of_the_best_beats_is_slower_than_that_one() {
+    // Residuals that alternate: the margin lies between one step and two.
+    let by_turns = |story: Story, stack: &str, odd: f64, even: f64| {
+        let act = |tps: f64| Act::on(stack).tps(tps);
+        story.with(&act(odd).trials(&[1, 3])).also(&act(even).trials(&[2, 4]))
+    };
+    let story = by_turns(Story::of(4, None), "ext4", 1072.0, 932.0);
+    let story = by_turns(story, "xfs", 827.0, 951.0);
+    let found = by_turns(story, "btrfs", 787.0, 787.0).findings();
+    let ranks: Vec<u32> = found.rankings[0].classes[0].rows.iter().map(|row| row.rank).collect();
+    assert_eq!(ranks, [1, 1, 2]);
+    assert!(found.headline.contains("; btrfs is slower than ext4"), "{}", found.headline);
+}
