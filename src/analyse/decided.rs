@@ -96,12 +96,13 @@ impl Decided {
         self.places(case, other).and_then(|(case, other)| self.decisions.would_have_shown(case, other))
     }
 
-    /// The interval around a ratio that holds over all looks, where looks decided how many blocks there are: a plain one
-    /// would leave out the truth too often. `None` for a fixed number of blocks.
+    /// The interval of the ratio of two cases at their last look, which holds over all looks: where looks decided how many
+    /// blocks there are, a plain one would miss the true ratio too often. `None` for a fixed number of blocks.
     #[must_use]
-    pub fn repeated_interval(&self, case: &str, other: &str, ratio: f64) -> Option<(f64, f64)> {
-        self.decisions.sequence()?;
-        let margin = self.would_have_shown(case, other)?;
+    pub fn repeated_interval(&self, case: &str, other: &str) -> Option<(f64, f64)> {
+        let (one, two) = self.places(case, other)?;
+        let ratio = self.decisions.sequence()?.log(one, two)?.exp();
+        let margin = self.decisions.would_have_shown(one, two)?;
         Some((ratio / margin, ratio * margin))
     }
 

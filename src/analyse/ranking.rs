@@ -50,7 +50,7 @@ impl Contest<'_> {
     pub fn ratio(&self, case: &str, other: &str) -> Option<Ratio> {
         let entry = |id: &str| self.entries.iter().find(|entry| entry.case.spec.id == id);
         let mut found = ratio(&entry(case)?.used, &entry(other)?.used)?;
-        let repeated = self.decided(case, other).and_then(|all| all.repeated_interval(case, other, found.value));
+        let repeated = self.decided(case, other).and_then(|all| all.repeated_interval(case, other));
         found.interval = repeated.or(found.interval);
         Some(found)
     }
@@ -278,7 +278,7 @@ fn rows(members: &[&ContestEntry<'_>], base: Option<&ContestEntry<'_>>, decided:
 fn compare(entry: &ContestEntry<'_>, base: &ContestEntry<'_>, decided: &Decided) -> Option<BaselineComparison> {
     let mut found = ratio(&entry.used, &base.used)?;
     let (id, base_id) = (&entry.case.spec.id, &base.case.spec.id);
-    let repeated = decided.repeated_interval(id, base_id, found.value);
+    let repeated = decided.repeated_interval(id, base_id);
     found.interval = repeated.or(found.interval);
     let trials = match found.method {
         RatioMethod::Paired { blocks } => blocks,
